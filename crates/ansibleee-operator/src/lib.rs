@@ -1,0 +1,1 @@
+//! The library of ansibleee-operator: the list of its controllers.

@@ -1,0 +1,3 @@
+//! The ansibleee-operator process.
+
+fn main() {}

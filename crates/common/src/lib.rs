@@ -1,0 +1,8 @@
+//! CRD types and everything that is only arithmetic on them: no client, no clock, no environment.
+
+pub mod api;
+pub mod conditions;
+pub mod hash;
+pub mod names;
+pub mod plan;
+pub mod yaml;

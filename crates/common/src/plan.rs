@@ -1,0 +1,1 @@
+//! What a controller decided to do: steps in order, and the status, as plain data.

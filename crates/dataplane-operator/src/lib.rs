@@ -1,0 +1,1 @@
+//! The library of dataplane-operator: the list of its controllers.

@@ -1,0 +1,3 @@
+//! The dataplane-operator process.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The library of nova-operator: the list of its controllers.

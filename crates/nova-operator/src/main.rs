@@ -1,0 +1,3 @@
+//! The nova-operator process.
+
+fn main() {}
