@@ -1,3 +1,22 @@
-//! The project's commands.
+//! `cargo xtask`: the project's own commands, each in a module of its own.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
 
-fn main() {}
+use clap::Parser;
+
+mod lab;
+mod paths;
+mod sh;
+
+/// The project's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {
+    /// A real Kubernetes on this machine.
+    Lab(lab::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Command::parse() {
+        Command::Lab(args) => lab::main(&args),
+    }
+}
