@@ -1,0 +1,247 @@
+//! Reads that are not watched, and the one place that carries out plans.
+
+use std::sync::Arc;
+
+use common::plan::{Kind, Notice, Plan, Step, Target, Write};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::ApiResource;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::cache::{Absorb, Key};
+use crate::error::{During, Error, Result};
+use crate::lease::Leadership;
+
+/// The holder of the client: everything that an operator reads or writes beside its watches.
+pub struct Api {
+    client: Client,
+    manager: String,
+    recorder: Recorder,
+    leadership: watch::Receiver<Leadership>,
+    caches: Vec<Arc<dyn Absorb>>,
+}
+
+impl Api {
+    /// A client that writes as `manager`, and only while it leads.
+    ///
+    /// What it writes goes into the cache of its kind, so that the next decision sees it.
+    pub fn new(
+        client: Client,
+        manager: &str,
+        instance: &str,
+        leadership: watch::Receiver<Leadership>,
+        caches: Vec<Arc<dyn Absorb>>,
+    ) -> Self {
+        let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
+        let recorder = Recorder::new(client.clone(), reporter);
+        Self { client, manager: manager.into(), recorder, leadership, caches }
+    }
+
+    /// One consistent read; `None` where the object does not exist.
+    pub async fn get<K>(&self, key: &Key) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), &key.namespace);
+        api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
+    }
+
+    /// Carries out a plan.
+    ///
+    /// # Guarantees
+    /// Steps are made in order, each only while this process leads, and the first failure ends the
+    /// plan: a later step may rely on the earlier ones being in etcd.
+    /// What was written is in the cache of its kind when this returns.
+    ///
+    /// # Caveats
+    /// A step whose answer was lost may have taken effect; every write can be repeated.
+    pub async fn carry_out(&self, plan: &Plan) -> Result<()> {
+        for step in &plan.steps {
+            self.require_leadership(step)?;
+            let target = &step.target;
+            tracing::info!(
+                kind = target.kind.kind,
+                object = %format_args!("{}/{}", target.namespace, target.name),
+                write = name_of(&step.write),
+                because = step.because,
+                "write"
+            );
+            self.write(step).await?;
+        }
+        Ok(())
+    }
+
+    fn require_leadership(&self, step: &Step) -> Result<()> {
+        match &*self.leadership.borrow() {
+            Leadership::Leading { .. } => Ok(()),
+            Leadership::Following => Err(Error::NotLeading { what: what(step) }),
+        }
+    }
+
+    async fn write(&self, step: &Step) -> Result<()> {
+        match &step.write {
+            Write::Apply { object, force } => {
+                let mut params = PatchParams::apply(&self.manager);
+                params.force = *force;
+                let api = self.api(&step.target);
+                let written = api.patch(&step.target.name, &params, &Patch::Apply(object)).await;
+                self.absorb(&written.during(what(step))?);
+            }
+            Write::Create { object, identity } => self.create(step, object, identity).await?,
+            Write::Status { status, resource_version, notices } => {
+                let version = resource_version.as_deref();
+                self.write_status(step, status, version, notices).await?;
+            }
+            Write::Delete { resource_version } => self.delete(step, resource_version).await?,
+        }
+        Ok(())
+    }
+
+    /// Creates; what exists already counts if it is the same thing of the same owner (D4).
+    async fn create(&self, step: &Step, object: &Value, identity: &str) -> Result<()> {
+        let api = self.api(&step.target);
+        let params = PostParams { field_manager: Some(self.manager.clone()), ..Default::default() };
+        let typed: DynamicObject = serde_json::from_value(object.clone())
+            .map_err(|error| Error::Transport { what: what(step), source: error.into() })?;
+        let error = match api.create(&params, &typed).await.during(what(step)) {
+            Ok(created) => {
+                self.absorb(&created);
+                return Ok(());
+            }
+            Err(error @ Error::AlreadyExists { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        let found = api.get_opt(&step.target.name).await.during(what(step))?;
+        let found = serde_json::to_value(&found).unwrap_or_default();
+        let is_same = found.pointer(identity) == object.pointer(identity)
+            && owner_uid(&found) == owner_uid(object);
+        if !is_same {
+            return Err(error);
+        }
+        self.absorb(&found);
+        Ok(())
+    }
+
+    async fn write_status(
+        &self,
+        step: &Step,
+        status: &Value,
+        resource_version: Option<&str>,
+        notices: &[Notice],
+    ) -> Result<()> {
+        let target = &step.target;
+        let mut metadata = json!({ "name": target.name });
+        // The status speaks of the object that was read, not of another one under its name.
+        if let Some(uid) = &target.uid {
+            metadata["uid"] = json!(uid);
+        }
+        if let Some(version) = resource_version {
+            metadata["resourceVersion"] = json!(version);
+        }
+        let body = json!({
+            "apiVersion": target.kind.api_version(),
+            "kind": target.kind.kind,
+            "metadata": metadata,
+            "status": status,
+        });
+        let params = PatchParams::apply(&self.manager).force();
+        let api = self.api(target);
+        match api.patch_status(&target.name, &params, &Patch::Apply(&body)).await.during(what(step))
+        {
+            Ok(written) => self.absorb(&written),
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        for notice in notices {
+            self.publish(target, notice).await;
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, step: &Step, resource_version: &Option<String>) -> Result<()> {
+        let preconditions = Preconditions {
+            uid: step.target.uid.clone(),
+            resource_version: resource_version.clone(),
+        };
+        let params = DeleteParams::background().preconditions(preconditions);
+        match self.api(&step.target).delete(&step.target.name, &params).await.during(what(step)) {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// An Event is a convenience: its loss is logged and stops nothing.
+    async fn publish(&self, target: &Target, notice: &Notice) {
+        let event = Event {
+            type_: if notice.warning { EventType::Warning } else { EventType::Normal },
+            reason: notice.reason.clone(),
+            note: Some(common::conditions::trimmed(&notice.note, 1000)),
+            action: "Reconcile".into(),
+            secondary: None,
+        };
+        let regarding = ObjectReference {
+            api_version: Some(target.kind.api_version()),
+            kind: Some(target.kind.kind.clone()),
+            namespace: Some(target.namespace.clone()),
+            name: Some(target.name.clone()),
+            uid: target.uid.clone(),
+            ..Default::default()
+        };
+        if let Err(error) = self.recorder.publish(&event, &regarding).await {
+            let error = Error::from_kube("create event", error);
+            tracing::warn!(reason = error.reason(), error = error.chain(), "event lost");
+        }
+    }
+
+    fn absorb(&self, written: &impl serde::Serialize) {
+        let written = serde_json::to_value(written).unwrap_or_default();
+        let group_version = written["apiVersion"].as_str().unwrap_or_default();
+        let group = group_version.split_once('/').map_or("", |(group, _)| group);
+        let kind = format!("{group}/{}", written["kind"].as_str().unwrap_or_default());
+        for cache in self.caches.iter().filter(|it| it.kind() == kind) {
+            cache.absorb(&written);
+        }
+    }
+
+    fn api(&self, target: &Target) -> kube::Api<DynamicObject> {
+        let resource = api_resource(&target.kind);
+        kube::Api::namespaced_with(self.client.clone(), &target.namespace, &resource)
+    }
+}
+
+fn api_resource(kind: &Kind) -> ApiResource {
+    ApiResource {
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        api_version: kind.api_version(),
+        kind: kind.kind.clone(),
+        plural: kind.plural.clone(),
+    }
+}
+
+fn owner_uid(object: &Value) -> Option<&str> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|it| it["controller"] == true)?["uid"].as_str()
+}
+
+fn what(step: &Step) -> String {
+    let target = &step.target;
+    format!("{} {} {}/{}", name_of(&step.write), target.kind.plural, target.namespace, target.name)
+}
+
+fn name_of(write: &Write) -> &'static str {
+    match write {
+        Write::Apply { .. } => "apply",
+        Write::Create { .. } => "create",
+        Write::Status { .. } => "apply status",
+        Write::Delete { .. } => "delete",
+    }
+}

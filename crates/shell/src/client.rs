@@ -1,0 +1,200 @@
+//! Builds the Kubernetes client: every request is counted and bounded, over any tower service.
+
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Bytes, HttpBody};
+use futures::{FutureExt as _, future::BoxFuture};
+use http::{HeaderValue, Request, Response, header::USER_AGENT};
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use kube::{
+    Client, Config,
+    client::{Body, ClientBuilder},
+};
+use tower::{Layer, Service};
+
+use crate::{
+    error::{BoxError, Error, Result},
+    metrics::Metrics,
+};
+
+mod call;
+
+pub use call::Call;
+
+/// How long a plain request may take, its answer's body included.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A client for the cluster of `config`, counted in `metrics`; `operator` names it to the server.
+///
+/// # Guarantees
+/// A plain request ends within [`REQUEST_TIMEOUT`]; watches and followed logs are not bounded.
+///
+/// # Caveats
+/// Nothing is retried here: the library would send a create again whose success it did not hear of.
+pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<Client> {
+    let agent = format!("edpm-{operator}/{}", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::from_str(&agent)
+        .map_err(|error| Error::process("the operator's name is no header value", error))?;
+    config.headers.push((USER_AGENT, agent));
+    config.default_retry = false;
+    let builder = ClientBuilder::try_from(config)?;
+    Ok(builder.with_layer(&Bounds::new(metrics.clone())).build())
+}
+
+/// A client over any service, with the same counting and bounds: how tests reach the code.
+pub fn client_over<S, B>(service: S, namespace: &str, metrics: &Metrics) -> Client
+where
+    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    Client::new(Bounds::new(metrics.clone()).layer(service), namespace)
+}
+
+/// A plain request that was given up.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {} s", .0.as_secs())]
+pub struct TimedOut(pub Duration);
+
+/// The layer that counts every request and bounds the plain ones.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    metrics: Metrics,
+    limit: Duration,
+}
+
+impl Bounds {
+    /// Bounds of [`REQUEST_TIMEOUT`], counted in `metrics`.
+    pub fn new(metrics: Metrics) -> Self {
+        Self { metrics, limit: REQUEST_TIMEOUT }
+    }
+
+    /// The same with another limit.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+impl<S> Layer<S> for Bounds {
+    type Service = Bounded<S>;
+
+    fn layer(&self, inner: S) -> Bounded<S> {
+        Bounded { inner, bounds: self.clone() }
+    }
+}
+
+/// A service under [`Bounds`].
+#[derive(Debug)]
+pub struct Bounded<S> {
+    inner: S,
+    bounds: Bounds,
+}
+
+impl<S, B> Service<Request<Body>> for Bounded<S>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<UnsyncBoxBody<Bytes, BoxError>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let call = Call::of(&request);
+        let Bounds { metrics, limit } = self.bounds.clone();
+        let answer = self.inner.call(request);
+        async move {
+            let result = if call.streams {
+                answer.await.map_err(Into::into).map(|it| it.map(boxed))
+            } else {
+                let within = tokio::time::timeout(limit, whole(answer)).await;
+                within.unwrap_or_else(|_| Err(Box::new(TimedOut(limit))))
+            };
+            metrics.count_request(&call, &code(&result));
+            result
+        }
+        .boxed()
+    }
+}
+
+/// Waits for the answer and its whole body.
+async fn whole<F, B, E>(answer: F) -> Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    E: Into<BoxError>,
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let (head, body) = answer.await.map_err(Into::into)?.into_parts();
+    let bytes = body.collect().await.map_err(Into::into)?.to_bytes();
+    Ok(Response::from_parts(head, boxed(Full::new(bytes))))
+}
+
+fn boxed<B>(body: B) -> UnsyncBoxBody<Bytes, BoxError>
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+fn code<B>(result: &Result<Response<B>, BoxError>) -> String {
+    match result {
+        Ok(response) => response.status().as_u16().to_string(),
+        Err(error) if error.is::<TimedOut>() => "timeout".into(),
+        Err(_) => "error".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Api, api::ListParams};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::error::During as _;
+
+    #[tokio::test]
+    async fn a_request_is_counted_with_its_verb_resource_and_code() {
+        let metrics = Metrics::new("test");
+        let answer = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}"#;
+        let service = service_fn(move |_| async move {
+            Ok::<_, BoxError>(Response::new(Full::new(Bytes::from(answer))))
+        });
+        let client = client_over(service, "a", &metrics);
+        let api: Api<ConfigMap> = Api::default_namespaced(client);
+        api.list(&ListParams::default()).await.unwrap();
+        let text = metrics.encode();
+        let line = r#"edpm_api_requests_total{verb="list",resource="configmaps",code="200"} 1"#;
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plain_request_without_an_answer_ends_as_a_timeout() {
+        let metrics = Metrics::new("test");
+        let service = service_fn(|_| async {
+            std::future::pending::<()>().await;
+            Ok::<_, BoxError>(Response::new(Full::new(Bytes::new())))
+        });
+        let client = client_over(service, "a", &metrics);
+        let api: Api<ConfigMap> = Api::default_namespaced(client);
+        let error = api.get("x").await.during("get configmaps/x").unwrap_err();
+        assert_eq!(error.reason(), "Timeout", "{}", error.chain());
+        assert!(metrics.encode().contains(r#"code="timeout"} 1"#));
+    }
+}

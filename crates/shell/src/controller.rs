@@ -1,0 +1,109 @@
+//! The loop that is the same for every kind: observe, decide, carry out.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::plan::Plan;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use tracing::Instrument;
+
+use crate::api::Api;
+use crate::backoff::Backoff;
+use crate::cache::Key;
+use crate::clock;
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+
+/// How long one pass may take before it is given up and tried again.
+const PASS_DEADLINE: Duration = Duration::from_secs(60);
+
+/// How many keys of one controller are worked on at once.
+const WORKERS: usize = 8;
+
+/// What one kind supplies: reads, and a judgement on what was read.
+pub trait Controller: Send + Sync + 'static {
+    /// All that the judgement needs, as plain data.
+    type Observed: Send + Sync;
+
+    /// One word for logs and metrics.
+    const NAME: &'static str;
+
+    /// Reads; `None` where the object is gone and nothing is left to do.
+    fn observe(&self, key: &Key) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
+
+    /// Judges: pure and total. User mistakes become conditions, never errors.
+    fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
+}
+
+/// One pass over one key.
+async fn reconcile<C: Controller>(controller: &C, api: &Api, key: &Key) -> Result<Option<Duration>> {
+    let Some(seen) = controller.observe(key).await? else { return Ok(None) };
+    let plan = C::decide(&seen, clock::now());
+    api.carry_out(&plan).await?;
+    Ok(plan.look_again)
+}
+
+/// Works on the queue until the process ends.
+///
+/// # Guarantees
+/// A key is worked on by one worker at a time; a failed pass is repeated with growing pauses per key.
+pub async fn run<C: Controller>(
+    controller: Arc<C>,
+    api: Arc<Api>,
+    queue: Arc<Queue>,
+    metrics: Metrics,
+) -> Result<()> {
+    let backoff = Arc::new(Backoff::default());
+    let mut workers = JoinSet::new();
+    for _ in 0..WORKERS {
+        let (controller, api) = (Arc::clone(&controller), Arc::clone(&api));
+        let (queue, backoff) = (Arc::clone(&queue), Arc::clone(&backoff));
+        let metrics = metrics.clone();
+        workers.spawn(async move {
+            loop {
+                let key = queue.next().await;
+                let span = tracing::info_span!("reconcile", controller = C::NAME, key = %key);
+                pass(&*controller, &api, &queue, &backoff, &metrics, &key).instrument(span).await;
+                queue.done(&key);
+                metrics.queue_depth(C::NAME, queue.len());
+            }
+        });
+    }
+    workers.join_next().await;
+    Err(Error::Process { what: format!("a worker of controller {} ended", C::NAME), source: None })
+}
+
+async fn pass<C: Controller>(
+    controller: &C,
+    api: &Api,
+    queue: &Queue,
+    backoff: &Backoff,
+    metrics: &Metrics,
+    key: &Key,
+) {
+    let start = Instant::now();
+    let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, key)).await;
+    metrics.reconciled(C::NAME, start.elapsed());
+    let error = match outcome {
+        Ok(Ok(look_again)) => {
+            backoff.reset(key);
+            if let Some(pause) = look_again {
+                queue.push_in(key.clone(), pause);
+            }
+            return;
+        }
+        Ok(Err(error)) => error,
+        Err(_) => Error::Timeout { what: format!("reconcile {key}"), after: PASS_DEADLINE },
+    };
+    let pause = backoff.failed(key);
+    metrics.reconcile_failed(C::NAME, error.reason());
+    if error.is_conflict() {
+        tracing::debug!(error = error.chain(), ?pause, "changed meanwhile; looking again");
+    } else {
+        tracing::warn!(reason = error.reason(), error = error.chain(), ?pause, "pass failed");
+    }
+    queue.push_in(key.clone(), pause);
+}

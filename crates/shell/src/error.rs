@@ -1,0 +1,247 @@
+//! What can go wrong between an operator and the world, each with one word for its cause.
+
+use std::time::Duration;
+
+use kube::core::Status;
+
+/// The result of anything that talks to the API server.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Any other error, as a source.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A failed request, or a failure of the process's own parts.
+///
+/// Display never repeats the source: whoever prints it uses [`Error::chain`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object was changed since it was read; reading again helps.
+    #[error("{what}: the object was changed meanwhile")]
+    Conflict {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// An object of that name is there already.
+    #[error("{what}: an object of that name exists")]
+    AlreadyExists {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// The object, its namespace or its kind is not there.
+    #[error("{what}: not found")]
+    NotFound {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// The operator's permissions do not allow it.
+    #[error("{what}: not allowed by the operator's permissions")]
+    Forbidden {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// The API server, or a webhook, does not accept the content.
+    #[error("{what}: the content was refused")]
+    Invalid {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// The API server asks for patience.
+    #[error("{what}: the API server is busy")]
+    Busy {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// Any other answer that is not a success.
+    #[error("{what}: the API server answered {}", status.code)]
+    Refused {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
+    /// No answer in time; whether the request took effect is unknown.
+    #[error("{what}: no answer within {} s", after.as_secs())]
+    Timeout {
+        /// The request.
+        what: String,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// No answer, or none that can be read; whether the request took effect is unknown.
+    #[error("{what}: no usable answer from the API server")]
+    Transport {
+        /// The request.
+        what: String,
+        /// The cause.
+        #[source]
+        source: BoxError,
+    },
+    /// The process lost, or never had, the right to write.
+    #[error("{what}: another replica leads")]
+    NotLeading {
+        /// The write that was not made.
+        what: String,
+    },
+    /// A part of the process could not start or ended.
+    #[error("{what}")]
+    Process {
+        /// The part and what happened to it.
+        what: String,
+        /// The cause, where there is one.
+        #[source]
+        source: Option<BoxError>,
+    },
+}
+
+impl Error {
+    /// One word: condition reason, Event reason and metric label alike.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Conflict { .. } => "Conflict",
+            Self::AlreadyExists { .. } => "AlreadyExists",
+            Self::NotFound { .. } => "NotFound",
+            Self::Forbidden { .. } => "Forbidden",
+            Self::Invalid { .. } => "Invalid",
+            Self::Busy { .. } => "ServerBusy",
+            Self::Refused { .. } => "ServerError",
+            Self::Timeout { .. } => "Timeout",
+            Self::Transport { .. } => "NoAnswer",
+            Self::NotLeading { .. } => "NotLeading",
+            Self::Process { .. } => "ProcessFailed",
+        }
+    }
+
+    /// The error and all its sources in one line.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(it) = cause {
+            let part = it.to_string();
+            // Libraries often repeat their source; ours do not.
+            if !text.ends_with(&part) {
+                text = format!("{text}: {part}");
+            }
+            cause = it.source();
+        }
+        text
+    }
+
+    /// Whether nothing is wrong except that someone else was faster.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
+    }
+
+    /// Whether the object is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// A failure of a part of the process, with its cause.
+    pub fn process(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
+        Self::Process { what: what.into(), source: Some(source.into()) }
+    }
+
+    /// Classifies a client's error; `what` names the request, as in `get secrets/x`.
+    pub fn from_kube(what: impl Into<String>, error: kube::Error) -> Self {
+        let what = what.into();
+        let status = match error {
+            kube::Error::Api(status) => status,
+            kube::Error::Service(source) => return Self::from_service(what, source),
+            other => return Self::Transport { what, source: other.into() },
+        };
+        match status.code {
+            409 if status.reason == "AlreadyExists" => Self::AlreadyExists { what, status },
+            // 422 is a conflict only for JSON patches with a test, which nobody here sends.
+            409 => Self::Conflict { what, status },
+            404 => Self::NotFound { what, status },
+            401 | 403 => Self::Forbidden { what, status },
+            400 | 413 | 422 => Self::Invalid { what, status },
+            429 | 503 | 504 => Self::Busy { what, status },
+            _ => Self::Refused { what, status },
+        }
+    }
+
+    fn from_service(what: String, source: BoxError) -> Self {
+        match source.downcast_ref::<crate::client::TimedOut>() {
+            Some(timed_out) => Self::Timeout { what, after: timed_out.0 },
+            None => Self::Transport { what, source },
+        }
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        Self::from_kube("request", error)
+    }
+}
+
+/// Names the request in a client's error.
+pub trait During<T> {
+    /// Turns the error into ours; `what` names the request, as in `get secrets/x`.
+    fn during(self, what: impl Into<String>) -> Result<T>;
+}
+
+impl<T> During<T> for Result<T, kube::Error> {
+    fn during(self, what: impl Into<String>) -> Result<T> {
+        self.map_err(|error| Error::from_kube(what, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn api(code: u16, reason: &str) -> Error {
+        let status = Status::failure("told so", reason).with_code(code);
+        Error::from_kube("get nodes/a", kube::Error::Api(status.boxed()))
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_code() {
+        let cases = [
+            (409, "Conflict", "Conflict"),
+            (409, "AlreadyExists", "AlreadyExists"),
+            (404, "NotFound", "NotFound"),
+            (403, "Forbidden", "Forbidden"),
+            (422, "Invalid", "Invalid"),
+            (429, "TooManyRequests", "ServerBusy"),
+            (500, "InternalError", "ServerError"),
+        ];
+        for (code, reason, expected) in cases {
+            assert_eq!(api(code, reason).reason(), expected, "{code} {reason}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_message_is_said_twice() {
+        let text = api(403, "Forbidden").chain();
+        assert_eq!(text.matches("told so").count(), 1, "{text}");
+        assert!(text.starts_with("get nodes/a: not allowed"), "{text}");
+    }
+
+    #[test]
+    fn a_request_without_an_answer_in_time_is_a_timeout() {
+        let timed_out = crate::client::TimedOut(Duration::from_secs(15));
+        let error = Error::from_kube("get x", kube::Error::Service(Box::new(timed_out)));
+        assert_eq!(error.reason(), "Timeout");
+    }
+}

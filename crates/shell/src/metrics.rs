@@ -1,0 +1,156 @@
+//! What an operator counts about itself, in Prometheus' text form.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+        info::Info,
+    },
+    registry::Registry,
+};
+
+use crate::client::Call;
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct RequestLabels {
+    verb: &'static str,
+    resource: String,
+    code: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct KindLabels {
+    kind: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct FailureLabels {
+    kind: String,
+    reason: &'static str,
+}
+
+/// All metrics of one process; clones share them.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    reconciles: Family<KindLabels, Histogram, fn() -> Histogram>,
+    failures: Family<FailureLabels, Counter>,
+    queued: Family<KindLabels, Gauge>,
+    leader: Gauge,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+fn reconcile_histogram() -> Histogram {
+    // 1 ms to 16 s: a reconcile is a handful of requests.
+    Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+impl Metrics {
+    /// Empty metrics of the operator of that name.
+    pub fn new(operator: &str) -> Self {
+        let mut registry = Registry::with_prefix("edpm");
+        let requests = Family::default();
+        let reconciles = Family::new_with_constructor(reconcile_histogram as fn() -> Histogram);
+        let failures = Family::default();
+        let queued = Family::default();
+        let leader = Gauge::default();
+        registry.register("api_requests", "Requests to the API server", requests.clone());
+        registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
+        registry.register("reconcile_errors", "Failed reconciles", failures.clone());
+        registry.register("workqueue_depth", "Objects that wait for a reconcile", queued.clone());
+        registry.register("leader", "1 where this process may write, else 0", leader.clone());
+        let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
+        let build = Info::new(vec![("operator", operator.to_owned()), version]);
+        registry.register("build", "The operator and its version", build);
+        Self(Arc::new(Inner { registry, requests, reconciles, failures, queued, leader }))
+    }
+
+    /// Counts a request; `code` is the HTTP status, or a word where there was none.
+    pub fn count_request(&self, call: &Call, code: &str) {
+        let labels = RequestLabels {
+            verb: call.verb,
+            resource: call.resource.clone(),
+            code: code.to_owned(),
+        };
+        self.0.requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts a reconcile of a kind; `failure` is the error's reason, where there was one.
+    pub fn count_reconcile(&self, kind: &str, took: Duration, failure: Option<&'static str>) {
+        let labels = KindLabels { kind: kind.to_owned() };
+        self.0.reconciles.get_or_create(&labels).observe(took.as_secs_f64());
+        if let Some(reason) = failure {
+            let labels = FailureLabels { kind: kind.to_owned(), reason };
+            self.0.failures.get_or_create(&labels).inc();
+        }
+    }
+
+    /// One more object of a kind waits for a reconcile.
+    pub fn enqueued(&self, kind: &str) {
+        self.0.queued.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+    }
+
+    /// An object of a kind waits no longer.
+    pub fn dequeued(&self, kind: &str) {
+        self.0.queued.get_or_create(&KindLabels { kind: kind.to_owned() }).dec();
+    }
+
+    /// Says whether this process may write.
+    pub fn set_leader(&self, leads: bool) {
+        self.0.leader.set(i64::from(leads));
+    }
+
+    /// The sum of requests of a verb on a resource, whatever their code.
+    pub fn requests(&self, verb: &str, resource: &str) -> u64 {
+        let wanted = format!("edpm_api_requests_total{{verb=\"{verb}\",resource=\"{resource}\",");
+        let text = self.encode();
+        let counts = text.lines().filter(|it| it.starts_with(&wanted));
+        counts.filter_map(|it| it.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
+    /// All metrics as text.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut text, &self.0.registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reconcile_is_counted_with_its_duration_and_the_word_of_its_failure() {
+        let metrics = Metrics::new("test");
+        metrics.count_reconcile("Node", Duration::from_millis(3), None);
+        metrics.count_reconcile("Node", Duration::from_millis(3), Some("Timeout"));
+        let text = metrics.encode();
+        assert!(text.contains(r#"edpm_reconcile_seconds_count{kind="Node"} 2"#), "{text}");
+        let failed = r#"edpm_reconcile_errors_total{kind="Node",reason="Timeout"} 1"#;
+        assert!(text.contains(failed), "{text}");
+    }
+
+    #[test]
+    fn requests_are_summed_over_their_codes() {
+        let metrics = Metrics::new("test");
+        let call = Call { verb: "get", resource: "nodes".into(), streams: false };
+        metrics.count_request(&call, "200");
+        metrics.count_request(&call, "404");
+        assert_eq!((metrics.requests("get", "nodes"), metrics.requests("list", "nodes")), (2, 0));
+    }
+}
