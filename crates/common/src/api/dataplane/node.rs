@@ -1,0 +1,142 @@
+//! `OpenStackDataPlaneNode`: one host, and how far its deployment is.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::EnvVar;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::node_section::{DeployStrategy, NodeSection};
+use super::service_run::ServiceRun;
+use crate::api::shared::DNS_SUBDOMAIN;
+use crate::conditions::Condition;
+
+/// The host, and where it differs from its role.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "dataplane.openstack.org",
+    version = "v1beta1",
+    kind = "OpenStackDataPlaneNode",
+    root = "Node",
+    doc = "OpenStackDataPlaneNode describes one host outside the cluster and tells how far its deployment is.",
+    namespaced,
+    status = "NodeStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    shortname = "osdpnode",
+    shortname = "osdpnodes",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
+    ),
+    printcolumn(
+        name = "UpToDate",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="UpToDate")].status"#
+    ),
+    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
+    printcolumn(name = "Address", type_ = "string", json_path = ".status.address"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSpec {
+    /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub host_name: Option<String>,
+    /// Where this host differs from its role's `nodeTemplate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeSection>,
+    /// Name of the `OpenStackDataPlaneRole` in the same namespace whose template the host follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub role: Option<String>,
+    /// The address or name by which the host is reached over ssh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:][A-Za-z0-9.:%_-]*$"))]
+    pub ansible_host: Option<String>,
+    /// Environment variables for the pods of the runs; the list replaces the role's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
+    pub env: Vec<EnvVar>,
+    /// How deployments to this host are steered; each field wins over the role's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy_strategy: Option<DeployStrategy>,
+    /// `NetworkAttachmentDefinitions` for the pods of the runs; the role's list if both are given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 253)))]
+    pub network_attachments: Vec<String>,
+}
+
+/// What was seen of the host, and what others need to know of it.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The role that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_role: Option<ObservedRole>,
+    /// The aspects of the node, `Ready` first; other operators may add one of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// The ConfigMap with the node's inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory_config_map_name: Option<String>,
+    /// The Secret with the ssh key that is in effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_key_secret_name: Option<String>,
+    /// The network attachments that are in effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network_attachments: Vec<String>,
+    /// Whether changes are deployed, from the node or its role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy: Option<bool>,
+    /// The host's name in the inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    /// Where the host is reached, as `host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The host's own ssh key, if it was learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<String>,
+    /// Which installation of the host this is: another value is another host under the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_instance: Option<String>,
+    /// How far each service is on this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub services: Vec<ServiceRun>,
+    /// Digest of each input of the last completed deployment, by the input's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deployed_inputs: BTreeMap<String, String>,
+}
+
+/// The role that a node's status speaks of.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedRole {
+    /// Name of the role.
+    pub name: String,
+    /// UID of the role.
+    pub uid: String,
+    /// The role's `metadata.generation`.
+    pub generation: i64,
+}

@@ -1,0 +1,162 @@
+//! `OpenStackDataPlaneService`: a playbook that makes hosts do something, and what it is given.
+
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::shared::DataSource;
+use crate::conditions::Condition;
+
+/// The playbook, and what it is given.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "dataplane.openstack.org",
+    version = "v1beta1",
+    kind = "OpenStackDataPlaneService",
+    root = "Service",
+    doc = "OpenStackDataPlaneService names a playbook that roles and node sets deploy to their hosts, and the ConfigMaps and Secrets that it is given.",
+    namespaced,
+    status = "ServiceStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    shortname = "osdpservice",
+    shortname = "osdpservices",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    printcolumn(name = "Playbook", type_ = "string", json_path = ".spec.playbook"),
+    printcolumn(name = "Type", type_ = "string", json_path = ".spec.edpmServiceType"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "has(self.playbook) || has(self.playbookContents) || has(self.role) || has(self.play)")
+    .message("a service needs playbook, playbookContents or role"))]
+pub struct ServiceSpec {
+    /// Name or path of the playbook, for example `osp.edpm.configure_network`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub playbook: Option<String>,
+    /// The playbook itself, as YAML text; it wins over `playbook`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 262_144))]
+    pub playbook_contents: Option<String>,
+    /// Name or path of an Ansible role that is run as it is, for example `osp.edpm.edpm_nova`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub role: Option<String>,
+    /// `ConfigMaps` and Secrets that are mounted under
+    /// `/var/lib/openstack/configs/<edpmServiceType>`, one file per key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub data_sources: Vec<DataSource>,
+    /// What kind of service this is: it names the directory of the mounts and the variable
+    /// `edpm_service_type`; the object's name when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub edpm_service_type: Option<String>,
+    /// The runner image for this service; the operator's default when absent.
+    #[serde(rename = "openStackAnsibleEERunnerImage", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub open_stack_ansible_ee_runner_image: Option<String>,
+    /// Certificates for each host, by name; accepted from node set manifests, not issued yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tls_certs: BTreeMap<String, TlsCert>,
+    /// A Secret with the CA bundle that the hosts trust; accepted, not mounted yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub ca_certs: Option<String>,
+    /// Deprecated: the service whose certificates are used; accepted, without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub certs_from: Option<String>,
+    /// Whether the certificates of all services are mounted; accepted, without effect yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub add_cert_mounts: Option<bool>,
+    /// Whether one run covers all node sets of a deployment; roles do not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy_on_all_node_sets: Option<bool>,
+    /// Images of an `OpenStackVersion` that the service needs; accepted, without effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
+    pub container_image_fields: Vec<String>,
+    /// Deprecated, use `playbookContents`: the playbook itself, as YAML text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 262_144))]
+    pub play: Option<String>,
+    /// Deprecated: a prefix for the names of runs; accepted, without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub label: Option<String>,
+    /// Deprecated, use `dataSources`: names of `ConfigMaps` that are mounted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 253)))]
+    pub config_maps: Vec<String>,
+    /// Deprecated, use `dataSources`: names of Secrets that are mounted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 253)))]
+    pub secrets: Vec<String>,
+    /// Deprecated: ports of the hosts that were exposed as Kubernetes Services; accepted, without
+    /// effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub services: Vec<ServicePort>,
+}
+
+/// A certificate that each host gets.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TlsCert {
+    /// What the certificate names: `dnsnames`, `ips` or both.
+    #[schemars(length(min = 1, max = 8))]
+    pub contents: Vec<String>,
+    /// The networks whose names and addresses it carries; all when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub networks: Vec<String>,
+    /// The label that the issuer carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub issuer: Option<String>,
+    /// What the key may be used for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub key_usages: Vec<String>,
+    /// Deprecated: the directory that the certificate is mounted in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub edpm_role_service_name: Option<String>,
+}
+
+/// A port of the hosts.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServicePort {
+    /// Name of the Kubernetes Service.
+    #[schemars(length(max = 63))]
+    pub name: String,
+    /// The port.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+    /// The protocol that is spoken there.
+    #[serde(default = "default_protocol")]
+    #[schemars(length(max = 63))]
+    pub protocol: String,
+}
+
+fn default_protocol() -> String {
+    "http".into()
+}
+
+/// What was seen of the service.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The aspects of the service, `Ready` first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}

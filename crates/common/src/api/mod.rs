@@ -1,0 +1,17 @@
+//! The kinds that the operators serve, one file per kind: Spec, Status and the rules of the schema.
+
+#![expect(
+    unreachable_pub,
+    reason = "KubeSchema copies each struct into a function to derive its schema"
+)]
+
+pub mod ansibleee;
+pub mod dataplane;
+pub mod definitions;
+pub mod nova;
+pub mod shared;
+
+/// The label by which a controller recognizes a definition as this project's.
+pub const MANAGED_BY_LABEL: &str = "edpm.openstack.org/managed-by";
+/// The value of [`MANAGED_BY_LABEL`].
+pub const MANAGED_BY: &str = "edpm-operators";

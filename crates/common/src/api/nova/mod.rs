@@ -1,0 +1,9 @@
+//! Kinds of nova.openstack.org: cells, and nova-compute on hosts outside the cluster.
+
+pub mod cell;
+pub mod external_compute;
+
+pub use cell::{Cell, CellSpec, CellStatus};
+pub use external_compute::{
+    ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus,
+};

@@ -1,0 +1,113 @@
+//! Types and schema fragments that several kinds have in common.
+
+use k8s_openapi::api::core::v1::{Volume, VolumeMount};
+use kube::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What Kubernetes accepts as the name of most objects.
+pub(crate) const DNS_SUBDOMAIN: &str =
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+
+/// Any mapping, kept as it was written.
+pub type AnyMap = std::collections::BTreeMap<String, Value>;
+
+/// Volumes and where they are mounted in the pods of the runs.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolMounts {
+    /// Which pods get the mounts: empty, or a list with `All` or `Compute`, for every run; a list
+    /// of other words for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 253)))]
+    pub propagation: Vec<String>,
+    /// A free label that says what the volumes are for, for example `Ceph`; it has no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub extra_vol_type: Option<String>,
+    /// The volumes that the pods get.
+    #[schemars(length(max = 64))]
+    pub volumes: Vec<Volume>,
+    /// Where the volumes are mounted in the runner container.
+    #[schemars(schema_with = "volume_mounts")]
+    pub mounts: Vec<VolumeMount>,
+}
+
+impl VolMounts {
+    /// Whether pods that run Ansible get these mounts.
+    pub fn reaches_runs(&self) -> bool {
+        self.propagation.is_empty()
+            || self.propagation.iter().any(|it| it == "All" || it == "Compute")
+    }
+}
+
+/// A reference to a Secret that bare metal provisioning reads.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretReference {
+    /// Name of the Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub name: Option<String>,
+    /// Namespace of the Secret; the object's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub namespace: Option<String>,
+}
+
+/// A ConfigMap or Secret whose keys are handed to plays.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DataSource {
+    /// A text that is put before each key where the keys become variables; mounted files keep
+    /// their names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub prefix: Option<String>,
+    /// The ConfigMap to take; it wins when a Secret is named too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_ref: Option<SourceRef>,
+    /// The Secret to take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SourceRef>,
+}
+
+/// The name of a ConfigMap or Secret in the object's own namespace.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceRef {
+    /// Name of the ConfigMap or Secret.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub name: String,
+    /// Whether the run goes on without it when it does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}
+
+/// The schema of a mapping that is kept as it was written.
+pub(crate) fn any_map(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// The schema of an optional mapping that is kept as it was written.
+pub(crate) fn optional_any_map(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "nullable": true,
+        "x-kubernetes-preserve-unknown-fields": true
+    })
+}
+
+/// The schema of mounts, with the limits that keep CEL rules over them affordable.
+fn volume_mounts(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = <Vec<VolumeMount>>::json_schema(generator);
+    schema.insert("maxItems".into(), 64.into());
+    let mut item = generator.subschema_for::<VolumeMount>().to_value();
+    if let Some(path) = item.pointer_mut("/properties/mountPath").and_then(Value::as_object_mut) {
+        path.insert("maxLength".into(), 1024.into());
+    }
+    schema.insert("items".into(), item);
+    schema
+}

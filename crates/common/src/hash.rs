@@ -1,0 +1,1 @@
+//! Stable digests of inputs.

@@ -1,0 +1,1 @@
+//! Names of derived objects, and the rules that names follow.

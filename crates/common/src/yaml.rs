@@ -1,0 +1,1 @@
+//! YAML in and out: the only file that names the YAML crate.
