@@ -1,1 +1,3 @@
 //! The library of nova-operator: the list of its controllers.
+
+pub mod oslo;

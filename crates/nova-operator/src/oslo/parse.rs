@@ -1,0 +1,139 @@
+//! The reader: total, so that one bad line does not hide the next one.
+
+use super::{Entry, Reason, SyntaxError};
+
+/// Reads a whole file; the entries are what oslo.config would see if the faulty lines were absent.
+pub fn parse(text: &str) -> (Vec<Entry>, Vec<SyntaxError>) {
+    let mut reader = Reader::default();
+    // Python opens the file with universal newlines.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    for (line_idx, line) in text.split('\n').enumerate() {
+        reader.line(line_idx + 1, line.trim_end_matches(is_space));
+    }
+    reader.flush();
+    (reader.entries, reader.errors)
+}
+
+/// What Python's `str.strip` removes: Unicode's white space and four separators of ASCII.
+pub(super) fn is_space(it: char) -> bool {
+    it.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&it)
+}
+
+/// Where the entries of the lines that follow belong.
+#[derive(Default)]
+enum Section {
+    /// No header yet.
+    #[default]
+    None,
+    /// Below this header.
+    Named(String),
+    /// Below a header that could not be read, or reported as missing once already.
+    Lost,
+}
+
+/// An option whose value may go on in the next line.
+struct Open {
+    key: String,
+    value: Vec<String>,
+    line: usize,
+    column: usize,
+}
+
+#[derive(Default)]
+struct Reader {
+    section: Section,
+    open: Option<Open>,
+    entries: Vec<Entry>,
+    errors: Vec<SyntaxError>,
+}
+
+impl Reader {
+    fn line(&mut self, number: usize, line: &str) {
+        if line.is_empty() {
+            return self.flush();
+        }
+        if line.starts_with([' ', '\t']) {
+            return self.continuation(number, line);
+        }
+        self.flush();
+        match line.chars().next() {
+            Some('[') => self.header(number, line),
+            Some('#' | ';') => {}
+            _ => self.assignment(number, line),
+        }
+    }
+
+    fn continuation(&mut self, number: usize, line: &str) {
+        let content = line.trim_start_matches(is_space);
+        if let Some(open) = &mut self.open {
+            open.value.push(content.to_owned());
+        } else {
+            let indent = line.chars().count() - content.chars().count();
+            self.error(number, indent + 1, Reason::UnexpectedContinuation);
+        }
+    }
+
+    fn header(&mut self, number: usize, line: &str) {
+        let name = line.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        self.section = match name {
+            Some("") => {
+                self.error(number, 1, Reason::EmptySection);
+                Section::Lost
+            }
+            Some(name) => Section::Named(name.to_owned()),
+            None => {
+                self.error(number, after_bracket(line), Reason::UnclosedSection);
+                Section::Lost
+            }
+        };
+    }
+
+    fn assignment(&mut self, number: usize, line: &str) {
+        let Some((key, value)) = line.split_once(['=', ':']) else {
+            return self.error(number, 1, Reason::NoAssignment);
+        };
+        let column = key.chars().take_while(|it| is_space(*it)).count() + 1;
+        let key = key.trim_matches(is_space);
+        if key.is_empty() {
+            return self.error(number, 1, Reason::EmptyKey);
+        }
+        let value = unquoted(value.trim_matches(is_space)).to_owned();
+        self.open = Some(Open { key: key.to_owned(), value: vec![value], line: number, column });
+    }
+
+    fn flush(&mut self) {
+        let Some(Open { key, value, line, column }) = self.open.take() else { return };
+        match &self.section {
+            Section::Named(section) => {
+                let (section, value) = (section.clone(), value.join("\n"));
+                self.entries.push(Entry { section, key, value, line, column });
+            }
+            Section::None => {
+                // Once is enough: the same header mends every option above the first one.
+                self.section = Section::Lost;
+                self.error(line, column, Reason::NoSection);
+            }
+            Section::Lost => {}
+        }
+    }
+
+    fn error(&mut self, line: usize, column: usize, reason: Reason) {
+        self.errors.push(SyntaxError { line, column, reason });
+    }
+}
+
+/// The column of what follows a header's bracket, or of the place where the bracket is missing.
+fn after_bracket(line: &str) -> usize {
+    let read = line.find(']').map_or(line, |at| &line[..=at]);
+    read.chars().count() + 1
+}
+
+/// The value without a pair of quotes; a lone quote counts as a pair of its own, as oslo has it.
+fn unquoted(value: &str) -> &str {
+    let Some(quote @ ('"' | '\'')) = value.chars().next() else { return value };
+    match value[1..].strip_suffix(quote) {
+        Some(inner) => inner,
+        None if value.len() == 1 => "",
+        None => value,
+    }
+}

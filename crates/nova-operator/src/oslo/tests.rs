@@ -1,0 +1,202 @@
+//! The reader against oslo.config's own answers, and the writer against the reader.
+
+use super::{Entry, Reason, Value, faults, owned_options, parse, render, surprises};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+#[derive(serde::Deserialize)]
+struct Table {
+    #[serde(rename = "oslo.config")]
+    version: String,
+    cases: Vec<Case>,
+}
+
+#[derive(serde::Deserialize)]
+struct Case {
+    name: String,
+    text: String,
+    sections: Option<Sections>,
+    message: Option<String>,
+    line: Option<usize>,
+}
+
+/// The words of oslo.config's own parser, which the table holds.
+fn reason(message: &str) -> Reason {
+    match message {
+        "No ':' or '=' found in assignment" => Reason::NoAssignment,
+        "Key cannot be empty" => Reason::EmptyKey,
+        "Unexpected continuation line" => Reason::UnexpectedContinuation,
+        "Invalid section (must end with ])" => Reason::UnclosedSection,
+        "Empty section name" => Reason::EmptySection,
+        "Section must be started before assignment" => Reason::NoSection,
+        other => panic!("the table holds a message that is not known: {other}"),
+    }
+}
+
+fn sections(entries: &[Entry]) -> Sections {
+    let mut sections = Sections::new();
+    for it in entries {
+        let options = sections.entry(it.section.clone()).or_default();
+        options.entry(it.key.clone()).or_default().push(it.value.clone());
+    }
+    sections
+}
+
+#[test]
+fn every_tricky_file_reads_as_oslo_config_reads_it() {
+    let table: Table = serde_json::from_str(include_str!("testdata/expected.json")).unwrap();
+    assert_eq!(table.version, "10.7.0");
+    assert!(table.cases.len() > 60);
+    for case in table.cases {
+        let (entries, errors) = parse(&case.text);
+        match (case.sections, case.message, case.line) {
+            (Some(mut expected), None, None) => {
+                assert_eq!(errors, [], "{}", case.name);
+                // A header with nothing below is of no interest to us.
+                expected.retain(|_, options| !options.is_empty());
+                assert_eq!(sections(&entries), expected, "{}", case.name);
+            }
+            (None, Some(message), Some(line)) => {
+                let first = errors.first().unwrap_or_else(|| panic!("{}: accepted", case.name));
+                assert_eq!(first.reason, reason(&message), "{}", case.name);
+                // oslo notices the missing header where the value ends, we say where it begins.
+                let is_exact = first.reason != Reason::NoSection;
+                assert!(if is_exact { first.line == line } else { first.line <= line });
+            }
+            other => panic!("{}: a malformed case: {other:?}", case.name),
+        }
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[(usize, usize, Reason)]) {
+    let (_, errors) = parse(text);
+    let errors: Vec<_> = errors.into_iter().map(|it| (it.line, it.column, it.reason)).collect();
+    assert_eq!(errors, expected);
+}
+
+#[test]
+fn every_bad_line_is_named_not_only_the_first() {
+    check(
+        "[libvirt\ncpu_mode = custom\n\n  x\n[a] note\nk\n= 1\n[]\n",
+        &[
+            (1, 9, Reason::UnclosedSection),
+            (4, 3, Reason::UnexpectedContinuation),
+            (5, 4, Reason::UnclosedSection),
+            (6, 1, Reason::NoAssignment),
+            (7, 1, Reason::EmptyKey),
+            (8, 1, Reason::EmptySection),
+        ],
+    );
+}
+
+#[test]
+fn a_missing_first_header_is_named_once() {
+    check("# note\na = 1\nb = 2\n[c]\nd = 3\n", &[(2, 1, Reason::NoSection)]);
+}
+
+#[test]
+fn columns_count_characters() {
+    check("[grüße] x\n", &[(1, 8, Reason::UnclosedSection)]);
+}
+
+#[test]
+fn an_entry_knows_its_place() {
+    let (entries, _) = parse("[a]\n\n\x0ck = 1\n  2\n");
+    assert_eq!((entries[0].line, entries[0].column), (3, 2));
+}
+
+#[test]
+fn a_fault_names_field_line_column_and_the_legal_way() {
+    let found = faults("[libvirt]\ncpu_mode custom\n");
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].path, found[0].line, found[0].column), ("spec.customServiceConfig", 2, 1));
+    assert_eq!(
+        found[0].message,
+        "spec.customServiceConfig, line 2, column 1: this line has neither '=' nor ':'; write \
+         `option = value`, start the line with '#' to make it a comment, or indent it to continue \
+         the value above"
+    );
+    assert_eq!(faults("[libvirt]\ncpu_mode = custom\n"), []);
+}
+
+#[test]
+fn options_of_the_operator_are_findings_without_their_values() {
+    let (entries, _) = parse(
+        "[DEFAULT]\ndebug = True\ntransport_url = rabbit://u:hunter2@h\n[Placement]\npassword: x\n",
+    );
+    let found = owned_options(&entries);
+    let options: Vec<_> = found.iter().map(|it| (it.option.as_str(), it.line)).collect();
+    assert_eq!(options, [("[DEFAULT] transport_url", 3), ("[Placement] password", 5)]);
+    assert!(found.iter().all(|it| !it.message.contains("hunter2")));
+    assert_eq!(surprises(&entries), []);
+}
+
+#[test]
+fn what_oslo_config_reads_otherwise_than_it_looks_is_a_finding() {
+    let (entries, _) =
+        parse("[default]\na = 1\n[ libvirt ]\nb = 2\n[database]\nc = 3\n[x]\nd = 4\n");
+    let lines: Vec<_> = surprises(&entries).into_iter().map(|it| it.line).collect();
+    assert_eq!(lines, [2, 4, 6]);
+}
+
+#[test]
+fn a_value_does_not_show_itself() {
+    assert_eq!(format!("{:?}", Value::new("hunter2").unwrap()), "Value(hidden)");
+}
+
+prop_compose! {
+    fn entry()(
+        section in "[A-Za-z_][A-Za-z0-9_ .:=\\]-]{0,12}",
+        key in "[A-Za-z_][A-Za-z0-9_.-]{0,12}",
+        first in "[ -~äß\"']{0,20}",
+        more in prop::collection::vec("[!-~]([ -~]{0,10}[!-~])?", 0..3),
+    ) -> Entry {
+        let value = std::iter::once(first).chain(more).collect::<Vec<_>>().join("\n");
+        Entry { section, key, value, line: 0, column: 0 }
+    }
+}
+
+fn without_places(entries: Vec<Entry>) -> Vec<Entry> {
+    entries.into_iter().map(|it| Entry { line: 0, column: 0, ..it }).collect()
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(entries in prop::collection::vec(entry(), 0..8)) {
+        let (read, errors) = parse(&render(&entries));
+        prop_assert_eq!(errors, []);
+        prop_assert_eq!(without_places(read), entries);
+    }
+
+    #[test]
+    fn what_is_read_can_be_written(text in "([\\[\\]=:#;'\" a-c\n\t\r]|\\[a\\]\n|k = v\n){0,60}") {
+        let (entries, _) = parse(&text);
+        let (again, errors) = parse(&render(&entries));
+        prop_assert_eq!(errors, []);
+        prop_assert_eq!(without_places(again), without_places(entries));
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in any::<String>()) {
+        let (entries, errors) = parse(&text);
+        let n_lines = text.replace("\r\n", "\n").split(['\n', '\r']).count();
+        prop_assert!(entries.iter().all(|it| (1..=n_lines).contains(&it.line)));
+        prop_assert!(errors.iter().all(|it| (1..=n_lines).contains(&it.line)));
+    }
+
+    #[test]
+    fn a_value_survives_escape_quotes_and_substitution(text in "[ -~ä]{0,20}") {
+        if let Ok(value) = Value::new(&text) {
+            let entry = Entry {
+                section: "a".to_owned(), key: "k".to_owned(), value: value.escaped(), line: 0, column: 0,
+            };
+            let (read, errors) = parse(&render(&[entry]));
+            prop_assert_eq!(errors, []);
+            prop_assert!(!read[0].value.contains(r"\$"));
+            prop_assert_eq!(read[0].value.replace("$$", "$"), text);
+        }
+    }
+}
