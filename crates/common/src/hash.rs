@@ -1,1 +1,123 @@
-//! Stable digests of inputs.
+//! Stable digests of inputs: they name runs and say whether to run again.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of a value's canonical JSON, in hexadecimal.
+///
+/// # Guarantees
+/// The order of keys does not matter, neither in maps nor among a struct's fields.
+///
+/// # Assumptions
+/// The keys of all maps are strings or numbers.
+pub fn digest<T: Serialize + ?Sized>(value: &T) -> String {
+    let value = serde_json::to_value(value).expect("inputs are structs, maps, lists and scalars");
+    let mut canonical = String::new();
+    write_canonical(&value, &mut canonical);
+    of_bytes(canonical)
+}
+
+/// The first ten characters of [`digest`]: enough for a name that a human reads.
+pub fn short<T: Serialize + ?Sized>(value: &T) -> String {
+    let mut text = digest(value);
+    text.truncate(10);
+    text
+}
+
+/// SHA-256 of raw bytes, in hexadecimal.
+pub fn of_bytes(bytes: impl AsRef<[u8]>) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Writes JSON without spaces and with sorted keys, whatever order the map type keeps.
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| key.as_bytes());
+            out.push('{');
+            for (idx, (key, value)) in entries.into_iter().enumerate() {
+                if idx > 0 {
+                    out.push(',');
+                }
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (idx, item) in items.iter().enumerate() {
+                if idx > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let _ = write!(out, "{value}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Inputs {
+        zebra: u8,
+        ape: Option<&'static str>,
+    }
+
+    #[test]
+    fn golden_vectors_stay_as_they_are() {
+        // A changed digest runs every deployment again: these may never change.
+        let cases = [
+            (json!(null), "74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b"),
+            (json!({}), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
+            (
+                json!({"b": [1, "two", 3.5, true, null], "a": {"ä\n": "\u{1f600}"}}),
+                "daf2e88052da6369aa7a4894f7327a7d7c948466e90c4233adac20fe8b26281a",
+            ),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(digest(&value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_fields_and_keys_does_not_matter() {
+        let map = BTreeMap::from([("ape", json!(null)), ("zebra", json!(7))]);
+        assert_eq!(digest(&Inputs { zebra: 7, ape: None }), digest(&map));
+        assert_ne!(
+            digest(&Inputs { zebra: 7, ape: None }),
+            digest(&Inputs { zebra: 7, ape: Some("") })
+        );
+    }
+
+    #[test]
+    fn the_short_form_is_the_start_of_the_long_one() {
+        assert_eq!(short(&json!({})), "44136fa355");
+        assert_eq!(
+            of_bytes(""),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}
