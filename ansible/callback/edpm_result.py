@@ -1,0 +1,272 @@
+"""Writes what a playbook run did to each host into the container's termination message."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: edpm_result
+type: aggregate
+short_description: one result per host in the container's termination message
+description:
+  - At the end of a run it writes one line of JSON, at most 4096 bytes, that tells for each host of EDPM_RUN_HOSTS
+    whether it is done (o), failed (f), unreachable (u), refused our key (k), has another host key (h),
+    was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
+"""
+
+LIMIT = 4096
+MESSAGE_LINES = 8
+MESSAGE_CHARS = 800
+SHORTEST_MESSAGE = 40
+HIDDEN = "(hidden by no_log)"
+
+# What ssh itself says; a remote "Permission denied" on a file has no list of methods behind it.
+KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authentication failures|Invalid/incorrect password")
+HOST_KEY = re.compile(
+    r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known for"
+)
+
+
+class CallbackModule(CallbackBase):
+    """Collects results as they come; a fault of its own never makes a run fail."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "edpm_result"
+    CALLBACK_NEEDS_ENABLED = False
+    CALLBACK_NEEDS_WHITELIST = False
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.play = None
+        self.play_number = 0
+        self.failures = []  # in order of time: dicts with host, play_number, entry
+        self.unreachable = {}  # host -> (class, entry), as long as nothing came from it afterwards
+        self.last_play_of = {}  # host -> number of the last play that had a result of it
+        self.stopped = {}  # host -> (number, name) of the play that ended for it
+        self.all_or_none = {}  # number -> name of the plays that one failure ends for all hosts
+
+    # -- events -------------------------------------------------------------
+
+    def v2_playbook_on_play_start(self, play):
+        self._guard(self._play_starts, play)
+
+    def v2_runner_on_ok(self, result):
+        self._guard(self._host_answered, result)
+
+    def v2_runner_on_skipped(self, result):
+        self._guard(self._host_answered, result)
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._guard(self._host_failed, result, ignore_errors)
+
+    def v2_runner_on_unreachable(self, result):
+        self._guard(self._host_unreachable, result)
+
+    def v2_playbook_on_stats(self, stats):
+        self._guard(self._finish, stats)
+
+    def _guard(self, function, *args):
+        try:
+            function(*args)
+        except Exception as error:  # pylint: disable=broad-except
+            self._display.warning(f"edpm_result: {type(error).__name__}: {error}")
+
+    # -- bookkeeping --------------------------------------------------------
+
+    def _play_starts(self, play):
+        self._close_play()
+        self.play = play
+        self.play_number += 1
+
+    def _close_play(self):
+        """Notes the hosts that the play left out, whoever's failure was the reason."""
+        for host in getattr(self.play, "_removed_hosts", None) or []:
+            self.stopped[host] = (self.play_number, self.play.get_name())
+        if getattr(self.play, "any_errors_fatal", False) is True:
+            self.all_or_none[self.play_number] = self.play.get_name()
+
+    def _host_answered(self, result):
+        host = result._host.get_name()
+        self.last_play_of[host] = self.play_number
+        # An unreachable host takes part in nothing more, so a result means that it was called back.
+        self.unreachable.pop(host, None)
+
+    def _host_failed(self, result, ignore_errors):
+        self._host_answered(result)
+        if ignore_errors:
+            return
+        host, entry = self._entry(result)
+        if _last_part(result._task.action) == "wait_for_connection":
+            self.unreachable[host] = (_connection_class(result._result), entry)
+        self.failures.append({"host": host, "play": self.play_number, "entry": entry})
+
+    def _host_unreachable(self, result):
+        if getattr(result._task, "ignore_unreachable", False):
+            return
+        host, entry = self._entry(result)
+        self.last_play_of[host] = self.play_number
+        self.unreachable[host] = (_connection_class(result._result), entry)
+
+    def _entry(self, result):
+        host, task = result._host.get_name(), result._task
+        return host, {
+            "host": host,
+            "play": self.play.get_name() if self.play else "",
+            "task": task.get_name(),
+            "path": task.get_path() or "",
+            "message": _message(result._result, bool(task.no_log is True)),
+        }
+
+    # -- the end ------------------------------------------------------------
+
+    def _finish(self, stats):
+        self._close_play()
+        self._stop_with_others(stats)
+        hosts = [name for name in os.environ.get("EDPM_RUN_HOSTS", "").split(",") if name]
+        states, entries = {}, []
+        for host in sorted(set(hosts) | set(stats.processed) | set(self.stopped)):
+            states[host], found = self._state(host, stats)
+            entries.extend(found)
+        text = _fit(
+            "".join(states[host] for host in hosts),
+            [stats.changed.get(host, 0) for host in hosts],
+            _varied_first(entries),
+        )
+        with open(os.environ.get("EDPM_RESULT_FILE", "/dev/termination-log"), "wb") as target:
+            target.write(text)
+
+    def _stop_with_others(self, stats):
+        """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
+        in_trouble = {self.last_play_of.get(host) for host in stats.processed if self._own_trouble(host, stats)}
+        for host, number in self.last_play_of.items():
+            if number in in_trouble and number in self.all_or_none:
+                self.stopped.setdefault(host, (number, self.all_or_none[number]))
+
+    def _own_trouble(self, host, stats):
+        return host in self.unreachable or bool(self._real_failures(host, stats))
+
+    def _state(self, host, stats):
+        """The host's letter and the failures that explain it."""
+        if host in self.unreachable:
+            state, entry = self.unreachable[host]
+            return state, [entry]
+        real = self._real_failures(host, stats)
+        if real:
+            return "f", [failure["entry"] for failure in real]
+        if host in self.stopped and not self._goes_on(host, stats):
+            return "f", [self._stopped_entry(host)]
+        if host in stats.processed:
+            return "o", []
+        return "n", []
+
+    def _real_failures(self, host, stats):
+        """Ansible counts failures that nobody rescued; they are the last ones, for they end the host's part."""
+        count = stats.failures.get(host, 0)
+        if not count:
+            return []
+        mine = [failure for failure in self.failures if failure["host"] == host][-count:]
+        # `meta: clear_host_errors` forgives: a later play has results of a forgiven host only.
+        return [failure for failure in mine if failure["play"] == self.last_play_of.get(host)]
+
+    def _goes_on(self, host, stats):
+        """Whether a host that a play left out had trouble of its own, forgiven since, or was called back."""
+        number, _ = self.stopped[host]
+        own_trouble = stats.failures.get(host, 0) or stats.dark.get(host, 0)
+        return bool(own_trouble) or self.last_play_of.get(host, 0) > number
+
+    def _stopped_entry(self, host):
+        return {
+            "host": host,
+            "play": self.stopped[host][1],
+            "task": "",
+            "path": "",
+            "message": "stopped because of another host's failure (any_errors_fatal, max_fail_percentage or run_once)",
+        }
+
+
+def _last_part(action):
+    return str(action).rsplit(".", 1)[-1]
+
+
+def _connection_class(result):
+    text = _text(result.get("msg", ""))
+    if HOST_KEY.search(text):
+        return "h"
+    if KEY_REFUSED.search(text):
+        return "k"
+    return "u"
+
+
+def _message(result, no_log):
+    """The first lines of what a failed task said, never of a hidden one."""
+    if no_log or result.get("_ansible_no_log") or "censored" in result:
+        return HIDDEN
+    for item in result.get("results") or []:
+        if isinstance(item, dict) and (item.get("failed") or item.get("unreachable")):
+            label = item.get("_ansible_item_label", item.get("item", ""))
+            text = _message(item, False)
+            return text if text == HIDDEN else _shorten(f"item {label}: {text}")
+    parts = [result.get("msg") or result.get("reason") or ""]
+    parts += [result[key] for key in ("module_stderr", "stderr", "stdout", "module_stdout") if result.get(key)]
+    if result.get("assertion"):
+        parts.append(f"assertion: {result['assertion']}")
+    if not any(parts):
+        parts = [result.get("exception") or "failed without a message"]
+    return _shorten("\n".join(_text(part) for part in parts))
+
+
+def _text(value):
+    if isinstance(value, (list, tuple)):
+        return "\n".join(_text(part) for part in value)
+    return str(value)
+
+
+def _shorten(text):
+    lines = [line.rstrip() for line in text.splitlines() if line.strip(" @")]  # ssh frames its warnings in @
+    return _cut("\n".join(lines[:MESSAGE_LINES]) + ("…" if len(lines) > MESSAGE_LINES else ""), MESSAGE_CHARS)
+
+
+def _cut(text, length):
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _varied_first(entries):
+    """Different failures before repetitions of one on more hosts, so that trimming loses the least."""
+    first, repeated, seen = [], [], set()
+    for entry in entries:
+        key = (entry["path"], entry["task"], entry["message"].replace(entry["host"], ""))
+        (repeated if key in seen else first).append(entry)
+        seen.add(key)
+    return first + repeated
+
+
+def _fit(hosts, changed, entries):
+    """The message in at most LIMIT bytes: entries go first, then the last one's text, then counts."""
+    for kept in range(len(entries), 0, -1):
+        text = _encode(hosts, changed, entries[:kept], len(entries) - kept)
+        if len(text) <= LIMIT:
+            return text
+    if entries:
+        for length in range(MESSAGE_CHARS, SHORTEST_MESSAGE - 1, -20):
+            shorter = dict(entries[0], message=_cut(entries[0]["message"], length))
+            text = _encode(hosts, changed, [shorter], len(entries) - 1)
+            if len(text) <= LIMIT:
+                return text
+    for letters, counts in ((hosts, changed), (hosts, []), ("", [])):
+        text = _encode(letters, counts, [], len(entries))
+        if len(text) <= LIMIT:
+            break
+    return text
+
+
+def _encode(hosts, changed, entries, dropped):
+    message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries}
+    if dropped:
+        message["more"] = dropped
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="replace")

@@ -1,0 +1,87 @@
+"""Runs real ansible-playbook processes in a temporary directory, away from this machine's own settings."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ANSIBLE = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(sys.executable).parent
+
+
+def clean_environment(home):
+    """Only what a play needs: settings of whoever runs the tests must not decide their outcome."""
+    return {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_CONFIG": str(home / "ansible.cfg"),
+        "ANSIBLE_LOCALHOST_WARNING": "False",
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        "ANSIBLE_RETRY_FILES_ENABLED": "False",
+        "ANSIBLE_NOCOLOR": "True",
+    }
+
+
+def collections_path(directory):
+    """A collections folder that holds the collection of this repository under its name."""
+    osp = pathlib.Path(directory) / "collections" / "ansible_collections" / "osp"
+    osp.mkdir(parents=True, exist_ok=True)
+    if not (osp / "edpm").exists():
+        (osp / "edpm").symlink_to(ANSIBLE / "osp" / "edpm")
+    return str(osp.parent.parent)
+
+
+class TemporaryDirectoryTest(unittest.TestCase):
+    """A test with a directory of its own."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="edpm-ansible-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.write("ansible.cfg", "[defaults]\n")
+
+    def write(self, name, text):
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def command(self, *words, env=None, timeout=180):
+        return subprocess.run(
+            [str(word) for word in words],
+            cwd=self.directory,
+            env={**clean_environment(self.directory), **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+class CallbackTest(TemporaryDirectoryTest):
+    """A test of the termination message that a play leaves."""
+
+    def play(self, playbook, hosts=("a", "b"), run_hosts=None, inventory=None, env=None):
+        """Runs the text of a playbook; returns the message (None: there is none) and the process."""
+        self.write("play.yml", playbook)
+        lines = inventory or "".join(f"{host} ansible_connection=local\n" for host in hosts)
+        self.write("hosts", lines)
+        result = self.directory / "result"
+        done = self.command(
+            BIN / "ansible-playbook", "-i", "hosts", "play.yml",
+            env={
+                "ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback"),
+                "EDPM_RUN_HOSTS": ",".join(run_hosts or hosts),
+                "EDPM_RESULT_FILE": str(result),
+                **(env or {}),
+            },
+        )
+        self.raw = result.read_bytes() if result.exists() else None
+        self.assertNotIn("edpm_result:", done.stdout + done.stderr, "the plugin warned of a fault of its own")
+        return (json.loads(self.raw) if self.raw else None), done

@@ -1,0 +1,90 @@
+"""The runner image's entry point, run in a directory that stands for /runner."""
+
+import json
+import os
+import unittest
+
+from support import ANSIBLE, BIN, TemporaryDirectoryTest
+
+
+class Entrypoint(TemporaryDirectoryTest):
+    def enter(self, *command, **env):
+        self.passwd = self.directory / "passwd"
+        if not self.passwd.exists():
+            self.passwd.write_text("root:x:0:0::/root:/bin/sh\n")
+        done = self.command(
+            ANSIBLE / "runner" / "edpm_entrypoint", *command,
+            env={"EDPM_RUNNER_DIR": str(self.directory / "runner"), "EDPM_PASSWD_FILE": str(self.passwd), **env},
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def text(self, name):
+        return (self.directory / "runner" / name).read_text()
+
+    def test_variables_become_the_input_directory(self):
+        self.enter("true", RUNNER_INVENTORY="\nall: {}\n\n", RUNNER_PLAYBOOK="\n- hosts: all\n\n",
+                   RUNNER_EXTRA_VARS="\nword: 'it''s \"quoted\" $HOME'\n\n")
+        self.assertEqual(self.text("inventory/inventory.yaml").split(), ["---", "all:", "{}"])
+        self.assertIn("- hosts: all", self.text("project/playbook.yaml"))
+        self.assertIn("word: 'it''s \"quoted\" $HOME'", self.text("env/extravars"))
+
+    def test_the_command_line_is_appended(self):
+        self.write("runner/env/cmdline", "--limit a\n")
+        self.enter("true", RUNNER_CMDLINE="--tags b")
+        self.assertEqual(self.text("env/cmdline").split(), ["--limit", "a", "--tags", "b"])
+
+    def test_nothing_is_made_of_variables_that_are_not_set(self):
+        self.enter("true")
+        for name in ("inventory/inventory.yaml", "project/playbook.yaml", "env/cmdline", "env/extravars"):
+            self.assertFalse((self.directory / "runner" / name).exists(), name)
+
+    def test_settings_have_defaults_and_a_mounted_file_wins(self):
+        self.enter("true", RUNNER_JOB_TIMEOUT="99")
+        self.assertIn("job_timeout: 99\n", self.text("env/settings"))
+        self.assertIn("idle_timeout: 600\n", self.text("env/settings"))
+        self.write("runner/env/settings", "job_timeout: 5\n")
+        self.enter("true", RUNNER_JOB_TIMEOUT="99")
+        self.assertEqual(self.text("env/settings"), "job_timeout: 5\n")
+
+    def test_host_keys_are_checked_unless_told_otherwise(self):
+        self.assertEqual(self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING").stdout.strip(), "True")
+        told = self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING", ANSIBLE_HOST_KEY_CHECKING="False")
+        self.assertEqual(told.stdout.strip(), "False")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_a_user_without_an_entry_gets_one_and_only_one(self):
+        self.directory.chmod(0o777)
+        (self.directory / "runner").mkdir(mode=0o777)
+        (self.directory / "runner").chmod(0o777)
+        self.passwd = self.write("passwd", "root:x:0:0::/root:/bin/sh\n")
+        self.passwd.chmod(0o666)
+        # A path below a private home is closed to the other user, so the script comes on standard input.
+        script = (ANSIBLE / "runner" / "edpm_entrypoint").read_text()
+        for _ in range(2):
+            home = self.command(
+                "setpriv", "--reuid", "4711", "--regid", "0", "--clear-groups",
+                "bash", "-c", script, "edpm_entrypoint", "printenv", "HOME",
+                env={"EDPM_RUNNER_DIR": str(self.directory / "runner"), "EDPM_PASSWD_FILE": str(self.passwd),
+                     "HOME": "/nonexistent"},
+            )
+            self.assertEqual((home.returncode, home.stdout.strip()), (0, str(self.directory / "runner")), home.stderr)
+        entries = [line for line in self.passwd.read_text().splitlines() if ":4711:0:" in line]
+        self.assertEqual(len(entries), 1)
+
+    def test_a_whole_run_through_ansible_runner(self):
+        result = self.directory / "result"
+        done = self.enter(
+            str(BIN / "ansible-runner"), "run", str(self.directory / "runner"), "-p", "playbook.yaml", "-i", "one",
+            RUNNER_INVENTORY="\nall: {hosts: {here: {ansible_connection: local}}}\n\n",
+            RUNNER_PLAYBOOK="\n- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.assert: {that: word == 'yes'}\n\n",
+            RUNNER_EXTRA_VARS='\n{"word": "yes"}\n\n',
+            ANSIBLE_CALLBACK_PLUGINS=str(ANSIBLE / "callback"),
+            EDPM_RUN_HOSTS="here", EDPM_RESULT_FILE=str(result),
+        )
+        self.assertIn("ok=1", done.stdout)
+        self.assertEqual(json.loads(result.read_text())["hosts"], "o")
+
+
+if __name__ == "__main__":
+    unittest.main()
