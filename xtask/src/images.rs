@@ -1,0 +1,192 @@
+//! Every image of the project: built when its inputs changed, named by them, pushed to a registry.
+
+mod build;
+mod inputs;
+mod sources;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+
+use crate::{lab, sh};
+use build::Store;
+use inputs::{Context, Extra};
+
+/// Build all images and push what the registry lacks.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The registry to push to, for example `registry.example.org/team`; the lab's own by default.
+    #[arg(long, value_name = "REGISTRY")]
+    push: Option<String>,
+    /// The registry speaks plain HTTP, as the lab's does.
+    #[arg(long)]
+    plain_http: bool,
+    /// Build this image alone; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+}
+
+/// The inputs and the tag of each image by its name.
+type Plans = BTreeMap<&'static str, (Context, String)>;
+
+/// One image: a folder of `lab/images` with a Containerfile, and what it is built from besides.
+struct Image {
+    name: &'static str,
+    /// The image that it starts from, earlier in the table.
+    from: Option<&'static str>,
+    extra: &'static [Extra],
+    /// Whether it is pushed; the others only carry those that are.
+    pushed: bool,
+}
+
+/// All images, each after the one that it starts from.
+const IMAGES: &[Image] = &[
+    Image { name: "base", from: None, extra: &[Extra::RootFs], pushed: false },
+    Image { name: "edpm-host", from: Some("base"), extra: &[], pushed: true },
+    Image {
+        name: "ansible-runner",
+        from: Some("base"),
+        extra: &[
+            Extra::Wheels,
+            Extra::Folder { from: "ansible/runner", to: "runner" },
+            Extra::Folder { from: "ansible/osp/edpm", to: "collection" },
+        ],
+        pushed: true,
+    },
+    Image { name: "kolla", from: Some("base"), extra: &[Extra::Wheels], pushed: false },
+    Image { name: "nova-libvirt", from: Some("kolla"), extra: &[], pushed: true },
+    Image { name: "nova-compute", from: Some("kolla"), extra: &[Extra::Wheels], pushed: true },
+    Image { name: "openstack", from: Some("nova-compute"), extra: &[Extra::Wheels], pushed: true },
+    Image { name: "operators", from: Some("base"), extra: &[Extra::Operators], pushed: true },
+];
+
+/// The images of one build, as a cluster names them.
+pub(crate) struct Set {
+    references: BTreeMap<&'static str, String>,
+}
+
+impl Set {
+    /// The full reference of an image by its short name, for example `nova-compute`.
+    pub(crate) fn reference(&self, name: &str) -> Result<&str> {
+        let found = self.references.get(name).with_context(|| format!("no image {name}"))?;
+        Ok(found)
+    }
+
+    /// The chart's values that name these images.
+    pub(crate) fn helm_values(&self) -> Result<String> {
+        let mut text = "images:\n".to_owned();
+        for (value, image) in [
+            ("operators", "operators"),
+            ("ansibleRunner", "ansible-runner"),
+            ("novaCompute", "nova-compute"),
+            ("novaLibvirt", "nova-libvirt"),
+        ] {
+            text += &format!("  {value}: {}\n", self.reference(image)?);
+        }
+        Ok(text)
+    }
+}
+
+/// Builds and pushes, then prints the chart's values.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    let registry = args.push.as_deref().unwrap_or(lab::REGISTRY);
+    let plain_http = args.plain_http || registry == lab::REGISTRY;
+    for name in &args.only {
+        by_name(name)?;
+    }
+    let set = provide(registry, plain_http, &args.only)?;
+    if !args.only.is_empty() {
+        return Ok(());
+    }
+    println!("\nHelm values for these images:\n\n{}", set.helm_values()?);
+    Ok(())
+}
+
+/// Brings the lab's registry up to date.
+pub(crate) fn for_lab() -> Result<Set> {
+    provide(lab::REGISTRY, true, &[])
+}
+
+/// Builds what the registry lacks and pushes it; `only` these images, or all if it is empty.
+///
+/// # Guarantees
+/// An image whose inputs did not change is not built: its tag is a hash of them, and the registry
+/// is asked for the tag first.
+fn provide(registry: &str, plain_http: bool, only: &[String]) -> Result<Set> {
+    sources::tools()?;
+    let store = Store::open(registry, plain_http)?;
+    let mut plans = Plans::new();
+    let mut references = BTreeMap::new();
+    for image in IMAGES.iter().filter(|it| it.pushed && wanted(it.name, only)) {
+        let tag = plan(image, &mut plans)?;
+        let reference = store.reference(image.name, &tag);
+        if !store.is_pushed(&reference) {
+            build_with_parents(&store, image, &plans)?;
+            sh::step(&format!("push {reference}"), || store.push(image.name, &tag))?;
+        }
+        references.insert(image.name, reference);
+    }
+    Ok(Set { references })
+}
+
+fn wanted(name: &str, only: &[String]) -> bool {
+    only.is_empty() || only.iter().any(|it| it == name)
+}
+
+fn by_name(name: &str) -> Result<&'static Image> {
+    IMAGES.iter().find(|it| it.name == name).with_context(|| format!("there is no image {name}"))
+}
+
+/// Gathers the inputs of an image and of those that it starts from; returns its tag.
+fn plan(image: &'static Image, plans: &mut Plans) -> Result<String> {
+    if let Some((_, tag)) = plans.get(image.name) {
+        return Ok(tag.clone());
+    }
+    let parent = match image.from {
+        Some(name) => plan(by_name(name)?, plans)?,
+        None => String::new(),
+    };
+    let context = inputs::collect(image.name, image.extra)?;
+    let tag = context.tag(&parent);
+    plans.insert(image.name, (context, tag.clone()));
+    Ok(tag)
+}
+
+/// Builds an image, and first the one that it starts from, unless the store has them.
+fn build_with_parents(store: &Store, image: &Image, plans: &Plans) -> Result<()> {
+    let (context, tag) = plans.get(image.name).context("an image was not planned")?;
+    if store.has(image.name, tag) {
+        return Ok(());
+    }
+    let parent = match image.from {
+        Some(name) => {
+            build_with_parents(store, by_name(name)?, plans)?;
+            plans.get(name).map(|(_, tag)| (name, tag.as_str()))
+        }
+        None => None,
+    };
+    sh::step(&format!("build image {}", image.name), || {
+        store.build(image.name, tag, parent, context, image.extra)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_image_comes_after_the_one_it_starts_from() {
+        for (idx, image) in IMAGES.iter().enumerate() {
+            if let Some(from) = image.from {
+                assert!(IMAGES[..idx].iter().any(|it| it.name == from), "{}", image.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_image_has_a_containerfile() {
+        for image in IMAGES {
+            assert!(inputs::folder(image.name).join("Containerfile").is_file(), "{}", image.name);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What an image is built from: the files, and the tag that stands for them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::sources;
+use crate::{paths, sh};
+
+/// Raised when the way of building changes so that equal inputs give another image.
+const REVISION: &str = "1";
+
+/// What an image needs beside its own folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extra {
+    /// A Debian root file system of the packages listed in `packages`.
+    RootFs,
+    /// The Python packages that `requirements.lock` pins, mounted at `/wheels` while building.
+    Wheels,
+    /// A folder of the repository, as `to` in the build context.
+    Folder { from: &'static str, to: &'static str },
+    /// The operators' programs in `bin`.
+    Operators,
+}
+
+/// The files of a build context by their path in it.
+pub(super) struct Context {
+    files: BTreeMap<String, PathBuf>,
+    content: Vec<u8>,
+}
+
+/// The folder of an image's own files.
+pub(super) fn folder(name: &str) -> PathBuf {
+    paths::repo().join("lab/images").join(name)
+}
+
+/// Gathers an image's files; programs are compiled here, since their bytes are inputs.
+pub(super) fn collect(name: &str, extra: &[Extra]) -> Result<Context> {
+    let mut context = Context { files: BTreeMap::new(), content: Vec::new() };
+    context.add(&folder(name), "")?;
+    for it in extra {
+        match it {
+            Extra::Folder { from, to } => context.add(&paths::repo().join(from), to)?,
+            Extra::Operators => context.add(&sources::operators()?, "bin")?,
+            // Both follow from files of the image's own folder.
+            Extra::RootFs | Extra::Wheels => {}
+        }
+    }
+    context.content = context.describe()?;
+    Ok(context)
+}
+
+impl Context {
+    fn add(&mut self, path: &Path, name: &str) -> Result<()> {
+        let about = path.symlink_metadata().with_context(|| format!("{}", path.display()))?;
+        if about.is_file() {
+            self.files.insert(name.to_owned(), path.to_path_buf());
+            return Ok(());
+        }
+        if !about.is_dir() {
+            bail!("{} is neither a file nor a folder", path.display());
+        }
+        for entry in fs::read_dir(path).with_context(|| format!("read {}", path.display()))? {
+            let entry = entry?;
+            let child = entry.file_name().to_string_lossy().into_owned();
+            if child == "__pycache__" {
+                continue;
+            }
+            let inside = if name.is_empty() { child } else { format!("{name}/{child}") };
+            self.add(&entry.path(), &inside)?;
+        }
+        Ok(())
+    }
+
+    /// One line for each file: its path, whether it is executable, and its hash.
+    fn describe(&self) -> Result<Vec<u8>> {
+        let mut lines = String::new();
+        for (name, path) in &self.files {
+            let content = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+            lines += &format!("{} {} {name}\n", mode(path)?, sh::sha256(&content));
+        }
+        Ok(lines.into_bytes())
+    }
+
+    /// Twelve hex digits that stand for these files on top of `parent`.
+    pub(super) fn tag(&self, parent: &str) -> String {
+        let mut input = format!("{REVISION}\n{parent}\n").into_bytes();
+        input.extend(&self.content);
+        sh::sha256(&input)[..12].to_owned()
+    }
+
+    /// Copies the files into an empty folder, with modes that do not depend on the user's umask.
+    pub(super) fn stage(&self, into: &Path) -> Result<()> {
+        for (name, path) in &self.files {
+            let target = into.join(name);
+            if let Some(folder) = target.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::copy(path, &target).with_context(|| format!("copy {}", path.display()))?;
+            fs::set_permissions(&target, fs::Permissions::from_mode(mode(path)?))?;
+        }
+        Ok(())
+    }
+}
+
+/// 0755 for what its owner may execute, else 0644: all that git keeps.
+fn mode(path: &Path) -> Result<u32> {
+    let executable = path.metadata()?.permissions().mode() & 0o100 != 0;
+    Ok(if executable { 0o755 } else { 0o644 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(content: &str) -> Context {
+        Context { files: BTreeMap::new(), content: content.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_tag_follows_the_files_and_the_parent() {
+        let tag = context("a").tag("parent");
+        assert_eq!(tag.len(), 12);
+        assert_eq!(tag, context("a").tag("parent"));
+        assert_ne!(tag, context("b").tag("parent"));
+        assert_ne!(tag, context("a").tag("other"));
+    }
+
+    #[test]
+    fn byte_code_is_no_input() {
+        let seen = collect("kolla", &[Extra::Folder { from: "ansible", to: "ansible" }]).unwrap();
+        assert!(seen.files.contains_key("Containerfile"));
+        assert!(!seen.files.keys().any(|it| it.contains("__pycache__")));
+    }
+}

@@ -1,0 +1,107 @@
+//! Where the content of images comes from: Debian, the Python index, and our own crates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{paths, sh};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+const OPERATORS: &[&str] = &["dataplane-operator", "nova-operator", "ansibleee-operator"];
+
+/// The programs that building needs, each with the Debian package that has it.
+const TOOLS: &[(&[&str], &str)] = &[
+    (&["buildah", "--version"], "buildah"),
+    (&["mmdebstrap", "--version"], "mmdebstrap"),
+    (&["python3", "-m", "pip", "--version"], "python3-pip"),
+];
+
+/// Installs what building images needs and this machine lacks.
+pub(super) fn tools() -> Result<()> {
+    let missing: Vec<&str> = TOOLS
+        .iter()
+        .filter(|(words, _)| !sh::succeeds(Command::new(words[0]).args(&words[1..])))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    sh::step(&format!("install Debian packages: {}", missing.join(" ")), || {
+        sh::run(Command::new("apt-get").args(["-qq", "update"]))?;
+        let mut install = Command::new("apt-get");
+        install
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .args(["-qq", "install", "-y", "--no-install-recommends"])
+            .args(&missing);
+        sh::run(&mut install).map(drop)
+    })
+    .with_context(|| format!("install by hand: apt-get install {}", missing.join(" ")))
+}
+
+/// A Debian root file system of the packages that `folder/packages` lists.
+pub(super) fn root_file_system(folder: &Path, tar: &Path) -> Result<()> {
+    let list = fs::read_to_string(folder.join("packages"))?;
+    let packages: Vec<&str> =
+        list.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#')).collect();
+    let mut strap = Command::new("mmdebstrap");
+    strap
+        .args(["--quiet", "--mode=root", "--variant=minbase"])
+        .arg(format!("--aptopt={}", folder.join("apt.conf").display()))
+        .arg(format!("--dpkgopt={}", folder.join("dpkg.cfg").display()))
+        .arg(format!("--include={}", packages.join(",")))
+        .arg("bookworm")
+        .arg(tar);
+    sh::run(&mut strap).map(drop)
+}
+
+/// The folder of the wheels that a lock file pins, downloaded once for each content of it.
+///
+/// # Guarantees
+/// Nothing but the pinned files: pip compares each with its hash.
+pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
+    let content = fs::read(lock).with_context(|| format!("read {}", lock.display()))?;
+    let folder = paths::cache().join("wheels").join(&sh::sha256(&content)[..12]);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let fresh = folder.with_extension("new");
+    fs::create_dir_all(&fresh)?;
+    // The images' Python is Debian's, whatever the machine has.
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"])
+        .args(["--only-binary", ":all:", "--implementation", "cp", "--python-version", "3.11"])
+        .arg("--dest")
+        .arg(&fresh)
+        .arg("--requirement")
+        .arg(lock);
+    sh::run(&mut pip)?;
+    fs::rename(&fresh, &folder)?;
+    Ok(folder)
+}
+
+/// The folder of the operators' programs, compiled so that they need no library.
+pub(super) fn operators() -> Result<PathBuf> {
+    let folder = paths::target().join("operators");
+    fs::create_dir_all(&folder)?;
+    sh::step("compile the operators", || {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .current_dir(paths::repo())
+            .env("RUSTFLAGS", "-C target-feature=+crt-static")
+            .args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
+        for operator in OPERATORS {
+            cargo.args(["--package", operator]);
+        }
+        sh::run(&mut cargo)
+    })?;
+    for operator in OPERATORS {
+        let program = paths::target().join(TARGET).join("release").join(operator);
+        if !program.is_file() {
+            bail!("cargo built no {}", program.display());
+        }
+        fs::copy(&program, folder.join(operator))?;
+    }
+    Ok(folder)
+}
