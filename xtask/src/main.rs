@@ -3,6 +3,7 @@
 
 use clap::Parser;
 
+mod codegen;
 mod lab;
 mod paths;
 mod sh;
@@ -11,12 +12,15 @@ mod sh;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
+    /// Write the files that are generated from the code.
+    Codegen(codegen::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Command::parse() {
+        Command::Codegen(args) => codegen::main(&args),
         Command::Lab(args) => lab::main(&args),
     }
 }
