@@ -13,7 +13,9 @@ pub const RECONCILING: &str = "Reconciling";
 pub const STALLED: &str = "Stalled";
 
 /// Whether a condition holds.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
 pub enum Truth {
     /// It holds.
     True,
@@ -24,7 +26,9 @@ pub enum Truth {
 }
 
 /// How much a False condition should worry its reader; absent for True and Unknown.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
 pub enum Severity {
     /// It does not heal without a human.
     Error,
@@ -117,7 +121,13 @@ impl Finding {
         reason: &str,
         message: impl Into<String>,
     ) -> Self {
-        Self { type_: type_.into(), status, severity, reason: reason.into(), message: message.into() }
+        Self {
+            type_: type_.into(),
+            status,
+            severity,
+            reason: reason.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -231,7 +241,8 @@ mod tests {
         let now = time("2026-01-01T00:00:00Z");
         let findings =
             ["Zebra", READY, "Ape"].map(|it| Finding::good(it, "Done", "")).into_iter().collect();
-        let types: Vec<_> = settle(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
+        let types: Vec<_> =
+            settle(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
         assert_eq!(types, [READY, "Ape", "Zebra"]);
     }
 

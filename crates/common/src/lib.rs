@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod conditions;
+pub mod engine;
 pub mod hash;
 pub mod names;
 pub mod plan;

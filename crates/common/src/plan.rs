@@ -153,7 +153,11 @@ impl Step {
     /// Server-side apply of an object's own fields, given as JSON without `apiVersion` and `kind`.
     pub fn apply(target: Target, mut fields: Value, because: impl Into<String>) -> Self {
         identify(&mut fields, &target);
-        Self { target, write: Write::Apply { object: fields, force: true }, because: because.into() }
+        Self {
+            target,
+            write: Write::Apply { object: fields, force: true },
+            because: because.into(),
+        }
     }
 
     /// Creation of an object; see [`Write::Create`] for `identity`.

@@ -101,7 +101,7 @@ pub struct AnsibleEeSpec {
     pub inventory: Option<String>,
     /// Volumes and where they are mounted in the runner container.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 32))]
     pub extra_mounts: Vec<VolMounts>,
     /// How often the Job starts another pod after a failed one.
     #[serde(default = "default_backoff_limit")]

@@ -103,10 +103,10 @@ pub(crate) fn optional_any_map(_: &mut SchemaGenerator) -> Schema {
 /// The schema of mounts, with the limits that keep CEL rules over them affordable.
 fn volume_mounts(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = <Vec<VolumeMount>>::json_schema(generator);
-    schema.insert("maxItems".into(), 64.into());
+    schema.insert("maxItems".into(), 32.into());
     let mut item = generator.subschema_for::<VolumeMount>().to_value();
     if let Some(path) = item.pointer_mut("/properties/mountPath").and_then(Value::as_object_mut) {
-        path.insert("maxLength".into(), 1024.into());
+        path.insert("maxLength".into(), 512.into());
     }
     schema.insert("items".into(), item);
     schema

@@ -46,7 +46,7 @@ pub struct NodeSection {
     /// Volumes for the pods of the runs; a node's list replaces its role's. Mounts over
     /// `/runner/env`, `/runner/inventory` and `/runner/project` are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(
         r"self.all(it, it.mounts.all(m, !m.mountPath.matches('^/+runner(/*$|/+(env|inventory|project)(/|$))')))")
         .message("/runner and its env, inventory and project belong to the operator: mount elsewhere"))]

@@ -107,7 +107,7 @@ pub struct ExternalComputeSpec {
     pub env: Vec<EnvVar>,
     /// Volumes for the pods of the runs; filled from the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 32))]
     pub extra_mounts: Vec<VolMounts>,
 }
 

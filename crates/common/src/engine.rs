@@ -1,0 +1,17 @@
+//! The run engine: from services and hosts to runs, and from the runs' results to a truth per host.
+//!
+//! Both roads and both phases share it; it names no OpenStack service.
+//! A *chain* is the ordered list of services of one host; an *attempt* is one try of one service on
+//! one host at one hash; a *run* is one AnsibleEE that carries attempts of several hosts.
+
+pub mod build;
+pub mod chain;
+pub mod inventory;
+pub mod outcome;
+pub mod retry;
+pub mod run;
+pub mod shards;
+pub mod tidy;
+
+pub use chain::{Chain, Host, State, Wanted};
+pub use run::Run;

@@ -1,0 +1,324 @@
+//! How a run is written down: the AnsibleEE of a shard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, EnvVar, PodDNSConfig, SecretVolumeSource, Volume, VolumeMount,
+};
+use serde_json::{Value, json};
+
+use crate::api::ansibleee::AnsibleEe;
+use crate::api::shared::VolMounts;
+use crate::engine::inventory::{
+    INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
+};
+use crate::engine::run::{ATTEMPTS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
+use crate::engine::shards::Shard;
+use crate::names;
+use crate::plan::{Kind, Step, Target};
+
+/// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
+const NAME_LIMIT: usize = 52;
+/// Readable to the runner's group, which is root's: ssh accepts that for a file of another owner.
+const KEY_MODE: i32 = 0o440;
+/// Key of the private key in an ssh Secret.
+pub const PRIVATE_KEY: &str = "ssh-privatekey";
+/// Key of the known host keys in an ssh Secret.
+pub const KNOWN_HOSTS: &str = "known_hosts";
+/// Folder of the data sources in the pod, by service type.
+const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
+
+/// What a service executes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Play {
+    /// A playbook by path or collection name.
+    Playbook(String),
+    /// The text of a playbook.
+    Contents(String),
+}
+
+/// An object whose keys become files in the pod.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Source {
+    /// Whether it is a Secret; else a ConfigMap.
+    pub is_secret: bool,
+    /// Its name.
+    pub name: String,
+    /// Its keys.
+    pub keys: Vec<String>,
+}
+
+/// Ansible's options that narrow what a run does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// `--tags`.
+    pub tags: Option<String>,
+    /// `--skip-tags`.
+    pub skip_tags: Option<String>,
+    /// `--limit`, in the human's own terms.
+    pub limit: Option<String>,
+}
+
+impl Options {
+    /// Whether anything is narrowed.
+    pub fn is_partial(&self) -> bool {
+        self.tags.is_some() || self.skip_tags.is_some() || self.limit.is_some()
+    }
+
+    /// The command line, quoted as a shell would need it: `ansible-runner` splits it like one.
+    fn cmd_line(&self) -> String {
+        let limit = match &self.limit {
+            Some(limit) => format!("{limit},&{RUN_GROUP}"),
+            None => RUN_GROUP.to_owned(),
+        };
+        let mut words = vec!["--limit".to_owned(), quoted(&limit)];
+        for (option, value) in [("--tags", &self.tags), ("--skip-tags", &self.skip_tags)] {
+            if let Some(value) = value {
+                words.extend([option.to_owned(), quoted(value)]);
+            }
+        }
+        words.join(" ")
+    }
+}
+
+/// A word as a POSIX shell reads it back unchanged.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Everything that the runs of one service and group have in common.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The object that owns the runs.
+    pub parent: Target,
+    /// What is executed.
+    pub play: Play,
+    /// The service's type: folder of its data sources.
+    pub service_type: String,
+    /// Runner image; the operator's default when absent.
+    pub image: Option<String>,
+    /// The human's environment for the pod.
+    pub env: Vec<EnvVar>,
+    /// The human's mounts.
+    pub extra_mounts: Vec<VolMounts>,
+    /// Network attachments of the pod.
+    pub network_attachments: Vec<String>,
+    /// DNS of the pod.
+    pub dns_config: Option<PodDNSConfig>,
+    /// ConfigMap with the inventory.
+    pub inventory: String,
+    /// Objects whose keys become files.
+    pub sources: Vec<Source>,
+    /// What narrows the runs.
+    pub options: Options,
+    /// Variables that win over all others.
+    pub extra_vars: BTreeMap<String, Value>,
+}
+
+/// One host of a run: where it is and with which Secret it is reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reach {
+    /// `host:port`.
+    pub address: String,
+    /// The ssh Secret.
+    pub ssh_secret: String,
+    /// The Secret's resource version.
+    pub ssh_version: String,
+}
+
+/// The name of a shard's run.
+pub fn name(recipe: &Recipe, shard: &Shard) -> String {
+    let identity = shard.identity();
+    names::derived(&[&shard.service, &recipe.parent.name, &identity[..10]], NAME_LIMIT)
+}
+
+/// The step that creates a shard's run, once.
+pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Step {
+    let namespace = recipe.parent.namespace.clone();
+    let target =
+        Target { kind: Kind::of::<AnsibleEe>(), namespace, name: name(recipe, shard), uid: None };
+    let keys: BTreeMap<&str, &str> =
+        reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.ssh_version.as_str())).collect();
+    let object = json!({
+        "metadata": {
+            "labels": {
+                SERVICE_LABEL: shard.service,
+                PARTIAL_LABEL: recipe.options.is_partial().to_string(),
+            },
+            "annotations": {
+                ATTEMPTS: serde_json::to_string(&shard.attempts).unwrap_or_default(),
+                SSH_KEYS: serde_json::to_string(&keys).unwrap_or_default(),
+            },
+            "ownerReferences": [owner(&recipe.parent)],
+        },
+        "spec": spec(recipe, shard, reach),
+    });
+    let because = format!("service {} is to be deployed on {}", shard.service, hosts_text(shard));
+    Step::create(target, object, "/spec/inputHash", because)
+}
+
+/// The controller's owner reference to an object that was read.
+pub fn owner(parent: &Target) -> Value {
+    json!({
+        "apiVersion": parent.kind.api_version(),
+        "kind": parent.kind.kind,
+        "name": parent.name,
+        "uid": parent.uid,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+fn hosts_text(shard: &Shard) -> String {
+    match shard.attempts.len() {
+        1 => shard.attempts.keys().next().cloned().unwrap_or_default(),
+        n_hosts => format!("{n_hosts} hosts"),
+    }
+}
+
+fn reached<'a>(
+    shard: &'a Shard,
+    reach: &'a BTreeMap<String, Reach>,
+) -> impl Iterator<Item = &'a Reach> {
+    shard.attempts.keys().filter_map(|it| reach.get(it))
+}
+
+fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
+    let hosts: Vec<Value> = shard
+        .attempts
+        .keys()
+        .filter_map(|host| reach.get(host).map(|it| json!({ "name": host, "address": it.address })))
+        .collect();
+    let mut spec = json!({
+        "inputHash": shard.identity(),
+        "hosts": hosts,
+        "inventory": run_inventory(shard.attempts.keys()),
+        "cmdLine": recipe.options.cmd_line(),
+        "extraVars": extra_vars(recipe),
+        "extraMounts": mounts(recipe, shard, reach),
+        "env": recipe.env,
+        "networkAttachments": recipe.network_attachments,
+        // Every further attempt is a new run over only the hosts that need it (D4).
+        "backoffLimit": 0,
+        "restartPolicy": "Never",
+    });
+    match &recipe.play {
+        Play::Playbook(name) => spec["playbook"] = json!(name),
+        Play::Contents(text) => spec["playbookContents"] = json!(text),
+    }
+    if let Some(image) = &recipe.image {
+        spec["image"] = json!(image);
+    }
+    if let Some(dns) = &recipe.dns_config {
+        spec["dnsConfig"] = json!(dns);
+    }
+    spec
+}
+
+/// One bad host must not stop the others: play keywords see extra variables only (D4).
+fn extra_vars(recipe: &Recipe) -> Value {
+    let mut vars: BTreeMap<String, Value> = BTreeMap::from([
+        ("edpm_override_hosts".into(), json!(RUN_GROUP)),
+        ("edpm_service_type".into(), json!(recipe.service_type)),
+        ("edpm_any_errors_fatal".into(), json!(false)),
+        ("edpm_max_fail_percentage".into(), json!(100)),
+    ]);
+    vars.extend(recipe.extra_vars.clone());
+    json!(vars)
+}
+
+fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<VolMounts> {
+    let mut all: Vec<VolMounts> =
+        recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
+    let mut ours = VolMounts::default();
+    mount_inventory(&mut ours, &recipe.inventory);
+    let secrets: BTreeSet<&str> =
+        reached(shard, reach).map(|it| it.ssh_secret.as_str()).collect();
+    for (idx, secret) in secrets.into_iter().enumerate() {
+        mount_ssh(&mut ours, idx, secret);
+    }
+    for (idx, source) in recipe.sources.iter().enumerate() {
+        mount_source(&mut ours, idx, source, &recipe.service_type);
+    }
+    all.push(ours);
+    all
+}
+
+fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
+    ours.volumes.push(Volume {
+        name: "edpm-inventory".into(),
+        config_map: Some(ConfigMapVolumeSource { name: config_map.into(), ..Default::default() }),
+        ..Default::default()
+    });
+    ours.mounts.push(file("edpm-inventory", "/runner/inventory/hosts", INVENTORY_KEY));
+    ours.mounts.push(VolumeMount {
+        name: "edpm-inventory".into(),
+        mount_path: NETWORK_DIR.into(),
+        read_only: Some(true),
+        ..Default::default()
+    });
+}
+
+fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str) {
+    let volume = format!("edpm-ssh-{idx}");
+    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
+    ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
+    ours.volumes.push(secret_volume(volume, secret));
+}
+
+fn mount_source(ours: &mut VolMounts, idx: usize, source: &Source, service_type: &str) {
+    let volume = format!("edpm-source-{idx}");
+    for key in &source.keys {
+        ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));
+    }
+    ours.volumes.push(if source.is_secret {
+        secret_volume(volume, &source.name)
+    } else {
+        Volume {
+            name: volume,
+            config_map: Some(ConfigMapVolumeSource {
+                name: source.name.clone(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    });
+}
+
+fn secret_volume(name: String, secret: &str) -> Volume {
+    Volume {
+        name,
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(secret.into()),
+            default_mode: Some(KEY_MODE),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn file(volume: &str, path: &str, key: &str) -> VolumeMount {
+    VolumeMount {
+        name: volume.into(),
+        mount_path: path.into(),
+        sub_path: Some(key.into()),
+        read_only: Some(true),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_quoted_for_a_shell() {
+        let options = Options {
+            tags: Some("a b".into()),
+            limit: Some("it's".into()),
+            ..Options::default()
+        };
+        assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
+        assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
+    }
+}

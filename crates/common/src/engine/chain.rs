@@ -1,0 +1,332 @@
+//! Where one host stands in its chain of services, and what has to happen next.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::dataplane::service_run::{RunState, ServiceRun};
+use crate::engine::outcome::{self, Outcome, Reason};
+use crate::engine::retry;
+use crate::engine::run::{Attempt, Run};
+
+/// One service as it should be on one host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Wanted {
+    /// Its name.
+    pub service: String,
+    /// Hash of all inputs of the service on this host.
+    pub hash: String,
+    /// Hash of what a run now would do: `hash`, or `hash` with tags and limit where those narrow it.
+    pub run_hash: String,
+    /// Hosts whose attempts agree in this may share a run.
+    pub group: String,
+}
+
+impl Wanted {
+    /// Whether a run now does only a part of the service.
+    pub fn is_partial(&self) -> bool {
+        self.hash != self.run_hash
+    }
+}
+
+/// One host, its services, and what was recorded of them.
+#[derive(Clone, Debug)]
+pub struct Host<'a> {
+    /// Its inventory name.
+    pub name: &'a str,
+    /// Its services in order.
+    pub wanted: &'a [Wanted],
+    /// What the parent's status says of them.
+    pub recorded: &'a [ServiceRun],
+    /// Whether a run may start: deployment is on and every input is there.
+    pub may_run: bool,
+    /// The ssh Secret and its resource version.
+    pub ssh_key: (&'a str, &'a str),
+    /// The command by which a human asks for another attempt.
+    pub redeploy: &'a str,
+}
+
+/// An attempt that has no run yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Need {
+    /// The service.
+    pub service: String,
+    /// Hosts with the same group may share the run.
+    pub group: String,
+    /// Hash and number.
+    pub attempt: Attempt,
+}
+
+/// What has to happen next on a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum State {
+    /// Nothing: every service succeeded with the present inputs.
+    Done,
+    /// Something is out of date, and no run may start.
+    OutOfDate,
+    /// A run must be made.
+    NeedsRun(Need),
+    /// A run is going on.
+    InRun {
+        /// The AnsibleEE.
+        run: String,
+        /// What it waits for, while it does.
+        waiting_for: Option<String>,
+    },
+    /// A service failed; the later ones wait.
+    Failed {
+        /// Why.
+        reason: Reason,
+        /// Object, cause and next step.
+        message: String,
+        /// When it is tried again by itself.
+        retry_at: Option<Timestamp>,
+    },
+}
+
+/// The judgement on one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// What the parent's status should say of the services.
+    pub services: Vec<ServiceRun>,
+    /// What has to happen next.
+    pub state: State,
+}
+
+/// What is to be done about one service.
+enum Next {
+    Nothing,
+    Attempt(ServiceRun),
+    Stop(State),
+}
+
+/// Judges one host.
+///
+/// # Guarantees
+/// An attempt number rises only in a status that differs from the recorded one, so it is written
+/// before the run that carries it.
+/// A host that an unfinished run carries gets no other.
+///
+/// # Caveats
+/// Successes in the middle of a chain are published only with the next change or at the end: one
+/// write for the whole chain instead of one per service.
+/// Until then the AnsibleEE is their record.
+pub fn judge(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> Chain {
+    let folded: Vec<Option<ServiceRun>> = host
+        .wanted
+        .iter()
+        .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs)))
+        .collect();
+    let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
+    match active {
+        Some(run) => in_run(host, folded, run, now),
+        None => advance(host, folded, runs, now),
+    }
+}
+
+fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
+    host.recorded.iter().find(|it| it.name == service)
+}
+
+/// A record brought up to date with the result of its run.
+fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
+    let mut service = seen.clone();
+    if !matches!(seen.state, RunState::Pending | RunState::Running) {
+        return service;
+    }
+    let carries = |it: &&Run<'_>| {
+        let attempt = it.attempts.get(host.name);
+        it.service == seen.name
+            && it.is_finished()
+            && attempt.is_some_and(|it| it.hash == seen.hash && it.attempt == seen.attempt)
+    };
+    let Some(run) = runs.iter().find(carries) else { return service };
+    let status = run.object.status.as_ref();
+    if let Some(time) = status.and_then(|it| it.completion_time.clone()) {
+        service.since = time;
+    }
+    service.run = Some(run.name());
+    match outcome::of(run, host.name, run.is_partial(), host.redeploy) {
+        Outcome::Failed { reason, message } => {
+            service.state = RunState::Failed;
+            service.failures += 1;
+            service.reason = Some(reason.as_str().to_owned());
+            service.message = Some(message);
+        }
+        done @ (Outcome::Succeeded | Outcome::LeftOut) => {
+            service.state = RunState::Succeeded;
+            service.failures = 0;
+            service.reason = None;
+            service.message = None;
+            if done == Outcome::Succeeded && !run.is_partial() {
+                service.deployed_hash = Some(seen.hash.clone());
+            }
+        }
+    }
+    service
+}
+
+fn in_run(
+    host: &Host<'_>,
+    folded: Vec<Option<ServiceRun>>,
+    run: &Run<'_>,
+    now: Timestamp,
+) -> Chain {
+    let state = State::InRun {
+        run: run.name(),
+        waiting_for: run.waiting_for().map(str::to_owned),
+    };
+    // One write says that the chain is running; the services after that are the runs' own news.
+    if host.recorded.iter().any(|it| it.state == RunState::Running) {
+        return Chain { services: host.recorded.to_vec(), state };
+    }
+    let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
+    let current = services.iter_mut().find(|it| it.name == run.service);
+    if let Some(service) = current.filter(|it| it.state == RunState::Pending) {
+        service.state = RunState::Running;
+        service.run = Some(run.name());
+        service.since = Time(now);
+    }
+    Chain { services, state }
+}
+
+/// The first service that is not done decides; every later one that is out of date is recorded as
+/// pending with it, so that one write covers the whole chain.
+fn advance(
+    host: &Host<'_>,
+    folded: Vec<Option<ServiceRun>>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Chain {
+    let mut services: Vec<ServiceRun> = Vec::new();
+    let mut state = State::Done;
+    let mut has_new_attempt = false;
+    for (wanted, seen) in host.wanted.iter().zip(folded) {
+        let next = match (&seen, is_open(&state)) {
+            (_, true) => next(host, wanted, seen.as_ref(), runs, now),
+            (_, false) => Next::Nothing,
+        };
+        match next {
+            Next::Nothing => services.extend(seen),
+            Next::Stop(stop) => {
+                if state == State::Done {
+                    state = stop;
+                }
+                services.extend(seen);
+            }
+            Next::Attempt(attempt) => {
+                has_new_attempt |= Some(&attempt) != seen.as_ref();
+                if state == State::Done {
+                    state = State::NeedsRun(need(wanted, &attempt));
+                }
+                services.push(attempt);
+            }
+        }
+    }
+    let goes_on = matches!(state, State::NeedsRun(_)) && !has_new_attempt;
+    if goes_on && host.recorded.len() == services.len() {
+        services = host.recorded.to_vec();
+    }
+    Chain { services, state }
+}
+
+/// Whether later services may still be planned.
+fn is_open(state: &State) -> bool {
+    matches!(state, State::Done | State::NeedsRun(_))
+}
+
+fn need(wanted: &Wanted, service: &ServiceRun) -> Need {
+    Need {
+        service: wanted.service.clone(),
+        group: wanted.group.clone(),
+        attempt: Attempt { hash: service.hash.clone(), attempt: service.attempt },
+    }
+}
+
+fn next(
+    host: &Host<'_>,
+    wanted: &Wanted,
+    seen: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Next {
+    let same = seen.filter(|it| it.hash == wanted.run_hash);
+    match same.map(|it| (it, it.state)) {
+        Some((_, RunState::Succeeded)) => Next::Nothing,
+        _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
+        // Recorded, and its run was not made yet: the process ended in between.
+        Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
+        Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
+        None => Next::Attempt(attempt(host, wanted, seen, runs, now)),
+    }
+}
+
+fn failed_or_out_of_date(same: Option<&ServiceRun>) -> State {
+    match same {
+        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
+        _ => State::OutOfDate,
+    }
+}
+
+fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> State {
+    State::Failed {
+        reason: Reason::parse(seen.reason.as_deref().unwrap_or_default()),
+        message: seen.message.clone().unwrap_or_default(),
+        retry_at,
+    }
+}
+
+fn retry(
+    host: &Host<'_>,
+    wanted: &Wanted,
+    seen: &ServiceRun,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Next {
+    let reason = Reason::parse(seen.reason.as_deref().unwrap_or_default());
+    if !reason.heals_by_itself() {
+        return Next::Stop(failed(seen, None));
+    }
+    let pause = SignedDuration::try_from(retry::pause(seen.failures)).unwrap_or_default();
+    let due = seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX);
+    let has_new_secret = reason.heals_with_ssh_secret() && is_ssh_secret_new(host, seen, runs);
+    if now < due && !has_new_secret {
+        return Next::Stop(failed(seen, Some(due)));
+    }
+    Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
+}
+
+/// Whether the ssh Secret differs from the one that the failed run used.
+fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let (secret, version) = host.ssh_key;
+    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
+    run.and_then(|it| it.ssh_key_version(secret)).is_some_and(|used| used != version)
+}
+
+/// The next attempt: its number is above all that were ever made, recorded or not.
+fn attempt(
+    host: &Host<'_>,
+    wanted: &Wanted,
+    seen: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> ServiceRun {
+    let carried = runs
+        .iter()
+        .filter(|it| it.service == wanted.service)
+        .filter_map(|it| it.attempts.get(host.name).map(|it| it.attempt));
+    let last = carried.chain(seen.map(|it| it.attempt)).max().unwrap_or(0);
+    let is_retry = seen.filter(|it| it.hash == wanted.run_hash);
+    ServiceRun {
+        name: wanted.service.clone(),
+        state: RunState::Pending,
+        hash: wanted.run_hash.clone(),
+        attempt: last + 1,
+        run: None,
+        deployed_hash: seen.and_then(|it| it.deployed_hash.clone()),
+        failures: is_retry.map_or(0, |it| it.failures),
+        since: Time(now),
+        // The cause of the last failure stays visible while it is tried again.
+        reason: is_retry.and_then(|it| it.reason.clone()),
+        message: is_retry.and_then(|it| it.message.clone()),
+    }
+}

@@ -1,0 +1,123 @@
+//! The inventory of a parent's hosts, and the small one that names the hosts of a single run.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::yaml::Tree;
+
+/// The group that holds exactly the hosts of a run, in the run's own inventory.
+pub const RUN_GROUP: &str = "edpm_run";
+
+/// Key of the inventory in the inventory object.
+pub const INVENTORY_KEY: &str = "inventory";
+/// Key of the effective nic template in the inventory object; one per host that has its own.
+pub const NETWORK_KEY: &str = "network";
+/// Where the inventory object's keys are mounted as files, for nic templates.
+pub const NETWORK_DIR: &str = "/runner/network";
+/// Where private keys are mounted, one file per Secret.
+pub const SSH_KEY_DIR: &str = "/runner/env/ssh_key";
+/// Where known host keys are mounted, one file per Secret.
+pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
+
+/// One host and how to reach it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostEntry {
+    /// Its inventory name.
+    pub name: String,
+    /// The address that ssh connects to.
+    pub ansible_host: String,
+    /// The port that ssh connects to.
+    pub ansible_port: i32,
+    /// The user that ssh logs in as; Ansible's own default when absent.
+    pub ansible_user: Option<String>,
+    /// The host's own name.
+    pub host_name: String,
+    /// The Secret with its key and known host keys.
+    pub ssh_secret: String,
+    /// Path of its nic template in the pod, where it has one.
+    pub nic_template: Option<String>,
+    /// `management_network`, where it is set.
+    pub management_network: Option<String>,
+    /// The human's variables; they win over what is derived.
+    pub vars: BTreeMap<String, Value>,
+}
+
+/// An inventory with one group of hosts.
+pub fn inventory(group: &str, hosts: &[HostEntry]) -> String {
+    let entries = hosts.iter().map(|it| (it.name.clone(), host_vars(it)));
+    let group_body = Tree::map([("hosts", Tree::map(entries))]);
+    Tree::map([(group, group_body)]).render()
+}
+
+/// The inventory that a run adds to its parent's: the group of just its hosts.
+pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String {
+    let hosts = Tree::map(hosts.into_iter().map(|it| (it.clone(), Tree::Map(BTreeMap::new()))));
+    Tree::map([(RUN_GROUP, Tree::map([("hosts", hosts)]))]).render()
+}
+
+/// What is derived is data, never a template; what the human wrote stays a template (D13).
+fn host_vars(host: &HostEntry) -> Tree {
+    let text = |it: &str| Tree::data(it.to_owned());
+    let known_hosts = format!("{KNOWN_HOSTS_DIR}/{}", host.ssh_secret);
+    let ssh_args = format!("-o UserKnownHostsFile={known_hosts} -o GlobalKnownHostsFile=/dev/null");
+    let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
+        ("ansible_host".into(), text(&host.ansible_host)),
+        ("ansible_port".into(), Tree::data(host.ansible_port)),
+        (
+            "ansible_ssh_private_key_file".into(),
+            text(&format!("{SSH_KEY_DIR}/{}", host.ssh_secret)),
+        ),
+        ("ansible_ssh_common_args".into(), text(&ssh_args)),
+        ("canonical_hostname".into(), text(&host.host_name)),
+        ("ctlplane_ip".into(), text(&host.ansible_host)),
+    ]);
+    let optional = [
+        ("ansible_user", &host.ansible_user),
+        ("edpm_network_config_template", &host.nic_template),
+        ("management_network", &host.management_network),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            vars.insert(name.into(), text(value));
+        }
+    }
+    for (name, value) in &host.vars {
+        vars.insert(name.clone(), Tree::template(value.clone()));
+    }
+    Tree::Map(vars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> HostEntry {
+        HostEntry {
+            name: "n0".into(),
+            ansible_host: "192.0.2.7".into(),
+            ansible_port: 22,
+            ansible_user: Some("cloud-admin".into()),
+            host_name: "n0.example.org".into(),
+            ssh_secret: "key".into(),
+            nic_template: None,
+            management_network: None,
+            vars: BTreeMap::from([("greeting".into(), Value::from("{{ name }}"))]),
+        }
+    }
+
+    #[test]
+    fn what_is_derived_is_unsafe_and_what_the_human_wrote_stays_a_template() {
+        let text = inventory("compute", &[host()]);
+        assert!(text.contains(r#""ansible_host": !unsafe "192.0.2.7""#), "{text}");
+        assert!(text.contains(r#""greeting": "{{ name }}""#), "{text}");
+    }
+
+    #[test]
+    fn the_humans_variables_win() {
+        let mut host = host();
+        host.vars.insert("ctlplane_ip".into(), Value::from("198.51.100.1"));
+        let text = inventory("compute", &[host]);
+        assert!(text.contains(r#""ctlplane_ip": "198.51.100.1""#), "{text}");
+    }
+}

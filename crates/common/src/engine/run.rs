@@ -1,0 +1,89 @@
+//! One run as its parent sees it: an AnsibleEE and the attempts that it carries.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use serde::{Deserialize, Serialize};
+
+use crate::api::ansibleee::{AnsibleEe, HostOutcome, HostResult, JobStatus};
+
+/// Label with the name of the service that a run deploys.
+pub const SERVICE_LABEL: &str = "edpm.openstack.org/service";
+/// Annotation with the attempts that a run carries, as JSON: host name → [`Attempt`].
+pub const ATTEMPTS: &str = "edpm.openstack.org/attempts";
+/// Label of a run that tags, skip-tags or a limit narrow.
+pub const PARTIAL_LABEL: &str = "edpm.openstack.org/partial";
+/// Annotation with the resource versions of the ssh Secrets at the time of the run's creation.
+pub const SSH_KEYS: &str = "edpm.openstack.org/ssh-keys";
+
+/// One try of one service on one host.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Attempt {
+    /// Hash of the inputs that it deploys.
+    pub hash: String,
+    /// Its number, counted per host and service.
+    pub attempt: i64,
+}
+
+/// A run of a parent.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    /// The object.
+    pub object: &'a AnsibleEe,
+    /// The service that it deploys.
+    pub service: String,
+    /// What it deploys on which host.
+    pub attempts: BTreeMap<String, Attempt>,
+}
+
+impl<'a> Run<'a> {
+    /// Reads a run of the engine; `None` for a hand-made one.
+    pub fn of(object: &'a AnsibleEe) -> Option<Self> {
+        let service = object.labels().get(SERVICE_LABEL)?.clone();
+        let attempts = serde_json::from_str(object.annotations().get(ATTEMPTS)?).ok()?;
+        Some(Self { object, service, attempts })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.object.name_any()
+    }
+
+    /// Whether its result is final.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.status(), Some(JobStatus::Succeeded | JobStatus::Failed))
+    }
+
+    /// Whether the run as a whole succeeded.
+    pub fn has_succeeded(&self) -> bool {
+        self.status() == Some(JobStatus::Succeeded)
+    }
+
+    /// Whether tags, skip-tags or a limit narrow what it does.
+    pub fn is_partial(&self) -> bool {
+        self.object.labels().get(PARTIAL_LABEL).is_some_and(|it| it == "true")
+    }
+
+    /// What it waits for, while it does.
+    pub fn waiting_for(&self) -> Option<&str> {
+        self.object.status.as_ref()?.waiting_for.as_deref()
+    }
+
+    /// What happened on a host; `Unknown` where nothing was reported.
+    pub fn outcome(&self, host: &str) -> HostOutcome {
+        let find = |it: &&HostResult| it.name == host;
+        let hosts = self.object.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+        hosts.iter().find(find).map_or(HostOutcome::Unknown, |it| it.result)
+    }
+
+    /// The resource version of the host's ssh Secret when the run was created.
+    pub fn ssh_key_version(&self, secret: &str) -> Option<String> {
+        let versions: BTreeMap<String, String> =
+            serde_json::from_str(self.object.annotations().get(SSH_KEYS)?).ok()?;
+        versions.get(secret).cloned()
+    }
+
+    fn status(&self) -> Option<JobStatus> {
+        self.object.status.as_ref()?.job_status
+    }
+}

@@ -1,0 +1,45 @@
+//! Which runs are no longer needed: every host's result stands in its parent's status.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+
+use crate::api::dataplane::service_run::{RunState, ServiceRun};
+use crate::engine::run::Run;
+use crate::plan::{Step, Target};
+
+/// Deletes superseded runs; of each service the last success and the last failure are kept, for
+/// whoever wants to read their logs.
+///
+/// `recorded` is what the API server has, by host, not what is about to be written.
+pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) -> Vec<Step> {
+    let mut kept: BTreeMap<(&str, bool), &Run<'_>> = BTreeMap::new();
+    for run in runs.iter().filter(|it| it.is_finished()) {
+        let place = kept.entry((&run.service, run.has_succeeded())).or_insert(run);
+        if age(run) > age(place) {
+            *place = run;
+        }
+    }
+    let is_kept = |run: &Run<'_>| kept.values().any(|it| it.name() == run.name());
+    runs.iter()
+        .filter(|it| it.is_finished() && !is_kept(it) && is_recorded(it, recorded))
+        .filter(|it| it.object.metadata.deletion_timestamp.is_none())
+        .map(|it| Step::delete(Target::of(it.object), "its results stand in the status"))
+        .collect()
+}
+
+fn age(run: &Run<'_>) -> (Option<jiff::Timestamp>, String) {
+    let created = run.object.creation_timestamp().map(|it| it.0);
+    let ended = run.object.status.as_ref().and_then(|it| it.completion_time.clone());
+    (ended.map(|it| it.0).or(created), run.name())
+}
+
+fn is_recorded(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
+    run.attempts.iter().all(|(host, attempt)| {
+        // A host that is gone has nobody left to tell.
+        let Some(services) = recorded.get(host.as_str()) else { return true };
+        let Some(service) = services.iter().find(|it| it.name == run.service) else { return true };
+        let is_final = matches!(service.state, RunState::Succeeded | RunState::Failed);
+        service.attempt > attempt.attempt || (service.attempt == attempt.attempt && is_final)
+    })
+}
