@@ -1,17 +1,35 @@
 //! A real Kubernetes on this machine, from pinned Go modules, with nothing that leaves the machine.
 
-use std::path::PathBuf;
-use std::process::Command;
+mod build;
+mod check;
+mod clean;
+mod config;
+mod network;
+mod parts;
+mod pause;
+mod pki;
+mod process;
 
-use anyhow::{Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 
-use crate::paths;
+use crate::{paths, sh};
 
 /// The address of the node, the API server and the registry on the lab's bridge.
 pub(crate) const ADDRESS: &str = "192.168.120.1";
 /// The registry as image names spell it.
 pub(crate) const REGISTRY: &str = "192.168.120.1:5000";
+/// The name of the only node.
+pub(crate) const NODE: &str = "lab";
+const BRIDGE: &str = "edpm0";
+const NETWORK: &str = "192.168.120.0/21";
+const SERVICES: &str = "10.96.0.0/16";
+const ACCOUNTS_WITHIN: Duration = Duration::from_mins(1);
 
 /// What to do with the lab.
 #[derive(clap::Args)]
@@ -56,20 +74,14 @@ impl Env {
     pub(crate) fn kubectl(&self) -> Command {
         self.tool("kubectl")
     }
-}
 
-/// Runs one of the lab's commands.
-pub(crate) fn main(args: &Args) -> Result<()> {
-    match args.action {
-        Action::Up => up(),
-        Action::Down => bail!("under construction"),
-        Action::Status => bail!("under construction"),
+    /// `ctr` in the namespace of the pods.
+    pub(crate) fn ctr(&self) -> Command {
+        let mut command = self.tool("ctr");
+        command.arg("--address").arg(paths::state().join("containerd/containerd.sock"));
+        command.args(["--namespace", "k8s.io"]);
+        command
     }
-}
-
-/// Starts the lab, or whatever of it is not running, and waits until it is ready.
-pub(crate) fn up() -> Result<()> {
-    bail!("under construction")
 }
 
 /// How to reach the lab, whether it runs or not.
@@ -82,4 +94,131 @@ pub(crate) fn env() -> Env {
         audit_log: state.join("audit/audit.log"),
         etcd: "http://127.0.0.1:2379",
     }
+}
+
+/// Runs one of the lab's commands.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    match args.action {
+        Action::Up => up().map(drop),
+        Action::Down => {
+            let _lock = lock()?;
+            clean::down()
+        }
+        Action::Status => status(),
+    }
+}
+
+/// Starts the lab, or whatever of it is not running, and waits until it is ready.
+///
+/// # Guarantees
+/// A running lab is not disturbed; what an interrupted start left is completed.
+pub(crate) fn up() -> Result<Env> {
+    let start = Instant::now();
+    let _lock = lock()?;
+    let state = paths::state();
+    let env = env();
+    forget_an_earlier_boot(&state)?;
+    check::preconditions(&running(&env, &state))?;
+    prepare(&env, &state)?;
+    start_parts(&env, &state)?;
+    println!("the lab is up ({:.1} s): {REGISTRY}, node {NODE}", start.elapsed().as_secs_f64());
+    println!("  export KUBECONFIG={}", paths::target().join("lab/kubeconfig").display());
+    println!("  export PATH={}:$PATH", paths::target().join("lab/bin").display());
+    Ok(env)
+}
+
+/// Only one run at a time may change the lab; the others wait.
+fn lock() -> Result<fs::File> {
+    fs::create_dir_all(paths::cache())?;
+    let file = fs::File::create(paths::cache().join("lab.lock"))?;
+    if file.try_lock().is_err() {
+        println!("another run is changing the lab: waiting for it");
+        file.lock().context("wait for the lab's lock")?;
+    }
+    Ok(file)
+}
+
+/// After a reboot neither processes nor mounts exist that the state speaks of.
+fn forget_an_earlier_boot(state: &Path) -> Result<()> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let file = state.join("boot");
+    if fs::read_to_string(&file).is_ok_and(|it| it != boot) {
+        println!("the machine has started anew since the lab ran: starting from nothing");
+        clean::down()?;
+    }
+    sh::write_if_changed(&file, &boot).map(drop)
+}
+
+fn running(env: &Env, state: &Path) -> Vec<&'static str> {
+    let runs = |it: &parts::Part| it.look(env, state).pid.is_some();
+    parts::all(state).iter().filter(|it| runs(it)).map(|it| it.name).collect()
+}
+
+/// Everything that must be there before the first process starts.
+fn prepare(env: &Env, state: &Path) -> Result<()> {
+    for folder in ["run", "log", "audit", "containerd"] {
+        fs::create_dir_all(state.join(folder))?;
+    }
+    build::provide(&env.bin)?;
+    pki::provide(&state.join("pki"))?;
+    let registry = paths::cache().join("registry");
+    fs::create_dir_all(&registry)?;
+    for (path, content) in config::files(&config::Places { state, registry: &registry }) {
+        sh::write_if_changed(&state.join(path), &content)?;
+    }
+    let visible = paths::target().join("lab");
+    let kubeconfig = fs::read_to_string(&env.kubeconfig)?;
+    sh::write_if_changed(&visible.join("kubeconfig"), &kubeconfig)?;
+    fs::create_dir_all(visible.join("bin"))?;
+    for tool in ["kubectl", "helm", "ctr"] {
+        build::link(&env.bin.join(tool), &visible.join("bin").join(tool))?;
+    }
+    network::up(state)
+}
+
+fn start_parts(env: &Env, state: &Path) -> Result<()> {
+    bring_up(env, state, &parts::ground(state))?;
+    pause::provide(|| env.ctr())?;
+    bring_up(env, state, &[parts::api_server(state)])?;
+    bring_up(env, state, &parts::workers(state))?;
+    namespaces(env, state)
+}
+
+/// Starts the parts together and waits for each.
+fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<()> {
+    let mut fresh = Vec::new();
+    for part in parts {
+        if part.start(env, state)? {
+            fresh.push(part.name);
+        }
+    }
+    let wait = || parts.iter().try_for_each(|it| it.wait(env, state));
+    if fresh.is_empty() { wait() } else { sh::step(&format!("start {}", fresh.join(", ")), wait) }
+}
+
+/// Pods can be created in a namespace once its default account exists.
+fn namespaces(env: &Env, state: &Path) -> Result<()> {
+    sh::run(env.kubectl().args(["apply", "-f"]).arg(state.join("namespaces.yaml")))?;
+    for namespace in ["default", "openstack", "edpm-hosts", "edpm-system"] {
+        sh::wait_for(&format!("default account in {namespace}"), ACCOUNTS_WITHIN, || {
+            sh::run(env.kubectl().args(["-n", namespace, "get", "serviceaccount", "default"]))
+        })?;
+    }
+    Ok(())
+}
+
+/// Prints each part with its health; fails if one is down.
+fn status() -> Result<()> {
+    let (env, state) = (env(), paths::state());
+    let mut n_down = 0;
+    for part in parts::all(&state) {
+        let seen = part.look(&env, &state);
+        let pid = seen.pid.map_or_else(|| "-".to_owned(), |it| it.to_string());
+        n_down += usize::from(seen.trouble.is_some());
+        println!("{:<24} {pid:>8}  {}", part.name, seen.trouble.as_deref().unwrap_or("healthy"));
+    }
+    if n_down > 0 {
+        bail!("{n_down} parts are down; logs are in {}", state.join("log").display());
+    }
+    Ok(())
 }

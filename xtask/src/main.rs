@@ -1,9 +1,12 @@
 //! `cargo xtask`: the project's own commands, each in a module of its own.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
 
+use std::process::ExitCode;
+
 use clap::Parser;
 
 mod codegen;
+mod images;
 mod lab;
 mod paths;
 mod sh;
@@ -14,13 +17,24 @@ mod sh;
 enum Command {
     /// Write the files that are generated from the code.
     Codegen(codegen::Args),
+    /// Build the images and push them to a registry.
+    Images(images::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Command::parse() {
+fn main() -> ExitCode {
+    let result = match Command::parse() {
         Command::Codegen(args) => codegen::main(&args),
+        Command::Images(args) => images::main(&args),
         Command::Lab(args) => lab::main(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            eprintln!("error: {}", causes.join("\n  because: "));
+            ExitCode::FAILURE
+        }
     }
 }

@@ -1,0 +1,169 @@
+//! Takes the lab off the machine and looks whether anything stayed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::{network, parts, process};
+use crate::{paths, sh};
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+/// The kubelet's cgroup below each hierarchy.
+const PODS: &str = "kubepods";
+const GONE_WITHIN: Duration = Duration::from_mins(1);
+
+/// Stops everything and removes all but the logs.
+pub(super) fn down() -> Result<()> {
+    let state = paths::state();
+    sh::step("stop the cluster", || {
+        for part in parts::all(&state).iter().rev() {
+            part.stop(&state)?;
+        }
+        end_processes(&state)
+    })?;
+    sh::step("remove mounts, cgroups and network", || {
+        unmount(&state)?;
+        remove_cgroups()?;
+        network::down(&state)
+    })?;
+    let left = leftovers(&state)?;
+    if !left.is_empty() {
+        bail!("this is left of the lab:\n- {}", left.join("\n- "));
+    }
+    // Only now that no mount leads out of it.
+    remove_state(&state)?;
+    println!("nothing is left of the lab: no process, mount, cgroup, bridge or packet filter rule");
+    Ok(())
+}
+
+/// Everything of the lab that is still on the machine, in words.
+fn leftovers(state: &Path) -> Result<Vec<String>> {
+    let mut found = network::leftovers()?;
+    found.extend(processes(state)?.iter().map(|it| format!("process {it}")));
+    found.extend(mounts(state)?.iter().map(|it| format!("mount {}", it.display())));
+    found.extend(pod_cgroups().iter().map(|it| format!("cgroup {}", it.display())));
+    Ok(found)
+}
+
+/// The daemons of the lab, wherever their records are, and all that runs in pods.
+fn processes(state: &Path) -> Result<Vec<u32>> {
+    let bin = state.join("bin").display().to_string() + "/";
+    let mut names: Vec<&str> = parts::all(state).iter().map(|it| it.name).collect();
+    names.extend(["containerd-shim-runc-v2", "runc"]);
+    let mut pids = process::matching(|line| is_daemon(line, &bin, &names))?;
+    for group in pod_cgroups() {
+        for_each_group(&group, &mut |it| {
+            let text = fs::read_to_string(it.join("cgroup.procs")).unwrap_or_default();
+            pids.extend(text.lines().filter_map(|it| it.parse::<u32>().ok()));
+            Ok(())
+        })?;
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    Ok(pids)
+}
+
+/// A human's `kubectl` from the same folder is none.
+fn is_daemon(line: &str, bin: &str, names: &[&str]) -> bool {
+    let program = line.split(' ').next().unwrap_or_default();
+    program.strip_prefix(bin).is_some_and(|it| names.contains(&it))
+}
+
+fn end_processes(state: &Path) -> Result<()> {
+    sh::wait_for("end of all processes", GONE_WITHIN, || {
+        let pids = processes(state)?;
+        process::signal("KILL", &pids);
+        if pids.is_empty() { Ok(()) } else { bail!("{} are left", pids.len()) }
+    })
+}
+
+/// The mounts at or below the state folder, innermost last.
+fn mounts(state: &Path) -> Result<Vec<PathBuf>> {
+    let text = fs::read_to_string("/proc/self/mountinfo")?;
+    Ok(mount_points(&text).into_iter().filter(|it| it.starts_with(state)).collect())
+}
+
+fn mount_points(mountinfo: &str) -> Vec<PathBuf> {
+    let point = |line: &str| line.split(' ').nth(4).map(|it| it.replace("\\040", " ").into());
+    mountinfo.lines().filter_map(point).collect()
+}
+
+fn unmount(state: &Path) -> Result<()> {
+    sh::wait_for("unmounting", GONE_WITHIN, || {
+        for mount in mounts(state)?.iter().rev() {
+            sh::run(Command::new("umount").arg(mount))?;
+        }
+        Ok(())
+    })
+}
+
+/// The kubelet's top group in each hierarchy, and in the only one of cgroup v2.
+fn pod_cgroups() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from(CGROUPS)];
+    places.extend(fs::read_dir(CGROUPS).into_iter().flatten().flatten().map(|it| it.path()));
+    places.iter().map(|it| it.join(PODS)).filter(|it| it.is_dir()).collect()
+}
+
+/// Visits a group after all groups below it.
+fn for_each_group(group: &Path, visit: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|it| it.is_dir()) {
+            for_each_group(&entry.path(), visit)?;
+        }
+    }
+    visit(group)
+}
+
+fn remove_cgroups() -> Result<()> {
+    // The kernel lets go of a group a moment after its last process.
+    sh::wait_for("removal of cgroups", GONE_WITHIN, || {
+        for group in pod_cgroups() {
+            for_each_group(&group, &mut |it| {
+                fs::remove_dir(it).with_context(|| format!("remove {}", it.display()))
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// Removes all but the logs, which tell what went wrong.
+fn remove_state(state: &Path) -> Result<()> {
+    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name() == "log" {
+            continue;
+        }
+        let removed =
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.with_context(|| format!("remove {}", path.display()))?;
+    }
+    let links = paths::target().join("lab");
+    if links.exists() {
+        fs::remove_dir_all(links)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_human_with_kubectl_is_not_a_process_of_the_lab() {
+        let names = ["kubelet", "containerd-shim-runc-v2"];
+        let is = |line| is_daemon(line, "/s/bin/", &names);
+        assert!(is("/s/bin/kubelet --config=x") && is("/s/bin/containerd-shim-runc-v2 -id a"));
+        assert!(
+            !is("/s/bin/kubectl get pods") && !is("/usr/bin/kubelet") && !is("tail /s/bin/kubelet")
+        );
+    }
+
+    #[test]
+    fn mount_points_may_contain_spaces() {
+        let line = "36 35 98:0 /a /s/x\\040y rw,noatime shared:1 - ext3 /dev/root rw\n";
+        assert_eq!(mount_points(line), [PathBuf::from("/s/x y")]);
+    }
+}

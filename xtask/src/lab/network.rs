@@ -1,0 +1,205 @@
+//! The lab's bridge and the rules that keep its traffic on this machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{ADDRESS, BRIDGE};
+use crate::sh;
+
+/// The packet filter's chain that is ours; everything else is kube-proxy's.
+const GUARD: &str = "EDPM-LAB";
+/// Chains with these beginnings exist because of the lab.
+const CHAINS: [&str; 2] = [GUARD, "KUBE-"];
+const FORWARDING: &str = "net/ipv4/ip_forward";
+/// What the lab and its kubelet change below `/proc/sys`.
+const SETTINGS: [&str; 4] =
+    [FORWARDING, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"];
+
+/// Makes the bridge with the gateway's address and closes it towards the outside.
+///
+/// The bridge exists before the first pod, because the registry listens on its address.
+pub(super) fn up(state: &Path) -> Result<()> {
+    if !exists() {
+        // A fixed hardware address: otherwise it changes with the pods that come and go.
+        sh::run(
+            ip().args(["link", "add", BRIDGE, "address", "02:ed:00:00:00:01"])
+                .args(["type", "bridge"]),
+        )?;
+    }
+    sh::run(ip().args(["addr", "replace", &format!("{ADDRESS}/21"), "dev", BRIDGE]))?;
+    sh::run(ip().args(["link", "set", BRIDGE, "up"]))?;
+    let ipv6 = format!("/proc/sys/net/ipv6/conf/{BRIDGE}/disable_ipv6");
+    if Path::new(&ipv6).exists() {
+        fs::write(&ipv6, "1").context("keep IPv6 off the bridge")?;
+    }
+    remember_settings(&state.join("settings"))?;
+    fs::write(setting(FORWARDING), "1").context("switch forwarding on")?;
+    guard()
+}
+
+fn setting(name: &str) -> PathBuf {
+    Path::new("/proc/sys").join(name)
+}
+
+/// Keeps the machine's own values from before the lab's first start.
+fn remember_settings(folder: &Path) -> Result<()> {
+    for name in SETTINGS {
+        let saved = folder.join(name.replace('/', "."));
+        if !saved.exists() {
+            sh::write_if_changed(&saved, &fs::read_to_string(setting(name))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn restore_settings(folder: &Path) -> Result<()> {
+    for name in SETTINGS {
+        if let Ok(value) = fs::read_to_string(folder.join(name.replace('/', "."))) {
+            fs::write(setting(name), value).with_context(|| format!("put {name} back"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Pods reach each other and the node, nothing else.
+fn guard() -> Result<()> {
+    let rules = format!(
+        "*filter
+:{GUARD} - [0:0]
+-A {GUARD} -i {BRIDGE} -o {BRIDGE} -j ACCEPT
+-A {GUARD} -i {BRIDGE} -j REJECT
+-A {GUARD} -o {BRIDGE} -j REJECT
+COMMIT
+"
+    );
+    sh::run_with_input(
+        Command::new("iptables-restore").args(["-w", "--noflush"]),
+        rules.as_bytes(),
+    )?;
+    if !sh::succeeds(Command::new("iptables").args(["-w", "-C", "FORWARD", "-j", GUARD])) {
+        sh::run(Command::new("iptables").args(["-w", "-I", "FORWARD", "1", "-j", GUARD]))?;
+    }
+    Ok(())
+}
+
+/// Takes everything away that [`up`] and kube-proxy made.
+pub(super) fn down(state: &Path) -> Result<()> {
+    if let Ok(ports) = fs::read_dir(format!("/sys/class/net/{BRIDGE}/brif")) {
+        for port in ports.flatten() {
+            // The kernel may have removed it meanwhile, together with its pod's namespace.
+            sh::succeeds(ip().args(["link", "del"]).arg(port.file_name()));
+        }
+    }
+    if exists() {
+        sh::run(ip().args(["link", "del", BRIDGE]))?;
+    }
+    for family in ["iptables", "ip6tables"] {
+        for script in scripts(&rules(family)?) {
+            let mut restore = Command::new(format!("{family}-restore"));
+            sh::run_with_input(restore.args(["-w", "--noflush"]), script.as_bytes())?;
+        }
+    }
+    restore_settings(&state.join("settings"))
+}
+
+/// What is left of the lab's network, in words.
+pub(super) fn leftovers() -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    if exists() {
+        found.push(format!("bridge {BRIDGE}"));
+    }
+    for family in ["iptables", "ip6tables"] {
+        let n_lines =
+            rules(family)?.lines().filter(|it| CHAINS.iter().any(|c| it.contains(c))).count();
+        if n_lines > 0 {
+            found.push(format!("{n_lines} rules in {family}"));
+        }
+    }
+    Ok(found)
+}
+
+fn ip() -> Command {
+    Command::new("ip")
+}
+
+fn exists() -> bool {
+    Path::new("/sys/class/net").join(BRIDGE).exists()
+}
+
+/// All rules of a family; none if the machine does not have it.
+fn rules(family: &str) -> Result<String> {
+    let mut save = Command::new(format!("{family}-save"));
+    if save.arg("--version").output().is_err() {
+        return Ok(String::new());
+    }
+    sh::run(&mut Command::new(format!("{family}-save")))
+}
+
+/// Two `iptables-restore` scripts per table: unhook and empty our chains, then delete them.
+///
+/// A chain can only be deleted once nothing refers to it, hence the two rounds.
+fn scripts(saved: &str) -> Vec<String> {
+    let ours = |chain: &str| CHAINS.iter().any(|it| chain.starts_with(it));
+    let mut scripts = Vec::new();
+    for table in saved.split("\n*").map(|it| it.trim_start_matches('*')) {
+        let Some(name) = table.lines().find(|it| !it.starts_with('#') && !it.is_empty()) else {
+            continue;
+        };
+        let chains: Vec<&str> = table
+            .lines()
+            .filter_map(|it| it.strip_prefix(':')?.split(' ').next())
+            .filter(|it| ours(it))
+            .collect();
+        if chains.is_empty() {
+            continue;
+        }
+        let emptied = chains.iter().map(|it| format!(":{it} - [0:0]\n"));
+        let unhooked = table.lines().filter_map(|it| it.strip_prefix("-A ")).filter_map(|rule| {
+            let (chain, rest) = rule.split_once(' ')?;
+            let (_, target) = rest.rsplit_once("-j ")?;
+            (!ours(chain) && ours(target)).then(|| format!("-D {rule}\n"))
+        });
+        let deleted = chains.iter().map(|it| format!("-X {it}\n"));
+        scripts.push(script(name, emptied.chain(unhooked)));
+        scripts.push(script(name, deleted));
+    }
+    scripts
+}
+
+fn script(table: &str, lines: impl Iterator<Item = String>) -> String {
+    format!("*{table}\n{}COMMIT\n", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAVED: &str = "# Generated\n*nat\n:PREROUTING ACCEPT [1:2]\n:KUBE-SERVICES - [0:0]\n:MINE - [0:0]\n\
+        -A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n\
+        -A PREROUTING -j MINE\n-A KUBE-SERVICES -d 10.96.0.1/32 -j KUBE-SVC-X\nCOMMIT\n# Done\n\
+        # Generated\n*filter\n:FORWARD ACCEPT [0:0]\n:EDPM-LAB - [0:0]\n-A FORWARD -j EDPM-LAB\nCOMMIT\n";
+
+    #[test]
+    fn only_our_chains_and_the_rules_that_lead_to_them_go() {
+        let scripts = scripts(SAVED);
+        assert_eq!(
+            scripts[0],
+            "*nat\n:KUBE-SERVICES - [0:0]\n-D PREROUTING -m comment --comment \"kubernetes service \
+             portals\" -j KUBE-SERVICES\nCOMMIT\n"
+        );
+        assert_eq!(scripts[1], "*nat\n-X KUBE-SERVICES\nCOMMIT\n");
+        assert_eq!(scripts[2], "*filter\n:EDPM-LAB - [0:0]\n-D FORWARD -j EDPM-LAB\nCOMMIT\n");
+        assert_eq!(scripts[3], "*filter\n-X EDPM-LAB\nCOMMIT\n");
+    }
+
+    #[test]
+    fn a_machine_without_our_chains_is_left_alone() {
+        assert!(
+            scripts("*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j MINE\nCOMMIT\n").is_empty()
+        );
+        assert!(scripts("").is_empty());
+    }
+}

@@ -1,0 +1,305 @@
+//! The processes of the lab: how each is started, and how one knows that it works.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::process::Process;
+use super::{ADDRESS, Env, NODE, REGISTRY};
+use crate::{paths, sh};
+
+/// A part may take this long to become healthy on a busy machine.
+const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
+
+/// One process of the lab.
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    args: Vec<String>,
+    /// Files below the state folder that it reads at its start: it restarts when one changes.
+    reads: &'static [&'static str],
+    health: Health,
+    /// A closed stop is given up after this time.
+    grace: Duration,
+}
+
+/// What must answer before a part counts as working.
+enum Health {
+    Http(&'static str, &'static str),
+    /// A server whose certificate is its own.
+    Https(&'static str),
+    ApiServer,
+    Containerd,
+    Kubelet,
+}
+
+/// What a part looks like from outside.
+pub(super) struct Seen {
+    /// Its process, if it runs.
+    pub(super) pid: Option<u32>,
+    /// Why it is not healthy.
+    pub(super) trouble: Option<String>,
+}
+
+/// etcd, the registry and containerd need nothing but the network.
+pub(super) fn ground(state: &Path) -> Vec<Part> {
+    let at = |it: &str| state.join(it).display().to_string();
+    vec![
+        Part {
+            name: "registry",
+            args: vec!["serve".to_owned(), at("registry.yaml")],
+            reads: &["registry.yaml"],
+            health: Health::Http(REGISTRY, "/v2/"),
+            grace: Duration::from_secs(5),
+        },
+        Part {
+            name: "etcd",
+            args: flags(&[
+                ("data-dir", &at("etcd")),
+                ("listen-client-urls", "http://127.0.0.1:2379"),
+                ("advertise-client-urls", "http://127.0.0.1:2379"),
+                ("listen-peer-urls", "http://127.0.0.1:2380"),
+                // The lab's data need not survive a crash of the machine.
+                ("unsafe-no-fsync", "true"),
+            ]),
+            reads: &[],
+            health: Health::Http("127.0.0.1:2379", "/readyz"),
+            grace: Duration::from_secs(10),
+        },
+        Part {
+            name: "containerd",
+            args: flags(&[("config", &at("containerd.toml"))]),
+            reads: &["containerd.toml"],
+            health: Health::Containerd,
+            grace: Duration::from_secs(10),
+        },
+    ]
+}
+
+/// The API server alone: everything else speaks to it.
+pub(super) fn api_server(state: &Path) -> Part {
+    let at = |it: &str| state.join(it).display().to_string();
+    Part {
+        name: "kube-apiserver",
+        args: flags(&[
+            ("etcd-servers", "http://127.0.0.1:2379"),
+            ("bind-address", "0.0.0.0"),
+            ("secure-port", "6443"),
+            ("advertise-address", ADDRESS),
+            ("service-cluster-ip-range", super::SERVICES),
+            ("authorization-mode", "Node,RBAC"),
+            ("enable-admission-plugins", "NodeRestriction"),
+            ("allow-privileged", "true"),
+            ("client-ca-file", &at("pki/ca.crt")),
+            ("tls-cert-file", &at("pki/apiserver.crt")),
+            ("tls-private-key-file", &at("pki/apiserver.key")),
+            ("service-account-issuer", "https://kubernetes.default.svc"),
+            ("service-account-key-file", &at("pki/service-accounts.pub")),
+            ("service-account-signing-key-file", &at("pki/service-accounts.key")),
+            // Without it logs and exec look the node's name up in DNS.
+            ("kubelet-preferred-address-types", "InternalIP"),
+            ("kubelet-certificate-authority", &at("pki/ca.crt")),
+            ("kubelet-client-certificate", &at("pki/apiserver-kubelet.crt")),
+            ("kubelet-client-key", &at("pki/apiserver-kubelet.key")),
+            ("audit-policy-file", &at("audit-policy.yaml")),
+            ("audit-log-path", &at("audit/audit.log")),
+            ("audit-log-maxsize", "200"),
+            ("audit-log-maxbackup", "4"),
+        ]),
+        reads: &["audit-policy.yaml", "pki/ca.crt"],
+        health: Health::ApiServer,
+        grace: Duration::from_secs(20),
+    }
+}
+
+/// What works on behalf of the API server.
+pub(super) fn workers(state: &Path) -> Vec<Part> {
+    let at = |it: &str| state.join(it).display().to_string();
+    vec![
+        Part {
+            name: "kube-controller-manager",
+            args: flags(&[
+                ("kubeconfig", &at("kubeconfig/controller-manager")),
+                ("bind-address", "127.0.0.1"),
+                ("leader-elect", "false"),
+                ("use-service-account-credentials", "true"),
+                ("service-account-private-key-file", &at("pki/service-accounts.key")),
+                ("root-ca-file", &at("pki/ca.crt")),
+                ("cluster-signing-cert-file", &at("pki/ca.crt")),
+                ("cluster-signing-key-file", &at("pki/ca.key")),
+            ]),
+            reads: &["pki/ca.crt"],
+            health: Health::Https("127.0.0.1:10257"),
+            grace: Duration::from_secs(5),
+        },
+        Part {
+            name: "kube-scheduler",
+            args: flags(&[
+                ("kubeconfig", &at("kubeconfig/scheduler")),
+                ("bind-address", "127.0.0.1"),
+                ("leader-elect", "false"),
+            ]),
+            reads: &["pki/ca.crt"],
+            health: Health::Https("127.0.0.1:10259"),
+            grace: Duration::from_secs(5),
+        },
+        Part {
+            name: "kubelet",
+            args: flags(&[
+                ("config", &at("kubelet.yaml")),
+                ("kubeconfig", &at("kubeconfig/kubelet")),
+                ("hostname-override", NODE),
+                ("node-ip", ADDRESS),
+                ("root-dir", &at("kubelet")),
+                ("cert-dir", &at("pki")),
+            ]),
+            reads: &["kubelet.yaml", "pki/ca.crt"],
+            health: Health::Kubelet,
+            grace: Duration::from_secs(10),
+        },
+        Part {
+            name: "kube-proxy",
+            args: flags(&[("config", &at("proxy.yaml"))]),
+            reads: &["proxy.yaml", "pki/ca.crt"],
+            health: Health::Http("127.0.0.1:10256", "/healthz"),
+            grace: Duration::from_secs(5),
+        },
+    ]
+}
+
+/// All parts in the order of their start.
+pub(super) fn all(state: &Path) -> Vec<Part> {
+    let mut parts = ground(state);
+    parts.push(api_server(state));
+    parts.extend(workers(state));
+    parts
+}
+
+fn flags(pairs: &[(&str, &str)]) -> Vec<String> {
+    pairs.iter().map(|(name, value)| format!("--{name}={value}")).collect()
+}
+
+impl Part {
+    /// Starts it unless it runs as it should; says whether it was started.
+    pub(super) fn start(&self, env: &Env, state: &Path) -> Result<bool> {
+        let recipe = self.recipe(env, state)?;
+        if let Some(process) = self.find(state) {
+            if process.recipe == recipe {
+                return Ok(false);
+            }
+            process.stop(self.grace)?;
+        }
+        let mut command = Command::new(env.bin.join(self.name));
+        command.args(&self.args);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders = vec![env.bin.clone()];
+        folders.extend(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders)?);
+        // The registry would send traces to a collector that nobody runs.
+        command.env("OTEL_TRACES_EXPORTER", "none");
+        Process::start(&command, &recipe, &self.record(state), &self.log(state))?;
+        Ok(true)
+    }
+
+    /// Waits until it is healthy; fails at once if it ends.
+    pub(super) fn wait(&self, env: &Env, state: &Path) -> Result<()> {
+        sh::wait_for(self.name, HEALTHY_WITHIN, || {
+            if self.find(state).is_none() {
+                let log = std::fs::read(self.log(state)).unwrap_or_default();
+                let said = sh::tail(&String::from_utf8_lossy(&log), 15);
+                return Ok(Err(anyhow!("{} ended; its log says:\n{said}", self.name)));
+            }
+            self.health.check(env).map(Ok)
+        })?
+    }
+
+    /// Ends it if it runs.
+    pub(super) fn stop(&self, state: &Path) -> Result<()> {
+        if let Some(process) = self.find(state) {
+            process.stop(self.grace).with_context(|| format!("stop {}", self.name))?;
+        }
+        Ok(())
+    }
+
+    /// Looks at it once.
+    pub(super) fn look(&self, env: &Env, state: &Path) -> Seen {
+        let Some(process) = self.find(state) else {
+            return Seen { pid: None, trouble: Some("does not run".to_owned()) };
+        };
+        let trouble = self.health.check(env).err().map(|it| sh::tail(&format!("{it:#}"), 1));
+        Seen { pid: Some(process.pid), trouble }
+    }
+
+    fn find(&self, state: &Path) -> Option<Process> {
+        Process::find(&self.record(state))
+    }
+
+    fn record(&self, state: &Path) -> PathBuf {
+        state.join("run").join(format!("{}.json", self.name))
+    }
+
+    fn log(&self, state: &Path) -> PathBuf {
+        state.join("log").join(format!("{}.log", self.name))
+    }
+
+    /// A digest of the program, its arguments and the files that it reads.
+    fn recipe(&self, env: &Env, state: &Path) -> Result<String> {
+        let program = std::fs::canonicalize(env.bin.join(self.name))
+            .with_context(|| format!("find {}", self.name))?;
+        let mut recipe = format!("{}\n{}\n", program.display(), self.args.join("\n"));
+        for file in self.reads {
+            recipe += &std::fs::read_to_string(state.join(file))
+                .with_context(|| format!("{} reads {file}", self.name))?;
+        }
+        Ok(sh::sha256(recipe.as_bytes()))
+    }
+}
+
+impl Health {
+    fn check(&self, env: &Env) -> Result<()> {
+        match self {
+            Self::Http(address, path) => sh::http_get(address, path).map(drop),
+            Self::Https(address) => {
+                // Without credentials of some kind kubectl asks a human for them.
+                let pki = paths::state().join("pki");
+                let mut probe = Command::new(env.bin.join("kubectl"));
+                probe.args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify"]);
+                probe.arg("--client-certificate").arg(pki.join("admin.crt"));
+                probe.arg("--client-key").arg(pki.join("admin.key"));
+                probe.args(["--server", &format!("https://{address}")]);
+                sh::run(probe.args(["get", "--raw", "/healthz"])).map(drop)
+            }
+            Self::ApiServer => sh::run(env.kubectl().args(["get", "--raw", "/readyz"])).map(drop),
+            Self::Containerd => sh::run(env.ctr().arg("version")).map(drop),
+            Self::Kubelet => {
+                sh::http_get("127.0.0.1:10248", "/healthz")?;
+                let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
+                let ready = sh::run(env.kubectl().args(["get", "node", NODE, "-o", ready]))?;
+                if ready != "True" {
+                    bail!("the node is not Ready: {ready:?}");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_server_is_started_after_its_store_and_before_its_clients() {
+        let names: Vec<_> = all(Path::new("/s")).iter().map(|it| it.name).collect();
+        let place = |name| names.iter().position(|it| *it == name).unwrap();
+        assert!(place("etcd") < place("kube-apiserver"));
+        assert!(place("kube-apiserver") < place("kubelet"));
+        assert!(place("containerd") < place("kubelet"));
+    }
+
+    #[test]
+    fn flags_are_written_with_an_equals_sign() {
+        assert_eq!(flags(&[("a", "b"), ("c", "d")]), ["--a=b", "--c=d"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Background processes that outlive this one: started in a session of their own, found again later.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::sh;
+
+/// A process that was started earlier, perhaps by an earlier run of this program.
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// The kernel's start time, which tells a process from a later one with the same pid.
+    started: u64,
+    /// A digest of how it was started.
+    pub(super) recipe: String,
+}
+
+impl Process {
+    /// The process that `file` remembers, if it still runs.
+    pub(super) fn find(file: &Path) -> Option<Self> {
+        let text = fs::read_to_string(file).ok()?;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        let found = Self {
+            pid: u32::try_from(value["pid"].as_u64()?).ok()?,
+            started: value["started"].as_u64()?,
+            recipe: value["recipe"].as_str()?.to_owned(),
+        };
+        found.is_alive().then_some(found)
+    }
+
+    /// Starts `command` in a session of its own, its output appended to `log`.
+    pub(super) fn start(command: &Command, recipe: &str, file: &Path, log: &Path) -> Result<Self> {
+        let output = fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let mut detached = Command::new("setsid");
+        detached.arg(command.get_program()).args(command.get_args());
+        for (key, value) in command.get_envs() {
+            if let Some(value) = value {
+                detached.env(key, value);
+            }
+        }
+        let child = detached
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("start {}", command.get_program().display()))?;
+        let pid = child.id();
+        let (started, _) = stat(pid).with_context(|| format!("process {pid} is gone already"))?;
+        let text = json!({ "pid": pid, "started": started, "recipe": recipe }).to_string();
+        fs::write(file, text).with_context(|| format!("write {}", file.display()))?;
+        Ok(Self { pid, started, recipe: recipe.to_owned() })
+    }
+
+    /// Whether it runs: not ended, not a zombie, not another process with its pid.
+    pub(super) fn is_alive(&self) -> bool {
+        stat(self.pid)
+            .is_some_and(|(started, state)| started == self.started && !"ZX".contains(state))
+    }
+
+    /// Ends it, by force after `grace`.
+    pub(super) fn stop(&self, grace: Duration) -> Result<()> {
+        if self.is_alive() {
+            signal("TERM", &[self.pid]);
+        }
+        let start = Instant::now();
+        let mut forced = false;
+        sh::wait_for(&format!("end of process {}", self.pid), grace * 2, || {
+            if !self.is_alive() {
+                return Ok(());
+            }
+            if !forced && start.elapsed() > grace {
+                signal("KILL", &[self.pid]);
+                forced = true;
+            }
+            bail!("it still runs")
+        })
+    }
+}
+
+/// Sends a signal to processes of which some may have ended already.
+pub(super) fn signal(name: &str, pids: &[u32]) {
+    if !pids.is_empty() {
+        sh::succeeds(
+            Command::new("kill").arg(format!("-{name}")).args(pids.iter().map(u32::to_string)),
+        );
+    }
+}
+
+/// Start time and state of a process.
+fn stat(pid: u32) -> Option<(u64, char)> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The program's name stands in parentheses and may itself contain spaces and parentheses.
+fn parse_stat(text: &str) -> Option<(u64, char)> {
+    let (_, rest) = text.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    Some((fields.get(19)?.parse().ok()?, fields.first()?.chars().next()?))
+}
+
+/// All processes whose command line satisfies `wanted`.
+pub(super) fn matching(wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse().ok()) else { continue };
+        let Ok(line) = fs::read(PathBuf::from("/proc").join(entry.file_name()).join("cmdline"))
+        else {
+            continue;
+        };
+        if wanted(&String::from_utf8_lossy(&line).replace('\0', " ")) {
+            pids.push(pid);
+        }
+    }
+    Ok(pids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stat_line_is_read_behind_the_last_parenthesis() {
+        let line = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 5 6";
+        assert_eq!(parse_stat(line), Some((4711, 'S')));
+        assert_eq!(parse_stat("garbage"), None);
+    }
+
+    #[test]
+    fn a_process_is_found_again_and_a_stale_file_is_not_believed() {
+        let folder = std::env::temp_dir().join(format!("process-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, log) = (folder.join("it.json"), folder.join("it.log"));
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        Process::start(&command, "recipe", &file, &log).unwrap();
+        let found = Process::find(&file).unwrap();
+        assert_eq!(found.recipe, "recipe");
+        // The same pid with another start time is another process.
+        let stale = json!({ "pid": found.pid, "started": 1, "recipe": "recipe" });
+        fs::write(&file, stale.to_string()).unwrap();
+        assert!(Process::find(&file).is_none());
+        found.stop(Duration::from_secs(5)).unwrap();
+        assert!(!found.is_alive());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
