@@ -1,0 +1,178 @@
+//! ConfigMaps and Secrets that others refer to: watched as metadata, read once per change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use common::hash;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+
+use crate::api::Api;
+use crate::cache::{Key, MetadataCache};
+use crate::error::Result;
+
+/// A ConfigMap or Secret by name.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct SourceRef {
+    /// Whether it is a Secret; else a ConfigMap.
+    pub is_secret: bool,
+    /// Where it is.
+    pub key: Key,
+}
+
+impl SourceRef {
+    /// A Secret.
+    pub fn secret(namespace: &str, name: &str) -> Self {
+        Self { is_secret: true, key: Key::new(namespace, name) }
+    }
+
+    /// A ConfigMap.
+    pub fn config_map(namespace: &str, name: &str) -> Self {
+        Self { is_secret: false, key: Key::new(namespace, name) }
+    }
+}
+
+/// What may be known of a source's content everywhere: its keys and their digests.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Digests {
+    /// Its resource version.
+    pub version: String,
+    /// Key → digest of the value.
+    pub keys: BTreeMap<String, String>,
+}
+
+/// The values of a Secret or ConfigMap. Not printable, so that no log can hold them.
+#[derive(Clone, Default)]
+pub struct Values {
+    /// Its resource version.
+    pub version: String,
+    values: BTreeMap<String, Vec<u8>>,
+}
+
+impl Values {
+    /// The text of a key; `None` where it is absent or no UTF-8.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        std::str::from_utf8(self.values.get(key)?).ok()
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    fn digests(&self) -> Digests {
+        let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
+        Digests { version: self.version.clone(), keys: keys.collect() }
+    }
+}
+
+/// All sources of the watched namespaces, and who depends on which.
+pub struct Sources {
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+    digests: Mutex<BTreeMap<SourceRef, Digests>>,
+    readers: Mutex<BTreeMap<Key, BTreeSet<SourceRef>>>,
+}
+
+impl Sources {
+    /// Over two caches of metadata, which their owner watches.
+    pub fn new(
+        secrets: Arc<MetadataCache<Secret>>,
+        config_maps: Arc<MetadataCache<ConfigMap>>,
+    ) -> Arc<Self> {
+        let (digests, readers) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { secrets, config_maps, digests, readers })
+    }
+
+    /// Calls `wake` with each reader of a source that changes.
+    pub fn on_change(self: &Arc<Self>, wake: impl Fn(Key) + Clone + Send + Sync + 'static) {
+        let (this, wake_reader) = (Arc::clone(self), wake.clone());
+        self.secrets.on_change(move |it| {
+            this.changed(&SourceRef { is_secret: true, key: Key::of(it) }, &wake_reader);
+        });
+        let this = Arc::clone(self);
+        self.config_maps.on_change(move |it| {
+            this.changed(&SourceRef { is_secret: false, key: Key::of(it) }, &wake);
+        });
+    }
+
+    /// Remembers what `reader` depends on, existing or not; replaces what was said before.
+    pub fn depends(&self, reader: &Key, on: BTreeSet<SourceRef>) {
+        let mut readers = lock(&self.readers);
+        if on.is_empty() {
+            readers.remove(reader);
+        } else {
+            readers.insert(reader.clone(), on);
+        }
+    }
+
+    /// The digests of a source; `None` where it does not exist.
+    ///
+    /// Reads the API server only where the version has changed since the last time.
+    pub async fn digests(&self, api: &Api, source: &SourceRef) -> Result<Option<Digests>> {
+        let Some(version) = self.version(source) else {
+            lock(&self.digests).remove(source);
+            return Ok(None);
+        };
+        let known = lock(&self.digests).get(source).filter(|it| it.version == version).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let read = self.values(api, source).await?.map(|it| it.digests());
+        if let Some(digests) = &read {
+            lock(&self.digests).insert(source.clone(), digests.clone());
+        }
+        Ok(read)
+    }
+
+    /// The values of a source, by one read; `None` where it does not exist.
+    pub async fn values(&self, api: &Api, source: &SourceRef) -> Result<Option<Values>> {
+        if self.version(source).is_none() {
+            return Ok(None);
+        }
+        if source.is_secret {
+            let read: Option<Secret> = api.get(&source.key).await?;
+            return Ok(read.map(|it| Values {
+                version: it.resource_version().unwrap_or_default(),
+                values: it.data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.0)).collect(),
+            }));
+        }
+        let read: Option<ConfigMap> = api.get(&source.key).await?;
+        Ok(read.map(|it| {
+            let version = it.resource_version().unwrap_or_default();
+            let texts = it.data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.into_bytes()));
+            let binary = it.binary_data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.0));
+            Values { version, values: texts.chain(binary).collect() }
+        }))
+    }
+
+    /// The resource version of a source; `None` where it does not exist.
+    pub fn version(&self, source: &SourceRef) -> Option<String> {
+        if source.is_secret {
+            self.secrets.get(&source.key)?.resource_version()
+        } else {
+            self.config_maps.get(&source.key)?.resource_version()
+        }
+    }
+
+    /// An annotation of a source.
+    pub fn annotation(&self, source: &SourceRef, name: &str) -> Option<String> {
+        if source.is_secret {
+            self.secrets.get(&source.key)?.annotations().get(name).cloned()
+        } else {
+            self.config_maps.get(&source.key)?.annotations().get(name).cloned()
+        }
+    }
+
+    fn changed(&self, source: &SourceRef, wake: &impl Fn(Key)) {
+        let readers = lock(&self.readers);
+        for (reader, _) in readers.iter().filter(|(_, on)| on.contains(source)) {
+            wake(reader.clone());
+        }
+    }
+}
+
+/// A poisoned lock only means that a reader panicked; the maps themselves are whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
