@@ -2,12 +2,13 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use serde_json::Value;
 
 use super::{ansibleee, dataplane, nova};
 
 /// The definitions of all kinds that the operators serve.
 pub fn all() -> Vec<CustomResourceDefinition> {
-    vec![
+    [
         ansibleee::AnsibleEe::crd(),
         dataplane::Node::crd(),
         dataplane::Role::crd(),
@@ -15,4 +16,51 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         nova::Cell::crd(),
         nova::ExternalCompute::crd(),
     ]
+    .map(readable)
+    .into()
+}
+
+/// The definition with descriptions that a terminal wraps, instead of the source code's lines.
+fn readable(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut value = serde_json::to_value(crd).expect("a definition is JSON");
+    join_lines(&mut value);
+    serde_json::from_value(value).expect("only texts were changed")
+}
+
+fn join_lines(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text) if key == "description" => *text = joined(text),
+                    other => join_lines(other),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The text with its paragraphs and list items on one line each.
+fn joined(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let starts_anew = line.trim().is_empty() || line.trim_start().starts_with(['-', '*']);
+        if !out.is_empty() {
+            out.push(if starts_anew || out.ends_with('\n') { '\n' } else { ' ' });
+        }
+        out.push_str(line.trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_and_lists_keep_their_lines() {
+        assert_eq!(joined("a\nb\n\nc\n- d\n- e"), "a b\n\nc\n- d\n- e");
+    }
 }

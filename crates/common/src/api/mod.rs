@@ -15,3 +15,6 @@ pub mod shared;
 pub const MANAGED_BY_LABEL: &str = "edpm.openstack.org/managed-by";
 /// The value of [`MANAGED_BY_LABEL`].
 pub const MANAGED_BY: &str = "edpm-operators";
+
+#[cfg(test)]
+mod tests;

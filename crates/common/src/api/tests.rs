@@ -1,0 +1,402 @@
+//! The schemas keep the API server's rules, and accept what upstream's manifests and ours say.
+
+use std::path::Path;
+
+use kube::CustomResourceExt as _;
+use kube::core::cel::validate_cel_schema;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy};
+use super::dataplane::{
+    Node, NodeSection, NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
+};
+use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus};
+use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
+use crate::yaml;
+
+/// Calls `look` with each schema below `schema` and the path to it.
+fn walk(path: &str, schema: &Value, look: &mut impl FnMut(&str, &Value)) {
+    look(path, schema);
+    if let Some(properties) = schema["properties"].as_object() {
+        for (name, property) in properties {
+            walk(&format!("{path}.{name}"), property, look);
+        }
+    }
+    for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if schema[key].is_object() {
+            walk(&format!("{path}{mark}"), &schema[key], look);
+        }
+    }
+}
+
+fn each_schema(mut look: impl FnMut(&str, &Value)) {
+    for crd in definitions::all() {
+        let value = serde_json::to_value(&crd).unwrap();
+        let kind = crd.spec.names.kind.as_str();
+        walk(kind, &value["spec"]["versions"][0]["schema"]["openAPIV3Schema"], &mut look);
+    }
+}
+
+#[test]
+fn schemas_are_structural() {
+    each_schema(|path, schema| {
+        for key in ["$ref", "$defs", "definitions", "anyOf", "oneOf", "allOf", "not"] {
+            assert!(schema.get(key).is_none(), "{path} has {key}");
+        }
+        let free = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"];
+        let typed = schema["type"].is_string() || free.iter().any(|it| schema[*it] == true);
+        assert!(typed, "{path} has no type: {schema}");
+        let format = schema["format"].as_str().unwrap_or("int64");
+        assert!(["int32", "int64", "date-time"].contains(&format), "{path} has format {format}");
+    });
+}
+
+#[test]
+fn every_field_explains_itself() {
+    let mut fields = 0;
+    each_schema(|path, schema| {
+        let item = path.ends_with("[]") || path.ends_with("{}");
+        if item || path.ends_with(".status") {
+            return;
+        }
+        fields += 1;
+        let text = schema["description"].as_str().unwrap_or_default();
+        assert!(text.len() > 8, "{path} has no description");
+        assert!(!text.contains("Auto-generated"), "{path}: {text}");
+    });
+    assert!(fields > 300, "{fields}");
+}
+
+#[test]
+fn conditions_are_merged_by_type() {
+    let mut lists = 0;
+    each_schema(|path, schema| {
+        if path.ends_with(".status.conditions") {
+            assert_eq!(schema["x-kubernetes-list-type"], "map", "{path}");
+            assert_eq!(schema["x-kubernetes-list-map-keys"], json!(["type"]), "{path}");
+            lists += 1;
+        }
+    });
+    assert_eq!(lists, definitions::all().len());
+}
+
+#[test]
+fn definitions_are_labelled_ours_and_have_a_status() {
+    for crd in definitions::all() {
+        let name = crd.metadata.name.clone().unwrap();
+        assert_eq!(crd.metadata.labels.unwrap()[MANAGED_BY_LABEL], MANAGED_BY, "{name}");
+        let version = &crd.spec.versions[0];
+        assert!(version.subresources.as_ref().unwrap().status.is_some(), "{name}");
+        for column in version.additional_printer_columns.iter().flatten() {
+            assert!(!column.json_path.contains("conditions[0]"), "{name}: {}", column.name);
+        }
+    }
+}
+
+#[test]
+fn definitions_fit_into_the_annotation_of_a_plain_kubectl_apply() {
+    for crd in definitions::all() {
+        let size = serde_json::to_vec(&crd).unwrap().len();
+        assert!(size < 262_144, "{} has {size} bytes", crd.spec.names.kind);
+    }
+}
+
+#[test]
+fn deploy_has_no_default_anywhere() {
+    each_schema(|path, schema| {
+        if path.ends_with(".deploy") {
+            assert!(schema.get("default").is_none(), "{path}");
+        }
+    });
+}
+
+#[test]
+fn the_defaults_are_upstreams() {
+    let run = AnsibleEeSpec::default();
+    assert_eq!((run.name.as_str(), run.backoff_limit, run.uid), ("openstackansibleee", 6, 1001));
+    assert_eq!(run.env_config_map_name, "openstack-aee-default-env");
+    assert!(run.preserve_jobs && run.restart_policy == RestartPolicy::Never);
+    let services =
+        ["configure-network", "validate-network", "install-os", "configure-os", "run-os"];
+    assert_eq!(RoleSpec::default().services, services);
+    assert!(!RoleSpec::default().pre_provisioned);
+    let cell = Cell::crd();
+    let cell = serde_json::to_value(cell).unwrap();
+    let spec = &cell["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    assert_eq!(spec["properties"]["serviceUser"]["default"], "nova");
+}
+
+#[test]
+fn an_empty_status_is_written_as_nothing() {
+    let nothing = json!({});
+    assert_eq!(serde_json::to_value(NodeStatus::default()).unwrap(), nothing);
+    assert_eq!(serde_json::to_value(AnsibleEeStatus::default()).unwrap(), nothing);
+    assert_eq!(serde_json::to_value(ExternalComputeStatus::default()).unwrap(), nothing);
+    let counts = json!({"nodes": 0, "readyNodes": 0, "upToDateNodes": 0});
+    assert_eq!(serde_json::to_value(RoleStatus::default()).unwrap(), counts);
+}
+
+/// The messages of the rules that a value breaks.
+fn broken<T: JsonSchema>(new: &Value, old: Option<&Value>) -> String {
+    validate_cel_schema::<T>(new, old).err().map(|it| it.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_compute_stays_in_its_cell_and_on_its_node() {
+    let compute = |node: &str, cell: &str| json!({"dataplaneNodeName": node, "cellName": cell});
+    let old = compute("a", "nova-cell1");
+    let check = |new: Value| broken::<ExternalComputeSpec>(&new, Some(&old));
+    assert_eq!(check(old.clone()), "");
+    assert!(check(compute("a", "nova-cell2")).contains("between cells"));
+    assert!(check(compute("b", "nova-cell1")).contains("stays on its node"));
+}
+
+#[test]
+fn cell0_is_refused() {
+    let compute = |cell: &str| json!({"dataplaneNodeName": "a", "cellName": cell});
+    for cell in ["cell0", "nova-cell0"] {
+        assert!(broken::<ExternalComputeSpec>(&compute(cell), None).contains("cell0"), "{cell}");
+    }
+    assert_eq!(broken::<ExternalComputeSpec>(&compute("nova-cell10"), None), "");
+}
+
+#[test]
+fn a_service_needs_something_to_run() {
+    assert!(broken::<ServiceSpec>(&json!({"label": "x"}), None).contains("playbook"));
+    for it in ["playbook", "playbookContents", "role", "play"] {
+        assert_eq!(broken::<ServiceSpec>(&json!({it: "x"}), None), "", "{it}");
+    }
+}
+
+#[test]
+fn mounts_over_the_operators_files_are_refused() {
+    let with = |path: &str| {
+        let mount = json!({"name": "v", "mountPath": path});
+        broken::<NodeSection>(&json!({"extraMounts": [{"volumes": [], "mounts": [mount]}]}), None)
+    };
+    for path in ["/runner", "/runner/", "/runner/env", "//runner//env/x", "/runner/inventory/hosts"]
+    {
+        assert!(with(path).contains("mount elsewhere"), "{path}");
+    }
+    for path in ["/runner/network", "/runner/environment", "/runners", "/etc/ceph"] {
+        assert_eq!(with(path), "", "{path}");
+    }
+}
+
+#[test]
+fn a_role_lists_a_service_once() {
+    assert!(broken::<RoleSpec>(&json!({"services": ["a", "b", "a"]}), None).contains("once"));
+    assert_eq!(broken::<RoleSpec>(&json!({"services": ["a", "b"]}), None), "");
+}
+
+#[test]
+fn the_task_debugger_is_refused() {
+    let env = |name: &str| json!({"env": [{"name": name, "value": "1"}]});
+    let refused = broken::<AnsibleEeSpec>(&env("ANSIBLE_ENABLE_TASK_DEBUGGER"), None);
+    assert!(refused.contains("no terminal"));
+    assert_eq!(broken::<AnsibleEeSpec>(&env("ANSIBLE_FORKS"), None), "");
+}
+
+#[test]
+fn a_cell_needs_a_url_of_keystone() {
+    let cell = |url: &str| json!({"keystoneAuthURL": url});
+    assert!(broken::<CellSpec>(&cell("keystone:5000"), None).contains("URL"));
+    assert_eq!(broken::<CellSpec>(&cell("https://keystone.openstack.svc:5000"), None), "");
+}
+
+/// Reads a manifest and asserts that nothing of it is lost when it is written again.
+fn round_trip<T: DeserializeOwned + Serialize>(text: &str) -> T {
+    let value: Value = yaml::from_str(text).unwrap();
+    let typed: T = serde_json::from_value(value.clone()).unwrap();
+    let again = serde_json::to_value(&typed).unwrap();
+    kept("", &value, &again);
+    typed
+}
+
+fn kept(path: &str, before: &Value, after: &Value) {
+    match before {
+        Value::Object(map) => {
+            for (key, value) in map {
+                kept(&format!("{path}.{key}"), value, &after[key]);
+            }
+        }
+        Value::Array(items) => {
+            for (idx, item) in items.iter().enumerate() {
+                kept(&format!("{path}[{idx}]"), item, &after[idx]);
+            }
+        }
+        _ => assert_eq!(before, after, "{path}"),
+    }
+}
+
+#[test]
+fn a_role_as_upstream_writes_it_keeps_every_field() {
+    let role: Role = round_trip(
+        r#"
+apiVersion: dataplane.openstack.org/v1beta1
+kind: OpenStackDataPlaneRole
+metadata: {name: edpm-compute, namespace: openstack}
+spec:
+  dataPlane: openstack-edpm
+  preProvisioned: true
+  baremetalSetTemplate: {ctlplaneInterface: enp1s0, bmhLabelSelector: {app: openstack}}
+  deployStrategy: {deploy: true, ansibleTags: "a,b", ansibleLimit: x, ansibleSkipTags: z}
+  env: [{name: ANSIBLE_FORCE_COLOR, value: "True"}]
+  networkAttachments: [ctlplane]
+  services: [configure-network, run-os]
+  nodeTemplate:
+    ansiblePort: 22
+    ansibleUser: cloud-admin
+    ansibleSSHPrivateKeySecret: dataplane-ansible-ssh-private-key-secret
+    managementNetwork: ctlplane
+    networks: [{name: CtlPlane, subnetName: subnet1, fixedIP: 192.168.122.100, defaultRoute: true}]
+    networkConfig: {template: "{{ x }}"}
+    userData: {name: u, namespace: n}
+    networkData: {name: d}
+    ansibleVars:
+      gather_facts: false
+      dns_search_domains: []
+      timesync_ntp_servers: [{hostname: pool.ntp.org}]
+      ctlplane_mtu: 1500
+    extraMounts:
+      - extraVolType: Ceph
+        propagation: [Compute]
+        volumes: [{name: ceph, secret: {secretName: ceph-conf}}]
+        mounts: [{name: ceph, mountPath: /etc/ceph, readOnly: true}]
+"#,
+    );
+    let template = role.spec.node_template.unwrap();
+    assert!(template.extra_mounts[0].reaches_runs());
+    assert_eq!(template.ansible_vars["ctlplane_mtu"], 1500);
+    assert_eq!(role.spec.deploy_strategy.unwrap().batch_size(), 50);
+}
+
+#[test]
+fn services_of_both_eras_keep_every_field() {
+    let new: Service = round_trip(
+        "
+apiVersion: dataplane.openstack.org/v1beta1
+kind: OpenStackDataPlaneService
+metadata: {name: nova-custom}
+spec:
+  playbook: osp.edpm.nova
+  edpmServiceType: nova
+  caCerts: combined-ca-bundle
+  addCertMounts: false
+  deployOnAllNodeSets: false
+  openStackAnsibleEERunnerImage: example.com/runner:latest
+  containerImageFields: [NovaComputeImage]
+  tlsCerts:
+    default: {contents: [dnsnames, ips], networks: [ctlplane], issuer: i, edpmRoleServiceName: nova}
+  dataSources:
+    - configMapRef: {name: nova-extra-config, optional: true}
+    - secretRef: {name: nova-cell1-compute-config}
+      prefix: p_
+",
+    );
+    assert_eq!(new.spec.data_sources.len(), 2);
+    let old: Service = round_trip(
+        "
+apiVersion: dataplane.openstack.org/v1beta1
+kind: OpenStackDataPlaneService
+metadata: {name: ovn}
+spec:
+  label: dataplane-deployment-ovn
+  play: '- hosts: all'
+  configMaps: [ovncontroller-config]
+  secrets: [ovn-secret]
+  services: [{name: libvirt-exporter, port: 9000, protocol: https}]
+",
+    );
+    assert_eq!(old.spec.services[0].port, 9000);
+}
+
+#[test]
+fn a_run_as_upstream_writes_it_keeps_every_field() {
+    let run: AnsibleEe = round_trip(
+        r#"
+apiVersion: ansibleee.openstack.org/v1beta1
+kind: OpenStackAnsibleEE
+metadata: {name: ansibleee-play}
+spec:
+  playbookContents: |
+    - hosts: localhost
+  image: quay.io/openstack-k8s-operators/openstack-ansibleee-runner:latest
+  args: [ansible-runner, run]
+  name: openstackansibleee
+  envConfigMapName: openstack-aee-default-env
+  env: [{name: ANSIBLE_FORCE_COLOR, value: "1"}]
+  restartPolicy: OnFailure
+  preserveJobs: false
+  uid: 1001
+  inventory: "all: {}"
+  backoffLimit: 3
+  networkAttachments: [ctlplane]
+  cmdLine: "--tags a"
+  initContainers: [{name: i, image: x, command: ["true"]}]
+  serviceAccountName: runner
+  dnsConfig: {nameservers: [192.168.122.80], searches: [ctlplane.example.com]}
+  extraVars: {a: {b: [1, true, null]}, c: text}
+status:
+  JobStatus: Running
+  hash: {input: n5c}
+  networkAttachments: {}
+"#,
+    );
+    assert_eq!(run.spec.extra_vars["a"]["b"][1], true);
+}
+
+/// The manifests in a file of the example.
+fn example(file: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/seed-002");
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    let mut documents: Vec<Value> = yaml::documents(&text).unwrap();
+    assert_eq!(documents.len(), 1, "{file}");
+    documents.remove(0)
+}
+
+#[test]
+fn the_example_is_read_as_it_was_written() {
+    let node: Node = serde_json::from_value(example("node-1.yaml")).unwrap();
+    assert_eq!(node.metadata.annotations.unwrap()["nova.openstack.org/cell"], "nova-cell2");
+    assert_eq!(
+        node.spec,
+        NodeSpec {
+            host_name: Some("edpm-compute-1".into()),
+            ansible_host: Some("192.168.122.101".into()),
+            role: Some("edpm-compute".into()),
+            node: Some(NodeSection {
+                ansible_ssh_private_key_secret: Some(
+                    "dataplane-ansible-ssh-private-key-secret".into()
+                ),
+                ..NodeSection::default()
+            }),
+            ..NodeSpec::default()
+        }
+    );
+    let role: Role = serde_json::from_value(example("role.yaml")).unwrap();
+    assert_eq!(role.spec.node_template.unwrap().ansible_port, Some(22));
+    let compute: ExternalCompute = serde_json::from_value(example("compute-0.yaml")).unwrap();
+    assert_eq!(compute.spec.custom_service_config.as_deref(), Some(""));
+    assert_eq!(compute.spec.cell_name, "nova-cell1");
+    assert_eq!(example("novacell.yaml")["metadata"]["name"], "nova-cell1");
+}
+
+#[test]
+fn the_patch_fills_what_the_example_leaves_out() {
+    let cells = ["patch/novacell.yaml", "patch/added-novacell-2.yaml"]
+        .map(|it| serde_json::from_value::<Cell>(example(it)).unwrap().spec.cell_name);
+    assert_eq!(cells, ["cell1", "cell2"]);
+    let role: Role = serde_json::from_value(example("patch/role.yaml")).unwrap();
+    assert_eq!(role.spec.deploy_strategy.unwrap().deploy, Some(true));
+    assert!(role.spec.pre_provisioned);
+    let second: ExternalCompute =
+        serde_json::from_value(example("patch/added-compute-1.yaml")).unwrap();
+    let first = example("patch/compute-0.yaml");
+    let config = first["spec"]["customServiceConfig"].as_str();
+    assert_eq!(second.spec.custom_service_config.as_deref(), config);
+    assert!(config.unwrap().contains("cpu_models = Nehalem\n"));
+}
