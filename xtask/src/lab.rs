@@ -181,6 +181,8 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
     pause::provide(|| env.ctr())?;
     bring_up(env, state, &[parts::api_server(state)])?;
     bring_up(env, state, &parts::workers(state))?;
+    // kube-proxy has put its own rules in front.
+    network::guard()?;
     namespaces(env, state)
 }
 

@@ -1,6 +1,8 @@
 //! Takes the lab off the machine and looks whether anything stayed.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +37,7 @@ pub(super) fn down() -> Result<()> {
     }
     // Only now that no mount leads out of it.
     remove_state(&state)?;
+    remove_traces(&state)?;
     println!("nothing is left of the lab: no process, mount, cgroup, bridge or packet filter rule");
     Ok(())
 }
@@ -50,10 +53,10 @@ fn leftovers(state: &Path) -> Result<Vec<String>> {
 
 /// The daemons of the lab, wherever their records are, and all that runs in pods.
 fn processes(state: &Path) -> Result<Vec<u32>> {
-    let bin = state.join("bin").display().to_string() + "/";
-    let mut names: Vec<&str> = parts::all(state).iter().map(|it| it.name).collect();
+    let state = format!("{}/", state.display());
+    let mut names: Vec<&str> = parts::all(Path::new(&state)).iter().map(|it| it.name).collect();
     names.extend(["containerd-shim-runc-v2", "runc"]);
-    let mut pids = process::matching(|line| is_daemon(line, &bin, &names))?;
+    let mut pids = process::matching(|line| is_daemon(line, &state, &names))?;
     for group in pod_cgroups() {
         for_each_group(&group, &mut |it| {
             let text = fs::read_to_string(it.join("cgroup.procs")).unwrap_or_default();
@@ -66,10 +69,11 @@ fn processes(state: &Path) -> Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// A human's `kubectl` from the same folder is none.
-fn is_daemon(line: &str, bin: &str, names: &[&str]) -> bool {
+/// A daemon works on the state folder; so does a human's `kubectl`, which is not one.
+fn is_daemon(line: &str, state: &str, names: &[&str]) -> bool {
     let program = line.split(' ').next().unwrap_or_default();
-    program.strip_prefix(bin).is_some_and(|it| names.contains(&it))
+    let name = program.rsplit('/').next().unwrap_or_default();
+    names.contains(&name) && line.contains(state)
 }
 
 fn end_processes(state: &Path) -> Result<()> {
@@ -147,6 +151,25 @@ fn remove_state(state: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes what containerd, the network plugins and the kubelet put outside the state folder.
+fn remove_traces(state: &Path) -> Result<()> {
+    let entries = |folder| fs::read_dir(folder).into_iter().flatten().flatten();
+    let links = entries("/var/log/containers").map(|it| it.path());
+    let ours = links.filter(|it| fs::read_link(it).is_ok_and(|target| target.starts_with(state)));
+    let inside = format!("{}/", state.display());
+    let results = entries("/var/lib/cni/results")
+        .map(|it| it.path())
+        .filter(|it| fs::read_to_string(it).is_ok_and(|text| text.contains(&inside)));
+    let deaf = entries("/run/containerd/s").map(|it| it.path()).filter(|it| {
+        // Another containerd of this machine may have living ones beside them.
+        UnixStream::connect(it).is_err_and(|it| it.kind() == ErrorKind::ConnectionRefused)
+    });
+    for path in ours.chain(results).chain(deaf) {
+        fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +177,13 @@ mod tests {
     #[test]
     fn a_human_with_kubectl_is_not_a_process_of_the_lab() {
         let names = ["kubelet", "containerd-shim-runc-v2"];
-        let is = |line| is_daemon(line, "/s/bin/", &names);
-        assert!(is("/s/bin/kubelet --config=x") && is("/s/bin/containerd-shim-runc-v2 -id a"));
-        assert!(
-            !is("/s/bin/kubectl get pods") && !is("/usr/bin/kubelet") && !is("tail /s/bin/kubelet")
-        );
+        let is = |line| is_daemon(line, "/s/", &names);
+        assert!(is("/s/bin/kubelet --config=/s/x"));
+        // Its program is found through a link to the cache.
+        assert!(is("/cache/containerd-shim-runc-v2 -id a -address /s/containerd.sock"));
+        assert!(!is("/s/bin/kubectl get pods"));
+        assert!(!is("/usr/bin/kubelet --config=/etc/x"));
+        assert!(!is("tail /s/log/kubelet"));
     }
 
     #[test]

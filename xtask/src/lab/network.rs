@@ -65,24 +65,31 @@ fn restore_settings(folder: &Path) -> Result<()> {
 }
 
 /// Pods reach each other and the node, nothing else.
-fn guard() -> Result<()> {
-    let rules = format!(
+///
+/// It has to stand before kube-proxy's rules, which accept whatever a Service points to.
+pub(super) fn guard() -> Result<()> {
+    let forward = sh::run(Command::new("iptables").args(["-w", "-S", "FORWARD"]))?;
+    // One transaction: the guard is never absent meanwhile.
+    let restore = ["-w", "--noflush"];
+    let rules = guard_rules(&forward);
+    sh::run_with_input(Command::new("iptables-restore").args(restore), rules.as_bytes()).map(drop)
+}
+
+/// The guard at the first place of the FORWARD chain, and nowhere else in it.
+fn guard_rules(forward: &str) -> String {
+    let jump = format!("FORWARD -j {GUARD}");
+    let n_present = forward.lines().filter(|it| it.strip_prefix("-A ") == Some(&jump)).count();
+    let moved = format!("-D {jump}\n").repeat(n_present);
+    format!(
         "*filter
 :{GUARD} - [0:0]
+{moved}-I FORWARD 1 -j {GUARD}
 -A {GUARD} -i {BRIDGE} -o {BRIDGE} -j ACCEPT
 -A {GUARD} -i {BRIDGE} -j REJECT
 -A {GUARD} -o {BRIDGE} -j REJECT
 COMMIT
 "
-    );
-    sh::run_with_input(
-        Command::new("iptables-restore").args(["-w", "--noflush"]),
-        rules.as_bytes(),
-    )?;
-    if !sh::succeeds(Command::new("iptables").args(["-w", "-C", "FORWARD", "-j", GUARD])) {
-        sh::run(Command::new("iptables").args(["-w", "-I", "FORWARD", "1", "-j", GUARD]))?;
-    }
-    Ok(())
+    )
 }
 
 /// Takes everything away that [`up`] and kube-proxy made.
@@ -193,6 +200,13 @@ mod tests {
         assert_eq!(scripts[1], "*nat\n-X KUBE-SERVICES\nCOMMIT\n");
         assert_eq!(scripts[2], "*filter\n:EDPM-LAB - [0:0]\n-D FORWARD -j EDPM-LAB\nCOMMIT\n");
         assert_eq!(scripts[3], "*filter\n-X EDPM-LAB\nCOMMIT\n");
+    }
+
+    #[test]
+    fn the_guard_moves_to_the_front_and_stays_single() {
+        let count = |forward: &str| guard_rules(forward).matches("-D FORWARD -j EDPM-LAB").count();
+        assert_eq!(count("-P FORWARD ACCEPT\n-A FORWARD -j KUBE-FORWARD\n"), 0);
+        assert_eq!(count("-P FORWARD ACCEPT\n-A FORWARD -j X\n-A FORWARD -j EDPM-LAB\n"), 1);
     }
 
     #[test]
