@@ -163,10 +163,8 @@ impl Error {
     /// Classifies a client's error; `what` names the request, as in `get secrets/x`.
     pub fn from_kube(what: impl Into<String>, error: kube::Error) -> Self {
         let what = what.into();
-        let status = match error {
-            kube::Error::Api(status) => status,
-            kube::Error::Service(source) => return Self::from_service(what, source),
-            other => return Self::Transport { what, source: other.into() },
+        let kube::Error::Api(status) = error else {
+            return Self::from_transport(what, error.into());
         };
         match status.code {
             409 if status.reason == "AlreadyExists" => Self::AlreadyExists { what, status },
@@ -180,11 +178,15 @@ impl Error {
         }
     }
 
-    fn from_service(what: String, source: BoxError) -> Self {
-        match source.downcast_ref::<crate::client::TimedOut>() {
-            Some(timed_out) => Self::Timeout { what, after: timed_out.0 },
-            None => Self::Transport { what, source },
+    fn from_transport(what: String, source: BoxError) -> Self {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
+        while let Some(it) = cause {
+            if let Some(timed_out) = it.downcast_ref::<crate::client::TimedOut>() {
+                return Self::Timeout { what, after: timed_out.0 };
+            }
+            cause = it.source();
         }
+        Self::Transport { what, source }
     }
 }
 

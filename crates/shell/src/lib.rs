@@ -1,11 +1,18 @@
 //! All shared I/O: the only holder of a Kubernetes client; knows no kind of this project.
 
 pub mod admin;
+pub mod api;
 pub mod args;
 pub mod backoff;
+pub mod cache;
+pub mod client;
+pub mod clock;
+pub mod controller;
 pub mod error;
 pub mod lease;
 pub mod metrics;
+pub mod queue;
+pub mod runtime;
 pub mod telemetry;
 pub mod tls;
 pub mod webhook;

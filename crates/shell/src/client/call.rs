@@ -19,7 +19,11 @@ impl Call {
         let uri = request.uri();
         let asks = |option: &str| uri.query().is_some_and(|it| it.split('&').any(|p| p == option));
         let Some((resource, is_item)) = resource(uri.path()) else {
-            return Self { verb: method(request.method()), resource: String::new(), streams: false };
+            return Self {
+                verb: method(request.method()),
+                resource: String::new(),
+                streams: false,
+            };
         };
         let is_watch = asks("watch=true") || asks("watch=1");
         let kind = request.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());

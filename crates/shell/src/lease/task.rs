@@ -1,0 +1,236 @@
+//! The requests of an election: one task, and a channel that says who leads.
+
+use std::time::Duration;
+
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+};
+use kube::{Api, Client, api::PostParams};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tracing::{debug, info, warn};
+
+use super::{Elector, Leadership, LeadershipWatch, LeaseView, Step, Timing};
+use crate::{
+    clock,
+    error::{During as _, Error, Result},
+    runtime::Shutdown,
+};
+
+/// Takes part in the election of `namespace/name` as `me` until the process shuts down.
+///
+/// # Guarantees
+/// [`Leadership::term`] is `Some` in at most one process at a time, as long as nobody else edits or
+/// deletes the Lease and clocks advance at the same rate within `(lease - deadline) / lease`.
+/// A leader makes six writes a minute; a follower only reads.
+///
+/// # Caveats
+/// A write that was sent in time may take effect late: what must not happen carries a
+/// resourceVersion or the term.
+/// The task ends only at shutdown; whoever holds its handle ends the process if it ends before.
+pub fn elect(
+    client: Client,
+    lease: (&str, &str),
+    me: impl Into<String>,
+    stop: Shutdown,
+) -> (LeadershipWatch, JoinHandle<Result<()>>) {
+    let (sender, receiver) = watch::channel(Leadership::Following);
+    let (namespace, name) = lease;
+    let timing = Timing::default();
+    let task = Task {
+        api: Api::namespaced(client, namespace),
+        name: name.to_owned(),
+        elector: Elector::new(me, timing),
+        object: None,
+        fresh: false,
+        timing,
+        started: Instant::now(),
+        sender,
+    };
+    (receiver, tokio::spawn(task.run(stop)))
+}
+
+/// Leads without an election, for a single process.
+pub fn always(me: &str, mut stop: Shutdown) -> (LeadershipWatch, JoinHandle<Result<()>>) {
+    let leading = Leadership::Leading { term: format!("{me}/0"), until: None };
+    let (sender, receiver) = watch::channel(leading);
+    let task = tokio::spawn(async move {
+        stop.requested().await;
+        sender.send_replace(Leadership::Following);
+        Ok(())
+    });
+    (receiver, task)
+}
+
+/// How long one request of the election may take: several fit into the deadline.
+const REQUEST: Duration = Duration::from_secs(4);
+
+struct Task {
+    api: Api<Lease>,
+    name: String,
+    elector: Elector,
+    /// The object as last read or written.
+    object: Option<Lease>,
+    /// Whether `object` is what we wrote last, as far as we know.
+    fresh: bool,
+    timing: Timing,
+    started: Instant,
+    sender: watch::Sender<Leadership>,
+}
+
+impl Task {
+    async fn run(mut self, mut stop: Shutdown) -> Result<()> {
+        let mut pause = Duration::ZERO;
+        loop {
+            let expired = self.elector.claim().map(|(_, until)| self.started + until);
+            tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                next = async { sleep(pause).await; self.turn().await } => pause = next,
+                // A term that runs out is announced at once, whatever request is under way.
+                () = sleep_until(expired.unwrap_or_else(Instant::now)), if expired.is_some() => {
+                    warn!(lease = self.name, "the term ran out without a renewal");
+                    self.elector.expired();
+                    self.fresh = false;
+                    pause = Duration::ZERO;
+                }
+            }
+            self.publish();
+        }
+        self.release().await;
+        Ok(())
+    }
+
+    /// One look at the Lease, one write where it is due, and the pause after it.
+    async fn turn(&mut self) -> Duration {
+        if let Err(error) = self.advance().await {
+            self.fresh = false;
+            // A lost race is how elections go; the next turn reads who won.
+            if error.is_conflict() {
+                debug!(lease = self.name, "{}", error.chain());
+            } else {
+                warn!(lease = self.name, "{}", error.chain());
+            }
+            return self.timing.retry;
+        }
+        match self.elector.step(self.now()) {
+            Step::Wait(pause) => pause,
+            Step::Acquire | Step::Renew | Step::Release => self.timing.retry,
+        }
+    }
+
+    async fn advance(&mut self) -> Result<()> {
+        // The leader needs no read: its optimistic lock tells it of others.
+        if !(self.fresh && self.elector.holds()) {
+            self.read().await?;
+        }
+        match self.elector.step(self.now()) {
+            Step::Wait(_) => Ok(()),
+            step @ (Step::Acquire | Step::Renew | Step::Release) => self.write(step).await,
+        }
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        let what = format!("get leases/{}", self.name);
+        let read = bounded(&what, self.api.get_opt(&self.name)).await?;
+        self.elector.observed(read.as_ref().map(LeaseView::of), self.now());
+        self.object = read;
+        self.fresh = true;
+        Ok(())
+    }
+
+    async fn write(&mut self, step: Step) -> Result<()> {
+        let Some(record) = self.elector.record_for(step) else { return Ok(()) };
+        let what = format!("{step:?} leases/{}", self.name).to_lowercase();
+        let lease = rendered(&self.name, self.object.clone(), &record, step);
+        let sent = self.now();
+        let params = PostParams::default();
+        let written = if self.object.is_some() {
+            bounded(&what, self.api.replace(&self.name, &params, &lease)).await?
+        } else {
+            bounded(&what, self.api.create(&params, &lease)).await?
+        };
+        self.elector.wrote(LeaseView::of(&written), sent);
+        self.object = Some(written);
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// Writes the holder out, so that nobody waits for a process that ended in order.
+    async fn release(&mut self) {
+        self.elector.stop();
+        self.publish();
+        if !self.elector.holds() {
+            return;
+        }
+        if let Err(error) = self.advance().await {
+            info!(lease = self.name, "not released, it will run out: {}", error.chain());
+        }
+    }
+
+    fn publish(&self) {
+        let wanted = match self.elector.claim() {
+            Some((term, until)) => Leadership::Leading { term, until: Some(self.started + until) },
+            None => Leadership::Following,
+        };
+        self.sender.send_if_modified(|current| {
+            let wakes = !is_same_term(current, &wanted);
+            if wakes {
+                info!(lease = self.name, "{}", described(&wanted));
+            }
+            *current = wanted;
+            wakes
+        });
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+fn is_same_term(one: &Leadership, other: &Leadership) -> bool {
+    match (one, other) {
+        (Leadership::Following, Leadership::Following) => true,
+        (Leadership::Leading { term: one, .. }, Leadership::Leading { term: other, .. }) => {
+            one == other
+        }
+        _ => false,
+    }
+}
+
+fn described(leadership: &Leadership) -> String {
+    match leadership {
+        Leadership::Following => "this process does not lead any more".into(),
+        Leadership::Leading { term, .. } => format!("this process leads, term {term}"),
+    }
+}
+
+/// A request of the election, given up early enough for another try.
+async fn bounded<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T> {
+    match timeout(REQUEST, request).await {
+        Ok(answer) => answer.during(what),
+        Err(_) => Err(Error::Timeout { what: what.to_owned(), after: REQUEST }),
+    }
+}
+
+/// The object to write: the one that was read, with only the election's fields changed.
+fn rendered(name: &str, seen: Option<Lease>, record: &LeaseView, step: Step) -> Lease {
+    let mut lease = seen.unwrap_or_else(|| Lease {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        spec: None,
+    });
+    let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
+    let now = MicroTime(clock::now());
+    if step == Step::Acquire {
+        spec.acquire_time = Some(now.clone());
+    }
+    spec.renew_time = Some(now);
+    spec.holder_identity = Some(record.holder.clone().unwrap_or_default());
+    spec.lease_duration_seconds = i32::try_from(record.duration.as_secs()).ok();
+    spec.lease_transitions = Some(record.transitions);
+    lease
+}

@@ -1,0 +1,196 @@
+//! The life of an operator's process: start, tasks that must not end, shutdown in order.
+
+use std::time::Duration;
+
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    task::JoinError,
+};
+use tracing::{error, info};
+
+mod crew;
+
+pub use crew::{Crew, Shutdown, Trigger, shutdown};
+
+use crate::{
+    admin::{self, Health},
+    args::CommonArgs,
+    client,
+    error::{Error, Result},
+    lease::{self, LeadershipWatch},
+    metrics::Metrics,
+};
+
+/// How long tasks may take to finish what they began.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A running operator: what its parts share, and the tasks that it consists of.
+pub struct Runtime {
+    client: Client,
+    metrics: Metrics,
+    health: Health,
+    namespace: String,
+    leadership: LeadershipWatch,
+    /// End first: all that may write.
+    workers: Crew,
+    /// End last: the Lease, the endpoints.
+    keepers: Crew,
+}
+
+impl Runtime {
+    /// Connects to the cluster, opens the administrative endpoints and enters the election.
+    ///
+    /// `operator` is the short name, as in `nova-operator`; its Lease is `edpm-<operator>`.
+    pub async fn start(operator: &str, args: &CommonArgs) -> Result<Self> {
+        install_crypto();
+        let metrics = Metrics::new(operator);
+        let config = config(args).await?;
+        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let client = client::client(config, operator, &metrics)?;
+        let health = Health::default();
+        let mut keepers = Crew::new();
+
+        let listener = TcpListener::bind(args.admin_address)
+            .await
+            .map_err(|it| Error::process(format!("cannot listen on {}", args.admin_address), it))?;
+        let router = admin::router(metrics.clone(), health.clone());
+        let stop = keepers.shutdown();
+        keepers.spawn("administrative endpoints", admin::serve(listener, router, stop));
+
+        let me = lease::holder(&identity(args));
+        let (leadership, election) = if args.leader_elect {
+            let lease = format!("edpm-{operator}");
+            lease::elect(client.clone(), (&namespace, &lease), me, keepers.shutdown())
+        } else {
+            lease::always(&me, keepers.shutdown())
+        };
+        keepers.spawn("leader election", async { election.await.unwrap_or_else(panicked) });
+        let gauge = show_leadership(leadership.clone(), metrics.clone(), keepers.shutdown());
+        keepers.spawn("leadership gauge", gauge);
+        Ok(Self { client, metrics, health, namespace, leadership, workers: Crew::new(), keepers })
+    }
+
+    /// The client; every request through it is counted.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The metrics.
+    pub fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+
+    /// Where checks are registered.
+    pub fn health(&self) -> Health {
+        self.health.clone()
+    }
+
+    /// The operator's own namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Who leads.
+    pub fn leadership(&self) -> LeadershipWatch {
+        self.leadership.clone()
+    }
+
+    /// When workers end.
+    pub fn shutdown(&self) -> Shutdown {
+        self.workers.shutdown()
+    }
+
+    /// Runs a worker; it must go on until [`Runtime::shutdown`].
+    pub fn spawn<F>(&mut self, name: impl Into<String>, task: F)
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.workers.spawn(name, task);
+    }
+
+    /// Runs until a signal to end, or until any task ends before that, which is an error.
+    ///
+    /// # Guarantees
+    /// Workers end before the Lease is released, so that no successor meets a writer.
+    pub async fn run(mut self) -> Result<()> {
+        let outcome = tokio::select! {
+            outcome = terminated() => outcome,
+            error = self.workers.first_end() => Err(error),
+            error = self.keepers.first_end() => Err(error),
+        };
+        match &outcome {
+            Ok(()) => info!("shutting down"),
+            Err(error) => error!("shutting down: {}", error.chain()),
+        }
+        self.workers.finish(GRACE).await;
+        self.keepers.finish(Duration::from_secs(5)).await;
+        outcome
+    }
+}
+
+/// Makes ring the process's only cryptography; must come before any use of TLS.
+pub fn install_crypto() {
+    // An error means that it is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The cluster that the options name.
+pub async fn config(args: &CommonArgs) -> Result<Config> {
+    let failed = |error: kube::Error| Error::process("no cluster to connect to", error);
+    if args.kubeconfig.is_none() && args.context.is_none() {
+        return Config::infer().await.map_err(|it| failed(kube::Error::InferConfig(it)));
+    }
+    let options =
+        KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    let config = match &args.kubeconfig {
+        None => Config::from_kubeconfig(&options).await,
+        Some(path) => {
+            let file = Kubeconfig::read_from(path).map_err(|it| failed(it.into()))?;
+            Config::from_custom_kubeconfig(file, &options).await
+        }
+    };
+    config.map_err(|it| failed(it.into()))
+}
+
+fn identity(args: &CommonArgs) -> String {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    args.identity.clone().unwrap_or_else(|| host().trim().to_owned())
+}
+
+async fn show_leadership(
+    mut leadership: LeadershipWatch,
+    metrics: Metrics,
+    mut stop: Shutdown,
+) -> Result<()> {
+    loop {
+        metrics.set_leader(leadership.borrow_and_update().leads());
+        tokio::select! {
+            changed = leadership.changed() => if changed.is_err() {
+                // The election ended, which its own handle reports.
+                stop.requested().await;
+                return Ok(());
+            },
+            () = stop.requested() => return Ok(()),
+        }
+    }
+}
+
+async fn terminated() -> Result<()> {
+    let listen = |kind| signal(kind).map_err(|it| Error::process("cannot listen to signals", it));
+    let (mut terminate, mut interrupt) =
+        (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+fn panicked(error: JoinError) -> Result<()> {
+    Err(Error::process("the task panicked", error))
+}

@@ -1,0 +1,143 @@
+//! A group of tasks that end together, and the signal by which they are told to.
+
+use std::time::Duration;
+
+use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tracing::{debug, warn};
+
+use crate::error::{Error, Result};
+
+/// Tells a task when to end; clones are equal.
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Receiver<bool>);
+
+/// The other end of [`Shutdown`]; dropping it requests the shutdown too.
+#[derive(Debug)]
+pub struct Trigger(watch::Sender<bool>);
+
+/// A shutdown and what requests it.
+pub fn shutdown() -> (Trigger, Shutdown) {
+    let (sender, receiver) = watch::channel(false);
+    (Trigger(sender), Shutdown(receiver))
+}
+
+impl Trigger {
+    /// Requests the shutdown.
+    pub fn request(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Shutdown {
+    /// Waits until the shutdown is requested; cancel safe.
+    pub async fn requested(&mut self) {
+        // An error means that the trigger is gone.
+        let _ = self.0.wait_for(|it| *it).await;
+    }
+
+    /// Whether the shutdown is requested.
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+}
+
+/// Tasks that must go on until they are told to end.
+#[derive(Debug)]
+pub struct Crew {
+    tasks: JoinSet<(String, Result<()>)>,
+    trigger: Trigger,
+    shutdown: Shutdown,
+}
+
+impl Crew {
+    /// No tasks yet.
+    pub fn new() -> Self {
+        let (trigger, shutdown) = shutdown();
+        Self { tasks: JoinSet::new(), trigger, shutdown }
+    }
+
+    /// When the tasks end.
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
+    /// Runs a task until it is told to end.
+    pub fn spawn<F>(&mut self, name: impl Into<String>, task: F)
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let name = name.into();
+        self.tasks.spawn(async move { (name, task.await) });
+    }
+
+    /// Waits until any task ends, which none should before it is told to; cancel safe.
+    pub async fn first_end(&mut self) -> Error {
+        match self.tasks.join_next().await {
+            None => std::future::pending().await,
+            Some(Ok((name, Ok(())))) => {
+                Error::Process { what: format!("{name} ended by itself"), source: None }
+            }
+            Some(Ok((name, Err(error)))) => Error::process(format!("{name} ended"), error),
+            Some(Err(error)) => Error::process("a task panicked", error),
+        }
+    }
+
+    /// Tells the tasks to end and waits for them, at most for `grace`.
+    pub async fn finish(&mut self, grace: Duration) {
+        self.trigger.request();
+        let all = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                match ended {
+                    Ok((name, Ok(()))) => debug!("{name} ended in order"),
+                    Ok((name, Err(error))) => warn!("{name} ended: {}", error.chain()),
+                    Err(error) => warn!("a task panicked: {error}"),
+                }
+            }
+        };
+        if timeout(grace, all).await.is_err() {
+            warn!("{} tasks did not end within {} s", self.tasks.len(), grace.as_secs());
+            self.tasks.abort_all();
+        }
+    }
+}
+
+impl Default for Crew {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_ends_by_itself_is_an_error_that_names_it() {
+        let mut crew = Crew::new();
+        let mut stop = crew.shutdown();
+        crew.spawn("steady", async move {
+            stop.requested().await;
+            Ok(())
+        });
+        crew.spawn("weak", async { Ok(()) });
+        assert_eq!(crew.first_end().await.to_string(), "weak ended by itself");
+        crew.finish(Duration::from_secs(5)).await;
+        assert!(crew.tasks.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tasks_that_do_not_end_in_time_are_ended() {
+        let mut crew = Crew::new();
+        crew.spawn("stubborn", std::future::pending());
+        crew.finish(Duration::from_secs(20)).await;
+        assert!(crew.tasks.join_next().await.is_some_and(|it| it.is_err()));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_trigger_requests_the_shutdown() {
+        let (trigger, mut stop) = shutdown();
+        assert!(!stop.is_requested());
+        drop(trigger);
+        stop.requested().await;
+    }
+}
