@@ -105,6 +105,38 @@ fn definitions_fit_into_the_annotation_of_a_plain_kubectl_apply() {
 }
 
 #[test]
+fn only_what_upstream_requires_is_required() {
+    let mut required = Vec::new();
+    each_schema(|path, schema| {
+        let (kind, rest) = path.split_once('.').unwrap_or((path, ""));
+        if rest == "spec" || rest.is_empty() {
+            let names = schema["required"].as_array().into_iter().flatten();
+            required.extend(names.map(|it| format!("{kind} {}", it.as_str().unwrap())));
+        }
+    });
+    let expected = [
+        "NovaCell spec",
+        "NovaCell cellDatabaseHostname",
+        "NovaCell cellMessageBusSecretName",
+        "NovaCell cellName",
+        "NovaCell conductorServiceTemplate",
+        "NovaCell keystoneAuthURL",
+        "NovaCell noVNCProxyServiceTemplate",
+        "NovaCell secret",
+        "NovaCell serviceAccount",
+        "NovaExternalCompute spec",
+        "NovaExternalCompute cellName",
+        "NovaExternalCompute dataplaneNodeName",
+    ];
+    required.retain(|it| {
+        !["OpenStackAnsibleEE", "OpenStackDataPlane"]
+            .iter()
+            .any(|other| it.starts_with(other) && it.ends_with(" spec"))
+    });
+    assert_eq!(required, expected);
+}
+
+#[test]
 fn deploy_has_no_default_anywhere() {
     each_schema(|path, schema| {
         if path.ends_with(".deploy") {
@@ -254,7 +286,7 @@ spec:
     managementNetwork: ctlplane
     networks: [{name: CtlPlane, subnetName: subnet1, fixedIP: 192.168.122.100, defaultRoute: true}]
     networkConfig: {template: "{{ x }}"}
-    userData: {name: u, namespace: n}
+    userData: {name: user, namespace: openstack}
     networkData: {name: d}
     ansibleVars:
       gather_facts: false

@@ -51,7 +51,7 @@ pub struct RoleSpec {
     #[schemars(length(max = 253))]
     pub data_plane: Option<String>,
     /// How bare metal is provisioned for hosts that have no operating system yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "optional_any_map")]
     pub baremetal_set_template: Option<AnyMap>,
     /// What each node of the role gets unless it says otherwise.

@@ -81,7 +81,7 @@ pub struct CellSpec {
     #[schemars(schema_with = "any_map")]
     pub conductor_service_template: AnyMap,
     /// How the metadata service is deployed in the cluster; not deployed by this operator.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "optional_any_map")]
     pub metadata_service_template: Option<AnyMap>,
     /// How the console proxy is deployed in the cluster; not deployed by this operator.
@@ -92,7 +92,7 @@ pub struct CellSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     /// Switches for debugging the cell's own pods; computes do not use it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "optional_any_map")]
     pub debug: Option<AnyMap>,
     /// The `ServiceAccount` of the cell's own pods; computes do not use it.
