@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -29,16 +30,17 @@ impl Backoff {
     }
 
     /// Counts a failure of the object and says how long it rests.
-    pub fn failed(&self, key: &str) -> Duration {
+    pub fn failed(&self, key: &(impl Display + ?Sized)) -> Duration {
+        let key = key.to_string();
         let mut failures = self.lock();
-        let count = failures.entry(key.to_owned()).or_default();
+        let count = failures.entry(key.clone()).or_default();
         *count = count.saturating_add(1);
-        pause(key, *count, self.first, self.cap)
+        pause(&key, *count, self.first, self.cap)
     }
 
     /// Forgets the object's failures: it succeeded, or it is gone.
-    pub fn succeeded(&self, key: &str) {
-        self.lock().remove(key);
+    pub fn reset(&self, key: &(impl Display + ?Sized)) {
+        self.lock().remove(&key.to_string());
     }
 
     /// How many objects failed at their last try.
@@ -73,7 +75,7 @@ mod tests {
             let full = 2_f64.powi(i32::try_from(n).unwrap()).min(300.0);
             assert!((full * 0.75..=full).contains(pause), "{n}: {pause}");
         }
-        backoff.succeeded("a");
+        backoff.reset("a");
         assert_eq!(backoff.failing(), 0);
         assert!(backoff.failed("a") <= Duration::from_secs(1));
     }

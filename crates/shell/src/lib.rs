@@ -13,6 +13,7 @@ pub mod lease;
 pub mod metrics;
 pub mod queue;
 pub mod runtime;
+pub mod sources;
 pub mod telemetry;
 pub mod tls;
 pub mod webhook;

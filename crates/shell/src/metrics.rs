@@ -88,24 +88,22 @@ impl Metrics {
         self.0.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts a reconcile of a kind; `failure` is the error's reason, where there was one.
-    pub fn count_reconcile(&self, kind: &str, took: Duration, failure: Option<&'static str>) {
+    /// Counts a reconcile of a controller, failed or not.
+    pub fn reconciled(&self, kind: &str, took: Duration) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.reconciles.get_or_create(&labels).observe(took.as_secs_f64());
-        if let Some(reason) = failure {
-            let labels = FailureLabels { kind: kind.to_owned(), reason };
-            self.0.failures.get_or_create(&labels).inc();
-        }
     }
 
-    /// One more object of a kind waits for a reconcile.
-    pub fn enqueued(&self, kind: &str) {
-        self.0.queued.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+    /// Counts a failed reconcile of a controller; `reason` is the error's word.
+    pub fn reconcile_failed(&self, kind: &str, reason: &'static str) {
+        let labels = FailureLabels { kind: kind.to_owned(), reason };
+        self.0.failures.get_or_create(&labels).inc();
     }
 
-    /// An object of a kind waits no longer.
-    pub fn dequeued(&self, kind: &str) {
-        self.0.queued.get_or_create(&KindLabels { kind: kind.to_owned() }).dec();
+    /// Says how many objects wait for a reconcile of a controller.
+    pub fn queue_depth(&self, kind: &str, waiting: usize) {
+        let labels = KindLabels { kind: kind.to_owned() };
+        self.0.queued.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
     /// Says whether this process may write.
@@ -137,8 +135,9 @@ mod tests {
     #[test]
     fn a_reconcile_is_counted_with_its_duration_and_the_word_of_its_failure() {
         let metrics = Metrics::new("test");
-        metrics.count_reconcile("Node", Duration::from_millis(3), None);
-        metrics.count_reconcile("Node", Duration::from_millis(3), Some("Timeout"));
+        metrics.reconciled("Node", Duration::from_millis(3));
+        metrics.reconciled("Node", Duration::from_millis(3));
+        metrics.reconcile_failed("Node", "Timeout");
         let text = metrics.encode();
         assert!(text.contains(r#"edpm_reconcile_seconds_count{kind="Node"} 2"#), "{text}");
         let failed = r#"edpm_reconcile_errors_total{kind="Node",reason="Timeout"} 1"#;

@@ -101,7 +101,7 @@ impl Certificates {
             };
             let pause = match outcome {
                 Ok(pause) => {
-                    backoff.succeeded("");
+                    backoff.reset("");
                     pause
                 }
                 Err(error) => {
