@@ -6,4 +6,5 @@ pub mod engine;
 pub mod hash;
 pub mod names;
 pub mod plan;
+pub mod rbac;
 pub mod yaml;
