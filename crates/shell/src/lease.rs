@@ -8,6 +8,8 @@ use tokio::{sync::watch, time::Instant};
 mod elector;
 mod task;
 #[cfg(test)]
+mod task_tests;
+#[cfg(test)]
 mod tests;
 
 pub use elector::Elector;
