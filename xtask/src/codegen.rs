@@ -26,10 +26,10 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     let root = paths::repo();
     let drift = drift(&root, &files()?)?;
     if args.check {
-        return match drift.is_empty() {
-            true => Ok(()),
-            false => bail!("run `cargo xtask codegen`: {}", described(&drift)),
-        };
+        if drift.is_empty() {
+            return Ok(());
+        }
+        bail!("run `cargo xtask codegen`: {}", described(&drift));
     }
     for it in &drift {
         it.mend(&root)?;

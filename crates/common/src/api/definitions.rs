@@ -31,9 +31,10 @@ fn join_lines(value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                match value {
-                    Value::String(text) if key == "description" => *text = joined(text),
-                    other => join_lines(other),
+                if let (Value::String(text), "description") = (&mut *value, key.as_str()) {
+                    *text = joined(text);
+                } else {
+                    join_lines(value);
                 }
             }
         }

@@ -4,6 +4,7 @@
     unreachable_pub,
     reason = "KubeSchema copies each struct into a function to derive its schema"
 )]
+#![expect(clippy::duplicated_attributes, reason = "each printer column has a type and a path")]
 
 pub mod ansibleee;
 pub mod dataplane;

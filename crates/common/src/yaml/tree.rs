@@ -11,10 +11,14 @@ use serde_json::{Number, Value};
 /// Keys longer than this need YAML's explicit form; the limit of parsers is 1,024.
 const SIMPLE_KEY_LIMIT: usize = 512;
 
+/// Words that YAML 1.1 takes for a boolean or for nothing.
+const OTHER_THINGS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+
 /// A value for Ansible.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Var {
-    /// Taken literally: each string in it is tagged `!unsafe`, so Ansible does not evaluate it.
+    /// Taken literally: each string in it that could hold an expression is tagged `!unsafe`, so
+    /// Ansible does not evaluate it.
     Data(Value),
     /// May hold expressions that Ansible evaluates: its author is trusted like a playbook's.
     Template(Value),
@@ -24,9 +28,9 @@ pub enum Var {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
     /// A mapping, written in the order of its keys.
-    Map(BTreeMap<String, Tree>),
+    Map(BTreeMap<String, Self>),
     /// A list.
-    Seq(Vec<Tree>),
+    Seq(Vec<Self>),
     /// A value; it may be a whole structure of its own.
     Scalar(Var),
 }
@@ -98,7 +102,8 @@ impl Var {
                 Tree::Seq(items.iter().map(same_kind).collect()).write(out, indent, inline);
             }
             Value::String(text) => {
-                let tag = if matches!(self, Self::Data(_)) { "!unsafe " } else { "" };
+                let tagged = matches!(self, Self::Data(_)) && !looks_like_another_type(text);
+                let tag = if tagged { "!unsafe " } else { "" };
                 leaf(out, inline, &format!("{tag}{}", quoted(text)));
             }
             Value::Number(number) => leaf(out, inline, &plain_number(number)),
@@ -126,10 +131,21 @@ fn write_key(out: &mut String, indent: usize, key: &str) {
 
 /// Whether a key needs no quotes: a word that YAML 1.1 does not take for something else.
 fn is_plain_key(key: &str) -> bool {
-    const OTHER_THINGS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     key.starts_with(|it: char| it.is_ascii_alphabetic())
         && key.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'))
         && !OTHER_THINGS.contains(&key.to_ascii_lowercase().as_str())
+}
+
+/// Whether a text may stand for a number, a date, a boolean or nothing where it is not quoted.
+///
+/// ansible-core 2.19 and later make a text below `!unsafe` such a value in spite of its quotes, so
+/// it must stay untagged; and it can, for no expression is made of these characters alone.
+fn looks_like_another_type(text: &str) -> bool {
+    let start = |it: char| it.is_ascii_digit() || "+-.~=<".contains(it);
+    let other = |it: char| it.is_ascii_alphanumeric() || "+-.~=<_: \t".contains(it);
+    text.is_empty()
+        || (text.starts_with(start) && text.chars().all(other))
+        || OTHER_THINGS.contains(&text.to_ascii_lowercase().as_str())
 }
 
 /// A text in double quotes, with every character escaped that YAML 1.1 does not print or folds.
@@ -187,7 +203,7 @@ mod tests {
             ]),
         )]);
         let expected = r#"edpm-compute-0:
-  ansible_host: !unsafe "192.168.122.100"
+  ansible_host: "192.168.122.100"
   empty: {}
   hosts:
     - !unsafe "a"
@@ -210,6 +226,18 @@ mod tests {
     fn every_string_inside_data_is_tagged() {
         let text = Tree::data(json!({"a": ["{{ x }}", {"b": "{% y %}"}]})).render();
         assert_eq!(text.matches("!unsafe").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn data_stays_text_for_parsers_that_retype_what_is_tagged() {
+        for text in
+            ["", "0x1f", "12", "1:30", "1e3", ".5", "-.inf", "~", "Yes", "null", "2001-01-01"]
+        {
+            assert_eq!(Tree::data(text).render(), format!("{}\n", quoted(text)));
+        }
+        for text in ["1{{ x }}", "{{ x }}", "yes{# #}", "#jinja2:a", "-{% x %}", "a", "10 %"] {
+            assert_eq!(Tree::data(text).render(), format!("!unsafe {}\n", quoted(text)));
+        }
     }
 
     #[test]
