@@ -1,0 +1,139 @@
+//! The files that a compute is given: rendered from typed values, told apart by their source.
+//!
+//! oslo.config reads the folder in the order of the names and the last value counts:
+//! `01-nova.conf` (from the cell) < `02-nova-default.conf` (from the role's annotation) <
+//! `02-nova-override.conf` (from `spec.customServiceConfig`). `nova-blank.conf` takes the place of
+//! `/etc/nova/nova.conf`, so that nothing of an image's own is read before them.
+//! A file's text depends on its content alone, so that an unchanged file is unchanged on the host.
+
+mod cell;
+mod nova;
+
+#[cfg(test)]
+mod tests;
+
+pub use cell::{
+    CA_BUNDLE, CellFault, CellFaultReason, CellInput, CellView, NO_VNC_PROXY_URL, PROJECT_DOMAIN,
+    PROJECT_NAME, QUORUM_QUEUES, REGION_NAME, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
+    USER_DOMAIN,
+};
+
+use crate::oslo::Value;
+use std::{collections::BTreeMap, fmt};
+
+/// What the cell and the host say.
+pub const GENERATED_FILE: &str = "01-nova.conf";
+/// What the role's default configuration says.
+pub const DEFAULT_FILE: &str = "02-nova-default.conf";
+/// What `spec.customServiceConfig` says.
+pub const OVERRIDE_FILE: &str = "02-nova-override.conf";
+/// Takes the place of the image's own `nova.conf`.
+pub const BLANK_FILE: &str = "nova-blank.conf";
+/// The certificate authorities of the cell's services.
+pub const CA_BUNDLE_FILE: &str = "tls-ca-bundle.pem";
+/// Where nova-compute finds [`CA_BUNDLE_FILE`] inside its container.
+pub const CA_BUNDLE_PATH: &str = "/etc/nova/tls-ca-bundle.pem";
+
+/// The object that a file's content comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Source {
+    /// Names an object.
+    pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
+        Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name } = self;
+        write!(f, "{kind} {namespace}/{name}")
+    }
+}
+
+/// One file and where it comes from. The content may hold secrets, so `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct File {
+    /// The object to change for another content.
+    pub source: Source,
+    /// The whole text.
+    pub content: String,
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "File(from {}, {} bytes)", self.source, self.content.len())
+    }
+}
+
+/// The host that a compute runs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostView {
+    /// The name under which the service registers; it may not change while the compute exists.
+    pub host_name: Value,
+    /// The address under which other hosts reach this one; nova finds one itself without it.
+    pub my_ip: Option<Value>,
+}
+
+/// A text that a human wrote, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// The object that holds it.
+    pub source: Source,
+    /// The text, unchanged.
+    pub text: &'a str,
+}
+
+/// Everything that a compute's files are made from.
+#[derive(Clone, Debug)]
+pub struct Input<'a> {
+    /// The cell.
+    pub cell: &'a CellView,
+    /// The `NovaCell`.
+    pub cell_source: Source,
+    /// The host.
+    pub host: &'a HostView,
+    /// The role's default configuration, if its annotation names one.
+    pub role_default: Option<Text<'a>>,
+    /// `spec.customServiceConfig` of the `NovaExternalCompute`, empty if unset.
+    pub custom: Text<'a>,
+}
+
+/// A compute's files by name.
+pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
+    let Input { cell, cell_source, host, role_default, custom } = input;
+    let mut files = BTreeMap::new();
+    let mut add = |name: &str, source: &Source, content: String| {
+        files.insert(name.to_owned(), File { source: source.clone(), content });
+    };
+    let generated = format!(
+        "{}# It is overridden by spec.customServiceConfig of {}.\n\n{}",
+        header(cell_source),
+        custom.source,
+        nova::options(cell, host)
+    );
+    add(GENERATED_FILE, cell_source, generated);
+    if let Some(Text { source, text }) = role_default {
+        add(DEFAULT_FILE, source, format!("{}{text}", header(source)));
+    }
+    let Text { source, text } = custom;
+    add(OVERRIDE_FILE, source, format!("{}{text}", header(source)));
+    add(BLANK_FILE, source, format!("{}# It is blank on purpose.\n", header(source)));
+    if let Some(bundle) = &cell.ca_bundle {
+        add(CA_BUNDLE_FILE, cell_source, format!("{}{bundle}", header(cell_source)));
+    }
+    files
+}
+
+/// The comment that every file begins with; no time and no generation, which would change it.
+fn header(source: &Source) -> String {
+    format!("# From {source}, written by nova-operator: changes made here are lost.\n")
+}

@@ -1,0 +1,139 @@
+//! `01-nova.conf`: every option that a compute needs from its operator, and no more.
+//!
+//! Left out on purpose: what equals nova's own default, what only nova-api, the scheduler or the
+//! console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`), `debug`, and every
+//! option of a log file: without one nova logs to the container's output, which `podman logs` and
+//! the journal show.
+
+use super::{CA_BUNDLE_PATH, CellView, HostView};
+use crate::oslo::{Entry, Value, render};
+
+/// The options in oslo.config's format.
+pub(super) fn options(cell: &CellView, host: &HostView) -> String {
+    let mut file = Options::default();
+    defaults(&mut file, cell, host);
+    message_bus(&mut file, cell);
+    consoles(&mut file, cell);
+    file.section("cache").fixed("enabled", "True").fixed("backend", "oslo_cache.dict");
+    file.section("workarounds")
+        .fixed("disable_fallback_pcpu_query", "True")
+        .fixed("enable_qemu_monitor_announce_self", "True")
+        .fixed("reserve_disk_resource_for_image_cache", "True");
+    libvirt(&mut file);
+    services(&mut file, cell);
+    render(&file.entries)
+}
+
+fn defaults(file: &mut Options, cell: &CellView, host: &HostView) {
+    file.section("DEFAULT").value("transport_url", &cell.transport_url);
+    file.value("host", &host.host_name);
+    if let Some(address) = &host.my_ip {
+        file.value("my_ip", address);
+    }
+    file.fixed("state_path", "/var/lib/nova")
+        .fixed("compute_driver", "libvirt.LibvirtDriver")
+        .fixed("force_config_drive", "True")
+        .fixed("initial_cpu_allocation_ratio", "4.0")
+        .fixed("initial_ram_allocation_ratio", "1.0")
+        .fixed("initial_disk_allocation_ratio", "0.9");
+    file.section("oslo_concurrency").fixed("lock_path", "/var/lib/nova/tmp");
+}
+
+/// What must agree with the broker: oslo.messaging refuses a queue declared otherwise before.
+fn message_bus(file: &mut Options, cell: &CellView) {
+    file.section("oslo_messaging_rabbit");
+    if cell.quorum_queues {
+        file.fixed("rabbit_quorum_queue", "True")
+            .fixed("rabbit_transient_quorum_queue", "True")
+            .fixed("amqp_durable_queues", "True");
+    }
+    if cell.message_bus.tls && cell.ca_bundle.is_some() {
+        file.fixed("ssl_ca_file", CA_BUNDLE_PATH);
+    }
+}
+
+fn consoles(file: &mut Options, cell: &CellView) {
+    file.section("vnc");
+    match &cell.console_url {
+        // Without a proxy, a console would be announced that nobody can open.
+        None => file.fixed("enabled", "False"),
+        Some(url) => file
+            .fixed("enabled", "True")
+            .value("novncproxy_base_url", url)
+            .fixed("server_listen", "::0")
+            .fixed("server_proxyclient_address", "$my_ip"),
+    };
+}
+
+fn libvirt(file: &mut Options) {
+    file.section("libvirt")
+        .fixed("cpu_mode", "host-model")
+        .fixed("hw_machine_type", "x86_64=q35")
+        .fixed("images_type", "qcow2")
+        .fixed("live_migration_permit_auto_converge", "True")
+        .fixed("live_migration_permit_post_copy", "True")
+        .fixed("live_migration_timeout_action", "force_complete")
+        .fixed("mem_stats_period_seconds", "0")
+        .fixed("num_pcie_ports", "24")
+        .fixed("rx_queue_size", "512")
+        .fixed("swtpm_enabled", "True")
+        .fixed("tx_queue_size", "512");
+}
+
+/// The services that a compute calls, found in Keystone's catalog.
+fn services(file: &mut Options, cell: &CellView) {
+    for name in ["placement", "glance", "neutron"] {
+        credentials(file.section(name), cell)
+            .value("region_name", &cell.region)
+            .fixed("valid_interfaces", "internal");
+    }
+    credentials(file.section("cinder"), cell)
+        .value("os_region_name", &cell.region)
+        .fixed("catalog_info", "volumev3:cinderv3:internalURL");
+    credentials(file.section("service_user"), cell).fixed("send_service_user_token", "True");
+}
+
+fn credentials<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {
+    file.fixed("auth_type", "password")
+        .value("auth_url", &cell.keystone_auth_url)
+        .value("username", &cell.service_user)
+        .value("password", &cell.service_password)
+        .value("user_domain_name", &cell.user_domain)
+        .value("project_name", &cell.project)
+        .value("project_domain_name", &cell.project_domain);
+    if cell.ca_bundle.is_some() {
+        file.fixed("cafile", CA_BUNDLE_PATH);
+    }
+    file
+}
+
+/// A file in the making; a section without options does not appear in it.
+#[derive(Default)]
+struct Options {
+    section: &'static str,
+    entries: Vec<Entry>,
+}
+
+impl Options {
+    fn section(&mut self, name: &'static str) -> &mut Self {
+        self.section = name;
+        self
+    }
+
+    /// An option whose text is ours, substitutions included.
+    fn fixed(&mut self, key: &str, value: &str) -> &mut Self {
+        self.entries.push(Entry {
+            section: self.section.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            line: 0,
+            column: 0,
+        });
+        self
+    }
+
+    /// An option whose text is somebody's else, taken literally.
+    fn value(&mut self, key: &str, value: &Value) -> &mut Self {
+        self.fixed(key, &value.escaped())
+    }
+}

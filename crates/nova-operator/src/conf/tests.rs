@@ -1,0 +1,219 @@
+//! The files that a compute is given, read back by the reader of `oslo`.
+
+use super::{
+    CellFaultReason, CellInput, CellView, HostView, Input, SecretView, Source, Text, files,
+};
+use crate::oslo::{Value, parse};
+use std::collections::BTreeMap;
+
+/// A cell with these keys in its two Secrets.
+fn cell<'a>(
+    secret: &[(&'a str, &'a str)],
+    message_bus: &[(&'a str, &'a str)],
+) -> Result<CellView, Vec<super::CellFault>> {
+    let view = |name, data: &[(&'a str, &'a str)]| SecretView {
+        namespace: "openstack",
+        name,
+        data: data.iter().map(|(key, value)| (*key, value.as_bytes())).collect(),
+    };
+    CellView::read(&CellInput {
+        keystone_auth_url: "http://10.96.10.10:5000",
+        service_user: "nova",
+        secret: view("nova-cell1", secret),
+        message_bus: view("nova-cell1-transport", message_bus),
+    })
+}
+
+const BUS: &[(&str, &str)] = &[("transport_url", "rabbit://nova:bus-pw@10.96.10.21:5672/cell1")];
+const PASSWORD: (&str, &str) = ("ServicePassword", "keystone-pw");
+
+fn host() -> HostView {
+    HostView {
+        host_name: Value::new("edpm-compute-0").unwrap(),
+        my_ip: Some(Value::new("192.168.122.100").unwrap()),
+    }
+}
+
+fn rendered(cell: &CellView, custom: &str) -> BTreeMap<String, String> {
+    let host = host();
+    let input = Input {
+        cell,
+        cell_source: Source::new("NovaCell", "openstack", "nova-cell1"),
+        host: &host,
+        role_default: None,
+        custom: Text {
+            source: Source::new("NovaExternalCompute", "openstack", "edpm-compute-0"),
+            text: custom,
+        },
+    };
+    files(&input).into_iter().map(|(name, file)| (name, file.content)).collect()
+}
+
+/// The values of an option in `01-nova.conf`, by section.
+fn option(cell: &CellView, name: &str) -> BTreeMap<String, String> {
+    let (entries, errors) = parse(&rendered(cell, "")["01-nova.conf"]);
+    assert_eq!(errors, []);
+    entries.into_iter().filter(|it| it.key == name).map(|it| (it.section, it.value)).collect()
+}
+
+#[test]
+fn a_plain_cell_gives_the_golden_file() {
+    let files = rendered(&cell(&[PASSWORD], BUS).unwrap(), "");
+    assert_eq!(files["01-nova.conf"], include_str!("testdata/01-nova.conf"));
+}
+
+#[test]
+fn a_cell_with_every_key_gives_the_golden_file() {
+    let ca = rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem();
+    let cell = cell(
+        &[
+            PASSWORD,
+            ("RegionName", "north"),
+            ("ProjectDomainName", "services"),
+            ("UserDomainName", "users"),
+            ("ProjectName", "system"),
+            ("CABundle", &ca),
+            ("NoVNCProxyURL", "https://console.example.org/"),
+            ("quorum_queues", "true"),
+        ],
+        &[("transport_url", "rabbit://u:p@h1:5671,u:p@h2:5671/cell1?ssl=1")],
+    )
+    .unwrap();
+    let files = rendered(&cell, "");
+    assert_eq!(files["01-nova.conf"], include_str!("testdata/01-nova-full.conf"));
+    assert!(files["tls-ca-bundle.pem"].contains(ca.trim()));
+}
+
+#[test]
+fn every_file_names_its_source_and_keeps_the_humans_text() {
+    let cell = cell(&[PASSWORD], BUS).unwrap();
+    let host = host();
+    let input = Input {
+        cell: &cell,
+        cell_source: Source::new("NovaCell", "openstack", "nova-cell1"),
+        host: &host,
+        role_default: Some(Text {
+            source: Source::new("ConfigMap", "openstack", "defaults"),
+            text: "[libvirt]\nvirt_type = qemu",
+        }),
+        custom: Text {
+            source: Source::new("NovaExternalCompute", "openstack", "edpm-compute-0"),
+            text: "[libvirt]\ncpu_mode = custom\n  \ncpu_models = Nehalem",
+        },
+    };
+    let files = files(&input);
+    let sources: Vec<_> =
+        files.iter().map(|(name, it)| (name.as_str(), it.source.to_string())).collect();
+    let compute = "NovaExternalCompute openstack/edpm-compute-0".to_owned();
+    assert_eq!(
+        sources,
+        [
+            ("01-nova.conf", "NovaCell openstack/nova-cell1".to_owned()),
+            ("02-nova-default.conf", "ConfigMap openstack/defaults".to_owned()),
+            ("02-nova-override.conf", compute.clone()),
+            ("nova-blank.conf", compute),
+        ]
+    );
+    for file in files.values() {
+        let (first, _) = file.content.split_once('\n').unwrap();
+        assert!(first.starts_with("# ") && first.contains(&file.source.to_string()), "{first}");
+        assert_eq!(parse(&file.content).1, []);
+    }
+    assert!(files["02-nova-override.conf"].content.ends_with(input.custom.text));
+    assert!(files["02-nova-default.conf"].content.ends_with("\nvirt_type = qemu"));
+    assert_eq!(parse(&files["nova-blank.conf"].content).0, []);
+}
+
+#[test]
+fn a_human_overrides_what_is_generated() {
+    let files = rendered(
+        &cell(&[PASSWORD], BUS).unwrap(),
+        "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\n",
+    );
+    let value = |key: &str| {
+        let mut entries = files.values().flat_map(|it| parse(it).0);
+        // The files are read in the order of their names, and the last value counts.
+        entries.by_ref().filter(|it| it.section == "libvirt" && it.key == key).last().unwrap().value
+    };
+    assert_eq!(value("cpu_mode"), "custom");
+    assert_eq!(value("cpu_models"), "Nehalem");
+    assert_eq!(value("images_type"), "qcow2");
+}
+
+#[test]
+fn nothing_is_logged_to_a_file_and_no_database_is_named() {
+    let (entries, _) = parse(&rendered(&cell(&[PASSWORD], BUS).unwrap(), "")["01-nova.conf"]);
+    for entry in entries {
+        assert!(!["log_file", "log_dir", "debug", "connection"].contains(&entry.key.as_str()));
+        assert!(!["database", "api_database"].contains(&entry.section.as_str()));
+    }
+}
+
+#[test]
+fn secrets_with_odd_characters_are_taken_literally() {
+    for (secret, written) in [
+        ("pa$$word", "pa$$$$word"),
+        ("'quoted'", "'quoted'"),
+        ("  spaces ", "  spaces "),
+        ("#;=:[x]", "#;=:[x]"),
+        ("100% ${host}", "100% $${host}"),
+        ("ends with a line break\n", "ends with a line break"),
+    ] {
+        let cell = cell(&[("ServicePassword", secret)], BUS).unwrap();
+        assert_eq!(option(&cell, "password")["placement"], written);
+    }
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let cell = cell(&[PASSWORD], BUS).unwrap();
+    let shown = format!("{cell:?}{:?}", rendered(&cell, "").len());
+    assert!(!shown.contains("keystone-pw") && !shown.contains("bus-pw"), "{shown}");
+}
+
+#[track_caller]
+fn check(
+    secret: &[(&str, &str)],
+    message_bus: &[(&str, &str)],
+    expected: &[(&str, CellFaultReason)],
+) {
+    let faults = cell(secret, message_bus).unwrap_err();
+    let found: Vec<_> = faults.iter().map(|it| (it.key.as_str(), it.reason)).collect();
+    assert_eq!(found, expected);
+    for fault in faults {
+        assert!(fault.message.contains(&fault.key) && fault.message.contains("nova-cell1"));
+        assert!(!fault.message.contains("hunter2"));
+    }
+}
+
+#[test]
+fn all_missing_keys_are_named_at_once() {
+    use CellFaultReason::KeyMissing;
+    check(&[], &[], &[("transport_url", KeyMissing), ("ServicePassword", KeyMissing)]);
+    check(&[("ServicePassword", "\n")], BUS, &[("ServicePassword", KeyMissing)]);
+}
+
+#[test]
+fn a_missing_key_comes_with_the_command_that_adds_it() {
+    let faults = cell(&[], BUS).unwrap_err();
+    assert_eq!(
+        faults[0].message,
+        "Secret openstack/nova-cell1 lacks the key ServicePassword; add it: kubectl -n openstack \
+         patch secret nova-cell1 --type merge -p '{\"stringData\":{\"ServicePassword\":\"…\"}}'"
+    );
+    assert_eq!(faults[0].secret.as_deref(), Some("openstack/nova-cell1"));
+}
+
+#[test]
+fn values_that_cannot_be_used_are_named_without_themselves() {
+    use CellFaultReason::ValueInvalid;
+    check(&[("ServicePassword", "hunter2\nb")], BUS, &[("ServicePassword", ValueInvalid)]);
+    check(&[("ServicePassword", "hunter2\\$")], BUS, &[("ServicePassword", ValueInvalid)]);
+    check(&[PASSWORD, ("CABundle", "hunter2")], BUS, &[("CABundle", ValueInvalid)]);
+    check(&[PASSWORD, ("quorum_queues", "hunter2")], BUS, &[("quorum_queues", ValueInvalid)]);
+    check(
+        &[PASSWORD],
+        &[("transport_url", "rabbit://u:hunter2#@h/")],
+        &[("transport_url", ValueInvalid)],
+    );
+}

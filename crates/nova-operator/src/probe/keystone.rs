@@ -1,0 +1,159 @@
+//! Whether a Keystone answers at a URL, asked without credentials.
+
+use super::{
+    DEADLINE, Trust,
+    stream::{ConnectFault, Stream, connect},
+};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::{Request, StatusCode, Uri, body::Bytes, client::conn::http1, header};
+use hyper_util::rt::TokioIo;
+use std::fmt;
+
+/// A version document has a few hundred bytes.
+const LARGEST_ANSWER: usize = 64 * 1024;
+
+/// Why a URL is not one of a Keystone that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeystoneFault {
+    /// The text is no http or https URL.
+    NotUrl,
+    /// No connection, or no answer in time; the text says which.
+    Unreachable(String),
+    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    Untrusted(String),
+    /// The server answers with this status, or with 200 and something that is not Keystone's.
+    NotKeystone(u16),
+}
+
+impl KeystoneFault {
+    /// The fault's name, fit for a condition's reason.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotUrl => "InvalidURL",
+            Self::Unreachable(_) => "Unreachable",
+            Self::Untrusted(_) => "CertificateNotTrusted",
+            Self::NotKeystone(_) => "NotKeystone",
+        }
+    }
+}
+
+impl fmt::Display for KeystoneFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUrl => f.write_str("keystoneAuthURL is no http or https URL"),
+            Self::Unreachable(cause) => write!(f, "Keystone cannot be reached: {cause}"),
+            Self::Untrusted(cause) => write!(f, "Keystone's certificate is not trusted: {cause}"),
+            Self::NotKeystone(200) => {
+                f.write_str("what answers at keystoneAuthURL is no Keystone of version 3")
+            }
+            Self::NotKeystone(status) => {
+                write!(f, "keystoneAuthURL answers with HTTP status {status} instead of a version")
+            }
+        }
+    }
+}
+
+/// Asks for version 3's document, as every client of Keystone does first.
+///
+/// # Guarantees
+/// Returns within [`DEADLINE`].
+pub async fn keystone_answers(auth_url: &str, trust: &Trust) -> Result<(), KeystoneFault> {
+    let url = version_url(auth_url).ok_or(KeystoneFault::NotUrl)?;
+    tokio::time::timeout(DEADLINE, ask(&url, trust)).await.unwrap_or_else(|_| {
+        Err(KeystoneFault::Unreachable(format!("no answer within {} s", DEADLINE.as_secs())))
+    })
+}
+
+fn version_url(auth_url: &str) -> Option<Uri> {
+    let base = auth_url.trim_end_matches('/');
+    let url: Uri = match base.strip_suffix("/v3") {
+        Some(_) => base.parse().ok()?,
+        None => format!("{base}/v3").parse().ok()?,
+    };
+    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+    (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
+}
+
+async fn ask(url: &Uri, trust: &Trust) -> Result<(), KeystoneFault> {
+    let is_tls = url.scheme_str() == Some("https");
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+    let stream = connect(host, port, is_tls.then_some(trust)).await.map_err(|it| match it {
+        ConnectFault::Unreachable(cause) => KeystoneFault::Unreachable(cause.to_string()),
+        ConnectFault::Tls(cause) => KeystoneFault::Untrusted(cause.to_string()),
+    })?;
+    let (status, body) = get(stream, url).await?;
+    if status == StatusCode::OK && is_version_3(&body) {
+        Ok(())
+    } else {
+        Err(KeystoneFault::NotKeystone(status.as_u16()))
+    }
+}
+
+async fn get(stream: Box<dyn Stream>, url: &Uri) -> Result<(StatusCode, Bytes), KeystoneFault> {
+    let unreachable = |it: hyper::Error| KeystoneFault::Unreachable(it.to_string());
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
+    let request = Request::get(url.path())
+        .header(header::HOST, url.authority().map_or("", |it| it.as_str()))
+        .header(header::ACCEPT, "application/json")
+        .header(header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| KeystoneFault::NotUrl)?;
+    let exchange = async {
+        let answer = sender.send_request(request).await.map_err(unreachable)?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
+        // An answer that is too long or breaks off is not Keystone's.
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Ok((status, body))
+    };
+    // The connection is driven here and not in a task, so that nothing outlives the probe.
+    let mut exchange = std::pin::pin!(exchange);
+    tokio::select! {
+        biased;
+        result = &mut exchange => result,
+        _ = connection => exchange.await,
+    }
+}
+
+fn is_version_3(body: &[u8]) -> bool {
+    let Ok(document) = serde_json::from_slice::<serde_json::Value>(body) else { return false };
+    document
+        .pointer("/version/id")
+        .and_then(|it| it.as_str())
+        .is_some_and(|it| it.starts_with("v3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_version_3, version_url};
+
+    #[track_caller]
+    fn check(auth_url: &str, expected: Option<&str>) {
+        assert_eq!(version_url(auth_url).map(|it| it.to_string()).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_version_is_asked_below_the_auth_url() {
+        check("http://10.0.0.1:5000", Some("http://10.0.0.1:5000/v3"));
+        check("http://10.0.0.1:5000/", Some("http://10.0.0.1:5000/v3"));
+        check("https://keystone/v3/", Some("https://keystone/v3"));
+        check("https://host/identity", Some("https://host/identity/v3"));
+        check("http://[fd00::1]:5000", Some("http://[fd00::1]:5000/v3"));
+    }
+
+    #[test]
+    fn what_is_no_http_url_is_refused() {
+        for text in ["", "keystone:5000", "ftp://h/", "http://", "http://h/?a=b", "/v3"] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn only_a_document_of_version_3_counts() {
+        assert!(is_version_3(br#"{"version": {"id": "v3.14", "status": "stable"}}"#));
+        assert!(!is_version_3(br#"{"version": {"id": "v2.0"}}"#));
+        assert!(!is_version_3(b"<html>It works!</html>"));
+    }
+}

@@ -1,0 +1,293 @@
+//! oslo.messaging's `transport_url`, taken apart as oslo.messaging does it; pure, tells no secret.
+
+use percent_encoding::percent_decode_str;
+use std::fmt;
+
+/// The port of a broker whose URL names none.
+const DEFAULT_PORT: u16 = 5672;
+
+/// A message bus: every broker that a service may log in to, and where it logs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportUrl {
+    /// The brokers in the URL's order, at least one.
+    pub brokers: Vec<Broker>,
+    /// The virtual host; `/` where the URL names none.
+    pub virtual_host: String,
+    /// Whether `?ssl=1` (or `true`, `on`, `yes`) asks for TLS.
+    pub tls: bool,
+}
+
+/// One broker with the credentials that the URL gives for it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Broker {
+    /// Host name or address, an IPv6 address without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// User; `guest` where the URL names none.
+    pub user: String,
+    /// Password; `guest` where the URL names none.
+    pub password: String,
+}
+
+impl Broker {
+    /// `host:port`, with brackets around an IPv6 address.
+    pub fn address(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Broker({})", self.address())
+    }
+}
+
+/// Why a text is no `transport_url`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlFault {
+    /// No `rabbit://` at its beginning.
+    NotRabbit,
+    /// No host at all, or an empty one.
+    NoHost,
+    /// A port that is no number from 1 to 65535.
+    Port,
+    /// An opening bracket of an IPv6 address without its end.
+    Bracket,
+    /// A virtual host that AMQP cannot name.
+    VirtualHost,
+    /// A value of `ssl` that is no boolean.
+    Ssl,
+}
+
+impl UrlFault {
+    /// What is wrong, and the legal way, in a human's words; never a part of the URL.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::NotRabbit => {
+                "does not begin with rabbit://; write rabbit://USER:PASSWORD@HOST:PORT/VHOST"
+            }
+            Self::NoHost => "names no host; write rabbit://USER:PASSWORD@HOST:PORT/VHOST",
+            Self::Port => {
+                "has a port that is not a number from 1 to 65535; if a user or password holds one \
+                 of / ? # @ , : % write that character percent-encoded"
+            }
+            Self::Bracket => "has an IPv6 address whose bracket is not closed, as in [::1]:5672",
+            Self::VirtualHost => "has a virtual host longer than 255 bytes",
+            Self::Ssl => "has an ssl parameter that is neither true nor false",
+        }
+    }
+}
+
+impl fmt::Display for UrlFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl TransportUrl {
+    /// Takes a URL apart as `oslo_messaging.TransportURL.parse` does.
+    pub fn parse(url: &str) -> Result<Self, UrlFault> {
+        let (scheme, rest) = url.split_once("://").ok_or(UrlFault::NotRabbit)?;
+        if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return Err(UrlFault::NotRabbit);
+        }
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let brokers = hosts
+            .split(',')
+            .filter(|it| !it.is_empty())
+            .map(broker)
+            .collect::<Result<Vec<_>, _>>()?;
+        if brokers.is_empty() {
+            return Err(UrlFault::NoHost);
+        }
+        Ok(Self { brokers, virtual_host: virtual_host(path)?, tls: wants_tls(query)? })
+    }
+}
+
+fn broker(netloc: &str) -> Result<Broker, UrlFault> {
+    // A user may hold an `@`: the last one counts.
+    let (credentials, address) = match netloc.rsplit_once('@') {
+        Some((credentials, address)) => (Some(credentials), address),
+        None => (None, netloc),
+    };
+    let (host, port) = host_and_port(address)?;
+    let (user, password) = match credentials.map(|it| it.split_once(':').ok_or(it)) {
+        Some(Ok((user, password))) => (Some(user), Some(password)),
+        Some(Err(user)) => (Some(user), None),
+        None => (None, None),
+    };
+    let or_guest = |it: Option<&str>| match it {
+        Some(it) if !it.is_empty() => decoded(it),
+        // oslo.messaging's rabbit driver logs in as RabbitMQ's own default user then.
+        _ => "guest".to_owned(),
+    };
+    Ok(Broker { host, port, user: or_guest(user), password: or_guest(password) })
+}
+
+fn host_and_port(address: &str) -> Result<(String, u16), UrlFault> {
+    let (host, port) = if let Some(bracketed) = address.strip_prefix('[') {
+        let (host, rest) = bracketed.split_once(']').ok_or(UrlFault::Bracket)?;
+        (host, rest.strip_prefix(':'))
+    } else {
+        match address.split_once(':') {
+            // More than one colon: an IPv6 address without brackets, which can carry no port.
+            Some((_, rest)) if rest.contains(':') => (address, None),
+            Some((host, port)) => (host, Some(port)),
+            None => (address, None),
+        }
+    };
+    if host.is_empty() {
+        return Err(UrlFault::NoHost);
+    }
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(port) => port.parse().ok().filter(|it| *it != 0).ok_or(UrlFault::Port)?,
+    };
+    Ok((host.to_owned(), port))
+}
+
+fn virtual_host(path: &str) -> Result<String, UrlFault> {
+    let name = decoded(path);
+    match name.len() {
+        0 => Ok("/".to_owned()),
+        1..=255 => Ok(name),
+        _ => Err(UrlFault::VirtualHost),
+    }
+}
+
+fn wants_tls(query: &str) -> Result<bool, UrlFault> {
+    let value = query
+        .split('&')
+        .filter_map(|it| it.split_once('='))
+        .rfind(|(key, value)| *key == "ssl" && !value.is_empty());
+    match value.map(|(_, value)| decoded(value).to_ascii_lowercase()).as_deref() {
+        None | Some("0" | "false" | "no" | "off") => Ok(false),
+        Some("1" | "true" | "yes" | "on") => Ok(true),
+        Some(_) => Err(UrlFault::Ssl),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Broker, TransportUrl, UrlFault};
+
+    #[track_caller]
+    fn check(url: &str, brokers: &[(&str, u16, &str, &str)], virtual_host: &str, tls: bool) {
+        let brokers = brokers
+            .iter()
+            .map(|&(host, port, user, password)| Broker {
+                host: host.to_owned(),
+                port,
+                user: user.to_owned(),
+                password: password.to_owned(),
+            })
+            .collect();
+        let expected = TransportUrl { brokers, virtual_host: virtual_host.to_owned(), tls };
+        // assert_eq! would hide what differs: Debug tells no password.
+        assert!(TransportUrl::parse(url).unwrap() == expected, "{:?}", TransportUrl::parse(url));
+    }
+
+    #[test]
+    fn one_broker() {
+        check("rabbit://nova:pw@h:5673/cell1", &[("h", 5673, "nova", "pw")], "cell1", false);
+    }
+
+    #[test]
+    fn several_brokers_each_with_its_own_credentials() {
+        check(
+            "rabbit://u:p@h1:5672,v:q@h2:5673/vhost?ssl=1",
+            &[("h1", 5672, "u", "p"), ("h2", 5673, "v", "q")],
+            "vhost",
+            true,
+        );
+    }
+
+    #[test]
+    fn a_broker_without_credentials_is_logged_in_to_as_guest() {
+        check(
+            "rabbit://u:p@h1,h2/",
+            &[("h1", 5672, "u", "p"), ("h2", 5672, "guest", "guest")],
+            "/",
+            false,
+        );
+    }
+
+    #[test]
+    fn percent_encoding_is_undone() {
+        check(
+            "rabbit://us%40er:p%2Fw%23%2C%25%C3%A9@h/a%2Fb",
+            &[("h", 5672, "us@er", "p/w#,%é")],
+            "a/b",
+            false,
+        );
+    }
+
+    #[test]
+    fn a_plus_stays_and_a_bad_escape_stays() {
+        check("rabbit://u:a+b%zz@h/v", &[("h", 5672, "u", "a+b%zz")], "v", false);
+    }
+
+    #[test]
+    fn a_user_may_hold_an_at_sign_and_a_password_a_colon() {
+        check("rabbit://u@realm:p:q@h:1/v", &[("h", 1, "u@realm", "p:q")], "v", false);
+    }
+
+    #[test]
+    fn ipv6_with_and_without_port() {
+        check("rabbit://u:p@[fd00::1]:5673/v", &[("fd00::1", 5673, "u", "p")], "v", false);
+        check("rabbit://u:p@[fd00::1]/v", &[("fd00::1", 5672, "u", "p")], "v", false);
+        check("rabbit://u:p@fd00::1/v", &[("fd00::1", 5672, "u", "p")], "v", false);
+        let url = TransportUrl::parse("rabbit://u:p@[fd00::1]/v").unwrap();
+        assert_eq!(url.brokers[0].address(), "[fd00::1]:5672");
+    }
+
+    #[test]
+    fn the_virtual_host_defaults_to_the_root() {
+        check("rabbit://u:p@h", &[("h", 5672, "u", "p")], "/", false);
+        check("rabbit://u:p@h//", &[("h", 5672, "u", "p")], "/", false);
+        check("rabbit://u:p@h?ssl=true", &[("h", 5672, "u", "p")], "/", true);
+    }
+
+    #[test]
+    fn ssl_is_a_boolean() {
+        check("rabbit://u:p@h/?ssl=0", &[("h", 5672, "u", "p")], "/", false);
+        check("rabbit://u:p@h/?a=b&ssl=yes", &[("h", 5672, "u", "p")], "/", true);
+        assert_eq!(TransportUrl::parse("rabbit://u:p@h/?ssl=maybe"), Err(UrlFault::Ssl));
+    }
+
+    #[test]
+    fn what_is_no_transport_url_says_why() {
+        for (url, fault) in [
+            ("", UrlFault::NotRabbit),
+            ("amqp://u:p@h/", UrlFault::NotRabbit),
+            ("rabbit:u:p@h/", UrlFault::NotRabbit),
+            ("rabbit:///v", UrlFault::NoHost),
+            ("rabbit://u:p@/v", UrlFault::NoHost),
+            ("rabbit://u:p@:5672/v", UrlFault::NoHost),
+            ("rabbit://u:p@h:/v", UrlFault::Port),
+            ("rabbit://u:p@h:0/v", UrlFault::Port),
+            ("rabbit://u:p@h:65536/v", UrlFault::Port),
+            ("rabbit://u:pass#word@h:5672/v", UrlFault::Port),
+            ("rabbit://u:pass/word@h:5672/v", UrlFault::Port),
+            ("rabbit://u:p@[::1/v", UrlFault::Bracket),
+        ] {
+            assert_eq!(TransportUrl::parse(url), Err(fault), "{url}");
+        }
+        let long = format!("rabbit://u:p@h/{}", "v".repeat(256));
+        assert_eq!(TransportUrl::parse(&long), Err(UrlFault::VirtualHost));
+    }
+
+    #[test]
+    fn debug_tells_no_secret() {
+        let url = TransportUrl::parse("rabbit://nova:hunter2@h/v").unwrap();
+        assert!(!format!("{url:?}").contains("hunter2"));
+    }
+}
