@@ -1,5 +1,7 @@
 //! Sets up the log: text or JSON lines on standard error, never a request's or an answer's body.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::{EnvFilter, filter::Directive, fmt, prelude::*};
 
 use crate::{
@@ -13,7 +15,10 @@ const QUIET: [&str; 4] = ["kube_client=info", "hyper=info", "hyper_util=info", "
 /// Starts logging; `level` is a level or a list of directives.
 pub fn init(format: LogFormat, level: &str) -> Result<()> {
     let layer = match format {
-        LogFormat::Text => fmt::layer().with_writer(std::io::stderr).boxed(),
+        LogFormat::Text => {
+            let colored = std::io::stderr().is_terminal();
+            fmt::layer().with_ansi(colored).with_writer(std::io::stderr).boxed()
+        }
         LogFormat::Json => {
             fmt::layer().json().flatten_event(true).with_writer(std::io::stderr).boxed()
         }

@@ -20,7 +20,7 @@ use rustls::ServerConfig;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::sleep};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{
     admin::{Check, Pulse},
@@ -105,7 +105,12 @@ impl Certificates {
                     pause
                 }
                 Err(error) => {
-                    warn!(secret = self.place.secret, "{}", error.chain());
+                    // Replicas that mend the same thing at once meet in a conflict.
+                    if error.is_conflict() {
+                        debug!(secret = self.place.secret, "{}", error.chain());
+                    } else {
+                        warn!(secret = self.place.secret, "{}", error.chain());
+                    }
                     self.report(Some(error.chain()));
                     backoff.failed("")
                 }
