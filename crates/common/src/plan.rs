@@ -92,6 +92,8 @@ pub enum Write {
         object: Value,
         /// Whether fields of other managers are taken over.
         force: bool,
+        /// The field manager; the operator's own when absent.
+        manager: Option<String>,
     },
     /// Creation under a deterministic name; an object of that name with the same controller and
     /// `identity` counts as created.
@@ -155,7 +157,7 @@ impl Step {
         identify(&mut fields, &target);
         Self {
             target,
-            write: Write::Apply { object: fields, force: true },
+            write: Write::Apply { object: fields, force: true, manager: None },
             because: because.into(),
         }
     }

@@ -1,1 +1,7 @@
-//! The library of dataplane-operator: the list of its controllers.
+//! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
+
+pub mod default_services;
+pub mod effective;
+pub mod group;
+pub mod inputs;
+pub mod operator;

@@ -11,18 +11,17 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use crate::cache::{Absorb, Key};
 use crate::error::{During, Error, Result};
-use crate::lease::Leadership;
+use crate::lease::LeadershipWatch;
 
 /// The holder of the client: everything that an operator reads or writes beside its watches.
 pub struct Api {
     client: Client,
     manager: String,
     recorder: Recorder,
-    leadership: watch::Receiver<Leadership>,
+    leadership: LeadershipWatch,
     caches: Vec<Arc<dyn Absorb>>,
 }
 
@@ -34,7 +33,7 @@ impl Api {
         client: Client,
         manager: &str,
         instance: &str,
-        leadership: watch::Receiver<Leadership>,
+        leadership: LeadershipWatch,
         caches: Vec<Arc<dyn Absorb>>,
     ) -> Self {
         let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
@@ -90,8 +89,9 @@ impl Api {
 
     async fn write(&self, step: &Step) -> Result<()> {
         match &step.write {
-            Write::Apply { object, force } => {
-                let mut params = PatchParams::apply(&self.manager);
+            Write::Apply { object, force, manager } => {
+                let manager = manager.as_deref().unwrap_or(&self.manager);
+                let mut params = PatchParams::apply(manager);
                 params.force = *force;
                 let api = self.api(&step.target);
                 let written = api.patch(&step.target.name, &params, &Patch::Apply(object)).await;
@@ -102,7 +102,9 @@ impl Api {
                 let version = resource_version.as_deref();
                 self.write_status(step, status, version, notices).await?;
             }
-            Write::Delete { resource_version } => self.delete(step, resource_version).await?,
+            Write::Delete { resource_version } => {
+                self.delete(step, resource_version.as_deref()).await?;
+            }
         }
         Ok(())
     }
@@ -168,10 +170,10 @@ impl Api {
         Ok(())
     }
 
-    async fn delete(&self, step: &Step, resource_version: &Option<String>) -> Result<()> {
+    async fn delete(&self, step: &Step, resource_version: Option<&str>) -> Result<()> {
         let preconditions = Preconditions {
             uid: step.target.uid.clone(),
-            resource_version: resource_version.clone(),
+            resource_version: resource_version.map(str::to_owned),
         };
         let params = DeleteParams::background().preconditions(preconditions);
         match self.api(&step.target).delete(&step.target.name, &params).await.during(what(step)) {

@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::watcher::Event;
-use kube::runtime::{WatchStreamExt, metadata_watcher, watcher};
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -43,6 +43,29 @@ impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
+}
+
+/// What can be watched: any namespaced kind that the API server's JSON can be read into.
+pub trait Watchable:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Watchable for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
 }
 
 type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
@@ -89,16 +112,7 @@ pub struct Scope {
     pub labels: String,
 }
 
-impl<K> Cache<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static,
-{
+impl<K: Watchable> Cache<K> {
     /// An empty cache with the given indexes.
     pub fn new(indexes: Vec<(IndexName, Index<K>)>) -> Arc<Self> {
         Arc::new(Self {
@@ -137,29 +151,23 @@ where
         keys.into_iter().flatten().filter_map(|it| inner.objects.get(it).cloned()).collect()
     }
 
-    /// Watches until the process ends. Resolves never; run it as a task.
+    /// Watches until the process ends.
     pub async fn watch(self: Arc<Self>, client: Client, scope: Scope) {
-        let streams = self.streams(&scope, |namespace, config| {
-            watcher(api::<K>(&client, namespace), config).default_backoff().boxed()
-        });
-        self.pump(streams).await;
-    }
-
-    fn streams<'a, T>(
-        &self,
-        scope: &Scope,
-        open: impl Fn(Option<&str>, watcher::Config) -> BoxStream<'a, T>,
-    ) -> Vec<BoxStream<'a, T>> {
         let config = watcher::Config::default().labels(&scope.labels);
-        let watches = if scope.namespaces.is_empty() {
+        let watches: Vec<Option<String>> = if scope.namespaces.is_empty() {
             vec![None]
         } else {
-            scope.namespaces.iter().cloned().map(Some).collect()
+            scope.namespaces.into_iter().map(Some).collect()
         };
-        let streams = watches.iter().map(|it| open(it.as_deref(), config.clone())).collect();
+        let open = |namespace: &Option<String>| {
+            watcher(api::<K>(&client, namespace.as_deref()), config.clone())
+                .default_backoff()
+                .boxed()
+        };
+        let streams = watches.iter().map(open).collect();
         self.pending.send_replace(Some(watches.len()));
         *lock(&self.watches) = watches;
-        streams
+        self.pump(streams).await;
     }
 
     async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<K>>>>) {
@@ -277,16 +285,7 @@ where
     }
 }
 
-impl<K> Absorb for Cache<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static,
-{
+impl<K: Watchable> Absorb for Cache<K> {
     fn absorb(&self, object: &Value) {
         if let Ok(object) = serde_json::from_value(object.clone()) {
             self.put(object);
@@ -300,25 +299,6 @@ where
 
 /// A cache of metadata alone: for kinds whose content must not be held, as Secrets.
 pub type MetadataCache<K> = Cache<kube::core::PartialObjectMeta<K>>;
-
-impl<K> Cache<kube::core::PartialObjectMeta<K>>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static,
-{
-    /// Watches metadata only, until the process ends.
-    pub async fn watch_metadata(self: Arc<Self>, client: Client, scope: Scope) {
-        let streams = self.streams(&scope, |namespace, config| {
-            metadata_watcher(api::<K>(&client, namespace), config).default_backoff().boxed()
-        });
-        self.pump(streams).await;
-    }
-}
 
 fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where

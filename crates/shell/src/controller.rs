@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::queue::Queue;
 
 /// How long one pass may take before it is given up and tried again.
-const PASS_DEADLINE: Duration = Duration::from_secs(60);
+const PASS_DEADLINE: Duration = Duration::from_mins(1);
 
 /// How many keys of one controller are worked on at once.
 const WORKERS: usize = 8;
@@ -39,7 +39,11 @@ pub trait Controller: Send + Sync + 'static {
 }
 
 /// One pass over one key.
-async fn reconcile<C: Controller>(controller: &C, api: &Api, key: &Key) -> Result<Option<Duration>> {
+async fn reconcile<C: Controller>(
+    controller: &C,
+    api: &Api,
+    key: &Key,
+) -> Result<Option<Duration>> {
     let Some(seen) = controller.observe(key).await? else { return Ok(None) };
     let plan = C::decide(&seen, clock::now());
     api.carry_out(&plan).await?;

@@ -9,6 +9,7 @@ pub mod client;
 pub mod clock;
 pub mod controller;
 pub mod error;
+pub mod leader;
 pub mod lease;
 pub mod metrics;
 pub mod queue;

@@ -136,7 +136,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_earlier_wish_wins() {
         let queue = Queue::default();
-        queue.push_in(key("a"), Duration::from_secs(60));
+        queue.push_in(key("a"), Duration::from_mins(1));
         queue.push_in(key("b"), Duration::from_secs(5));
         queue.push_in(key("a"), Duration::from_secs(1));
         assert_eq!(queue.next().await, key("a"));

@@ -1,6 +1,6 @@
 //! The life of an operator's process: start, tasks that must not end, shutdown in order.
 
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 use kube::{
     Client, Config,
@@ -35,6 +35,7 @@ pub struct Runtime {
     metrics: Metrics,
     health: Health,
     namespace: String,
+    instance: String,
     leadership: LeadershipWatch,
     /// End first: all that may write.
     workers: Crew,
@@ -62,7 +63,8 @@ impl Runtime {
         let stop = keepers.shutdown();
         keepers.spawn("administrative endpoints", admin::serve(listener, router, stop));
 
-        let me = lease::holder(&identity(args));
+        let instance = identity(args);
+        let me = lease::holder(&instance);
         let (leadership, election) = if args.leader_elect {
             let lease = format!("edpm-{operator}");
             lease::elect(client.clone(), (&namespace, &lease), me, keepers.shutdown())
@@ -72,7 +74,16 @@ impl Runtime {
         keepers.spawn("leader election", async { election.await.unwrap_or_else(panicked) });
         let gauge = show_leadership(leadership.clone(), metrics.clone(), keepers.shutdown());
         keepers.spawn("leadership gauge", gauge);
-        Ok(Self { client, metrics, health, namespace, leadership, workers: Crew::new(), keepers })
+        Ok(Self {
+            client,
+            metrics,
+            health,
+            namespace,
+            instance,
+            leadership,
+            workers: Crew::new(),
+            keepers,
+        })
     }
 
     /// The client; every request through it is counted.
@@ -93,6 +104,11 @@ impl Runtime {
     /// The operator's own namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// This replica's name.
+    pub fn instance(&self) -> String {
+        self.instance.clone()
     }
 
     /// Who leads.
@@ -193,4 +209,19 @@ async fn terminated() -> Result<()> {
 
 fn panicked(error: JoinError) -> Result<()> {
     Err(Error::process("the task panicked", error))
+}
+
+/// Runs an operator with its logs set up; how it ended is logged and becomes the exit code.
+pub async fn exit_code(args: &CommonArgs, operator: impl Future<Output = Result<()>>) -> ExitCode {
+    let outcome = match crate::telemetry::init(args.log_format, &args.log_level) {
+        Ok(()) => operator.await,
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!(reason = error.reason(), error = error.chain(), "the operator ended");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -232,8 +232,7 @@ fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Ve
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     let mut ours = VolMounts::default();
     mount_inventory(&mut ours, &recipe.inventory);
-    let secrets: BTreeSet<&str> =
-        reached(shard, reach).map(|it| it.ssh_secret.as_str()).collect();
+    let secrets: BTreeSet<&str> = reached(shard, reach).map(|it| it.ssh_secret.as_str()).collect();
     for (idx, secret) in secrets.into_iter().enumerate() {
         mount_ssh(&mut ours, idx, secret);
     }
@@ -313,11 +312,8 @@ mod tests {
 
     #[test]
     fn options_are_quoted_for_a_shell() {
-        let options = Options {
-            tags: Some("a b".into()),
-            limit: Some("it's".into()),
-            ..Options::default()
-        };
+        let options =
+            Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
         assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
         assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
     }

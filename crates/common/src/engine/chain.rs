@@ -171,10 +171,7 @@ fn in_run(
     run: &Run<'_>,
     now: Timestamp,
 ) -> Chain {
-    let state = State::InRun {
-        run: run.name(),
-        waiting_for: run.waiting_for().map(str::to_owned),
-    };
+    let state = State::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
     // One write says that the chain is running; the services after that are the runs' own news.
     if host.recorded.iter().any(|it| it.state == RunState::Running) {
         return Chain { services: host.recorded.to_vec(), state };

@@ -106,9 +106,7 @@ impl Reason {
             Self::ImagePullFailed => {
                 "Correct the image's name or its registry; it is tried again by itself.".into()
             }
-            Self::InputMissing => {
-                "Create what is missing; it is tried again by itself.".into()
-            }
+            Self::InputMissing => "Create what is missing; it is tried again by itself.".into(),
             Self::TaskFailed
             | Self::NoHostMatched
             | Self::InvalidPlaybook
@@ -213,7 +211,11 @@ mod tests {
     fn what_does_not_heal_by_itself_prints_the_command_that_does() {
         for reason in Reason::ALL {
             let step = reason.next_step("kubectl annotate x");
-            assert_eq!(step.contains("kubectl annotate x"), !reason.heals_by_itself(), "{reason:?}");
+            assert_eq!(
+                step.contains("kubectl annotate x"),
+                !reason.heals_by_itself(),
+                "{reason:?}"
+            );
         }
     }
 }

@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn hosts_that_agree_share_a_run_and_others_do_not() {
         let found = shards(needs(&[("n0", "x"), ("n1", "y"), ("n2", "x")]), 50);
-        let hosts: Vec<Vec<&String>> = found.iter().map(|it| it.attempts.keys().collect()).collect();
+        let hosts: Vec<Vec<&String>> =
+            found.iter().map(|it| it.attempts.keys().collect()).collect();
         assert_eq!(hosts, [vec!["n0", "n2"], vec!["n1"]]);
     }
 

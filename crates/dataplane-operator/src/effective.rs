@@ -1,0 +1,182 @@
+//! What holds for a node: its own values over its role's, field by field.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{DeployStrategy, Node, NodeSection, Role};
+use common::api::shared::{AnyMap, VolMounts};
+use common::engine::build::Options;
+use k8s_openapi::api::core::v1::EnvVar;
+use kube::ResourceExt;
+use serde_json::Value;
+
+/// The ssh port where neither node nor role names one.
+const SSH_PORT: i32 = 22;
+
+/// The values that hold for a node.
+///
+/// A value of the node, when set, replaces the role's as a whole; only `ansibleVars` are merged, key
+/// by key, and the node wins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effective {
+    /// The node's name, which is its inventory name.
+    pub name: String,
+    /// `spec.ansibleHost`, else `spec.hostName`; empty where neither is set.
+    pub ansible_host: String,
+    /// The host's own name: `spec.hostName`, else the node's name.
+    pub host_name: String,
+    /// The ssh port.
+    pub ansible_port: i32,
+    /// The ssh user.
+    pub ansible_user: Option<String>,
+    /// The Secret with the ssh key and the known host keys.
+    pub ssh_secret: Option<String>,
+    /// The body of the nic template.
+    pub nic_template: Option<String>,
+    /// The management network's name.
+    pub management_network: Option<String>,
+    /// Networks, as the schema has them.
+    pub networks: Value,
+    /// Variables of the role, overridden by the node's.
+    pub vars: AnyMap,
+    /// Environment of the runs.
+    pub env: Vec<EnvVar>,
+    /// Mounts of the runs.
+    pub extra_mounts: Vec<VolMounts>,
+    /// Network attachments of the runs.
+    pub network_attachments: Vec<String>,
+    /// Whether runs may start.
+    pub deploy: bool,
+    /// What narrows the runs.
+    pub options: Options,
+}
+
+impl Effective {
+    /// The values of `node` under `role`.
+    pub fn of(role: Option<&Role>, node: &Node) -> Self {
+        let own = node.spec.node.clone().unwrap_or_default();
+        let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
+        let (vars, networks) = (vars(&template, &own), networks(&template, &own));
+        let strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
+        let role_strategy = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+        let host = node.spec.ansible_host.clone().or_else(|| node.spec.host_name.clone());
+        let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
+        Self {
+            name: node.name_any(),
+            ansible_host: host.unwrap_or_default(),
+            host_name: node.spec.host_name.clone().unwrap_or_else(|| node.name_any()),
+            ansible_port: own.ansible_port.or(template.ansible_port).unwrap_or(SSH_PORT),
+            ansible_user: own.ansible_user.or(template.ansible_user),
+            ssh_secret: own
+                .ansible_ssh_private_key_secret
+                .or(template.ansible_ssh_private_key_secret),
+            nic_template: own
+                .network_config
+                .and_then(|it| it.template)
+                .or_else(|| template.network_config.and_then(|it| it.template)),
+            management_network: own.management_network.or(template.management_network),
+            networks,
+            vars,
+            env: first_set(
+                node.spec.env.clone(),
+                role.map(|it| it.spec.env.clone()).unwrap_or_default(),
+            ),
+            extra_mounts: first_set(own.extra_mounts, template.extra_mounts),
+            network_attachments: first_set(
+                node.spec.network_attachments.clone(),
+                from_role(|it| it.spec.network_attachments.clone()),
+            ),
+            deploy: strategy.deploy.or(role_strategy.deploy).unwrap_or(false),
+            options: options(strategy, role_strategy),
+        }
+    }
+
+    /// `host:port`, the identity of the machine for those who must not share it.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.ansible_host, self.ansible_port)
+    }
+}
+
+fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
+    if own.is_empty() { inherited } else { own }
+}
+
+fn vars(template: &NodeSection, own: &NodeSection) -> AnyMap {
+    let mut vars: BTreeMap<String, Value> = template.ansible_vars.clone();
+    vars.extend(own.ansible_vars.clone());
+    vars
+}
+
+fn networks(template: &NodeSection, own: &NodeSection) -> Value {
+    let networks = if own.networks.is_empty() { &template.networks } else { &own.networks };
+    serde_json::to_value(networks).unwrap_or_default()
+}
+
+fn options(own: DeployStrategy, inherited: DeployStrategy) -> Options {
+    let first = |own: Option<String>, inherited: Option<String>| {
+        [own, inherited].into_iter().flatten().find(|it| !it.is_empty())
+    };
+    Options {
+        tags: first(own.ansible_tags, inherited.ansible_tags),
+        skip_tags: first(own.ansible_skip_tags, inherited.ansible_skip_tags),
+        limit: first(own.ansible_limit, inherited.ansible_limit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn effective(role: &Value, node: &Value) -> Effective {
+        let role: Role = object("OpenStackDataPlaneRole", role);
+        let node: Node = object("OpenStackDataPlaneNode", node);
+        Effective::of(Some(&role), &node)
+    }
+
+    fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
+        serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": kind,
+            "metadata": { "name": "x", "namespace": "ns" },
+            "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_value_of_the_node_replaces_the_roles_as_a_whole() {
+        let found = effective(
+            &json!({ "nodeTemplate": { "ansiblePort": 2022, "ansibleUser": "a" },
+                    "env": [{ "name": "A" }, { "name": "B" }] }),
+            &json!({ "node": { "ansibleUser": "b" }, "env": [{ "name": "C" }] }),
+        );
+        assert_eq!((found.ansible_port, found.ansible_user.as_deref()), (2022, Some("b")));
+        assert_eq!(found.env.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["C"]);
+    }
+
+    #[test]
+    fn variables_merge_key_by_key_and_not_deeper() {
+        let found = effective(
+            &json!({ "nodeTemplate": { "ansibleVars": { "a": 1, "m": { "x": 1 } } } }),
+            &json!({ "node": { "ansibleVars": { "m": { "y": 2 } } } }),
+        );
+        assert_eq!(json!(found.vars), json!({ "a": 1, "m": { "y": 2 } }));
+    }
+
+    #[test]
+    fn deploy_is_the_nodes_else_the_roles_else_false() {
+        let on = json!({ "deployStrategy": { "deploy": true } });
+        let off = json!({ "deployStrategy": { "deploy": false } });
+        assert!(effective(&on, &json!({})).deploy);
+        assert!(!effective(&on, &off).deploy);
+        assert!(!effective(&json!({}), &json!({})).deploy);
+        assert!(effective(&off, &on).deploy);
+    }
+
+    #[test]
+    fn the_host_name_stands_in_for_a_missing_address() {
+        let found = effective(&json!({}), &json!({ "hostName": "n0.example.org" }));
+        assert_eq!(found.address(), "n0.example.org:22");
+        assert_eq!(effective(&json!({}), &json!({})).ansible_host, "");
+    }
+}

@@ -1,0 +1,18 @@
+//! A role and its hosts: the unit of decision, for hosts of a role share runs.
+//!
+//! One controller writes the status of a role and of all its nodes, so that no two writers decide
+//! about one host.
+//! A node that names no role is a group of its own; it has no services, and is told so.
+
+pub mod build;
+pub mod decide;
+pub mod faults;
+pub mod host;
+pub mod instance;
+pub mod observe;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use observe::{Group, Observed};

@@ -1,0 +1,129 @@
+//! The judgement on a group: inventories, attempts, runs, and what the statuses say.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::api::dataplane::{Role, Service, ServiceRun};
+use common::conditions::Finding;
+use common::engine::build::{self, Reach};
+use common::engine::chain::Need;
+use common::engine::shards::{Shard, shards};
+use common::engine::{Run, State, tidy};
+use common::plan::{Kind, Plan, Step, Target};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::default_services;
+use crate::group::build::{inventories, reach, recipe};
+use crate::group::faults;
+use crate::group::host::{self, Judged};
+use crate::group::observe::Observed;
+use crate::group::status::{node_findings, node_step, role_step};
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a group.
+///
+/// # Guarantees
+/// Attempts stand in the statuses of their nodes before the runs that carry them are created.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
+        return plan;
+    }
+    plan.steps.extend(missing_default_services(seen));
+    if !plan.steps.is_empty() {
+        // Their creation wakes this group again; until then its services are not complete.
+        return plan;
+    }
+    let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
+    let group_faults = faults::of_group(seen);
+    let hosts: Vec<Judged> = seen
+        .nodes
+        .iter()
+        .filter(|it| it.metadata.deletion_timestamp.is_none())
+        .map(|it| host::judge(seen, it, &group_faults, &runs, now))
+        .collect();
+    plan.steps.extend(inventories(seen, &hosts));
+    let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
+    for host in hosts {
+        let findings = node_findings(&host, seen.role.as_deref());
+        let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
+        plan.steps.extend(node_step(&host, seen.role.as_deref(), findings, now));
+        judged.push((host, ready, up_to_date));
+    }
+    if let Some(role) = &seen.role {
+        let new_runs = new_runs(seen, role, &judged);
+        plan.steps.extend(tidy::superseded(&runs, &recorded(seen)));
+        if new_runs.is_empty() {
+            plan.steps.extend(role_step(role, &group_faults, &judged, now));
+        }
+        // A new run wakes the group, and the role then names it: one write instead of two.
+        plan.steps.extend(new_runs);
+    }
+    for (host, _, _) in &judged {
+        if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
+            plan.look_again_in(until(*at, now));
+        }
+    }
+    plan
+}
+
+fn until(at: Timestamp, now: Timestamp) -> Duration {
+    // A moment later than due, so that the next look does not come just before it.
+    Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(100)
+}
+
+/// Default services that the role lists and that do not exist; a human's own are left alone.
+fn missing_default_services(seen: &Observed) -> Vec<Step> {
+    let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
+    names
+        .iter()
+        .filter(|it| !seen.services.contains_key(*it))
+        .filter_map(|it| default_services::find(it).map(|service| (it, service)))
+        .map(|(name, service)| {
+            let target = Target {
+                kind: Kind::of::<Service>(),
+                namespace: seen.namespace.clone(),
+                name: name.clone(),
+                uid: None,
+            };
+            let object = json!({ "metadata": {}, "spec": service.spec });
+            Step::create(target, object, "/kind", "a role lists this default service")
+        })
+        .collect()
+}
+
+fn new_runs(seen: &Observed, role: &Role, judged: &[(Judged, Finding, Finding)]) -> Vec<Step> {
+    let mut needs: BTreeMap<String, Need> = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, &Judged> = BTreeMap::new();
+    for (host, _, _) in judged {
+        hosts.insert(&host.effective.name, host);
+        if let State::NeedsRun(need) = &host.chain.state {
+            needs.insert(host.effective.name.clone(), need.clone());
+        }
+    }
+    let reach: BTreeMap<String, Reach> =
+        hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
+    let strategy = role.spec.deploy_strategy.clone().unwrap_or_default();
+    let create = |shard: &Shard| {
+        let first = shard.attempts.keys().next()?;
+        let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;
+        Some(build::run(&recipe, shard, &reach))
+    };
+    shards(needs, strategy.batch_size()).iter().filter_map(create).collect()
+}
+
+/// What the API server has recorded, by host.
+fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
+    let name = |it: &'_ std::sync::Arc<common::api::dataplane::Node>| it.metadata.name.is_some();
+    seen.nodes
+        .iter()
+        .filter(|it| name(it))
+        .map(|it| {
+            let services = it.status.as_ref().map(|it| it.services.as_slice());
+            (it.metadata.name.as_deref().unwrap_or_default(), services.unwrap_or_default())
+        })
+        .collect()
+}

@@ -1,0 +1,193 @@
+//! What is wrong with what the human wrote, or still missing, each with object, cause and next step.
+
+use std::sync::Arc;
+
+use common::api::dataplane::{Node, Role, ServiceSpec};
+use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::sources::SourceRef;
+
+use crate::effective::Effective;
+use crate::group::observe::{Group, Observed};
+
+/// Something that keeps a host from being deployed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fault {
+    /// One CamelCase word.
+    pub reason: &'static str,
+    /// Object, cause and next step.
+    pub message: String,
+    /// Whether it heals as soon as something appears; else only by an edit of this object.
+    pub is_missing: bool,
+}
+
+impl Fault {
+    fn missing(reason: &'static str, message: String) -> Self {
+        Self { reason, message, is_missing: true }
+    }
+
+    fn wrong(reason: &'static str, message: String) -> Self {
+        Self { reason, message, is_missing: false }
+    }
+}
+
+/// A ConfigMap or Secret that a service names.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Named {
+    /// Whether it is a Secret; else a ConfigMap.
+    pub is_secret: bool,
+    /// Its name.
+    pub name: String,
+    /// Whether the service works without it.
+    pub is_optional: bool,
+}
+
+impl Named {
+    /// Its address.
+    pub fn source(&self, namespace: &str) -> SourceRef {
+        SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }
+    }
+
+    /// `Secret x` or `ConfigMap x`.
+    pub fn title(&self) -> String {
+        format!("{} {}", if self.is_secret { "Secret" } else { "ConfigMap" }, self.name)
+    }
+}
+
+/// The objects that a service names: `dataSources`, and the deprecated lists.
+///
+/// Where both references of an entry are set, the ConfigMap is taken.
+pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
+    let named = |is_secret, name: &str, optional: Option<bool>| Named {
+        is_secret,
+        name: name.to_owned(),
+        is_optional: optional.unwrap_or(false),
+    };
+    let sources = spec.data_sources.iter().filter_map(|it| {
+        let (is_secret, source) = match (&it.config_map_ref, &it.secret_ref) {
+            (Some(config_map), _) => (false, config_map),
+            (None, Some(secret)) => (true, secret),
+            (None, None) => return None,
+        };
+        Some(named(is_secret, &source.name, source.optional))
+    });
+    let config_maps = spec.config_maps.iter().map(|it| named(false, it, None));
+    let secrets = spec.secrets.iter().map(|it| named(true, it, None));
+    sources.chain(config_maps).chain(secrets).collect()
+}
+
+/// Everything that keeps the services of the group from running on any host.
+pub fn of_group(seen: &Observed) -> Vec<Fault> {
+    let Some(role) = &seen.role else { return Vec::new() };
+    let mut faults = Vec::new();
+    for name in &role.spec.services {
+        match seen.services.get(name) {
+            None => faults.push(unknown_service(role, name)),
+            Some(service) => {
+                let sources = sources_of(&service.spec);
+                faults.extend(sources.iter().filter_map(|it| missing_source(seen, name, it)));
+            }
+        }
+    }
+    faults
+}
+
+fn unknown_service(role: &Role, name: &str) -> Fault {
+    Fault::missing(
+        "ServiceNotFound",
+        format!(
+            "OpenStackDataPlaneService {name}, listed in spec.services of OpenStackDataPlaneRole \
+             {}, does not exist: create it or take it off the list.",
+            role.name_any()
+        ),
+    )
+}
+
+fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault> {
+    let is_there = seen.sources.contains_key(&named.source(&seen.namespace));
+    (!is_there && !named.is_optional).then(|| {
+        Fault::missing(
+            "DataSourceNotFound",
+            format!(
+                "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
+                named.title()
+            ),
+        )
+    })
+}
+
+/// Everything that keeps this node from being deployed, beside the group's faults.
+pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<Fault> {
+    let name = node.name_any();
+    let mut faults: Vec<Fault> = role_fault(seen, &name).into_iter().collect();
+    if effective.ansible_host.is_empty() {
+        faults.push(Fault::wrong(
+            "HostAddressMissing",
+            format!(
+                "OpenStackDataPlaneNode {name} has neither spec.ansibleHost nor spec.hostName: set \
+                 one, so that the host can be reached."
+            ),
+        ));
+    }
+    match &effective.ssh_secret {
+        None => faults.push(Fault::wrong(
+            "SshSecretNotNamed",
+            format!(
+                "OpenStackDataPlaneNode {name} names no ssh key: set \
+                 spec.node.ansibleSSHPrivateKeySecret, or \
+                 spec.nodeTemplate.ansibleSSHPrivateKeySecret of its role."
+            ),
+        )),
+        Some(secret) => faults.extend(ssh_faults(seen, secret)),
+    }
+    faults
+}
+
+fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
+    match &seen.group {
+        Group::Node(_) => Some(Fault::wrong(
+            "RoleNotNamed",
+            format!(
+                "OpenStackDataPlaneNode {node} has no spec.role: name the OpenStackDataPlaneRole \
+                 whose services it gets."
+            ),
+        )),
+        Group::Role(role) if seen.role.is_none() => Some(Fault::missing(
+            "RoleNotFound",
+            format!(
+                "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode \
+                 {node}, does not exist: create it or correct spec.role."
+            ),
+        )),
+        Group::Role(_) => None,
+    }
+}
+
+fn ssh_faults(seen: &Observed, secret: &str) -> Vec<Fault> {
+    let namespace = &seen.namespace;
+    let Some(digests) = seen.sources.get(&SourceRef::secret(namespace, secret)) else {
+        return vec![Fault::missing(
+            "SshSecretNotFound",
+            format!(
+                "Secret {secret} with the ssh key does not exist: create it with kubectl create \
+                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key> \
+                 --from-file={KNOWN_HOSTS}=<known hosts>."
+            ),
+        )];
+    };
+    let hints = [
+        (PRIVATE_KEY, "the private key that the hosts accept"),
+        (KNOWN_HOSTS, "the hosts' own keys, as printed by ssh-keyscan and compared by you"),
+    ];
+    hints
+        .into_iter()
+        .filter(|(key, _)| !digests.keys.contains_key(*key))
+        .map(|(key, content)| {
+            Fault::missing(
+                "SshSecretIncomplete",
+                format!("Secret {secret} has no key {key}: add it with {content}."),
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,292 @@
+//! The statuses of a node and of a role, from what was judged.
+
+use common::api::dataplane::{
+    Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
+};
+use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
+use common::engine::State;
+use common::plan::{Step, Target, status_step};
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::group::build::node_inventory_name;
+use crate::group::faults::Fault;
+use crate::group::host::Judged;
+use crate::inputs;
+
+/// Phase -1.
+pub const BAREMETAL_READY: &str = "BaremetalReady";
+/// Everything that a deployment needs is there.
+pub const INPUT_READY: &str = "InputReady";
+/// Every service succeeded.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// How many hosts a message names.
+const NAMED_HOSTS: usize = 5;
+/// How long the part of a message about one host may be.
+const HOST_TEXT: usize = 300;
+
+/// What a node's status says of itself, before times.
+pub struct NodeFindings {
+    /// The summary.
+    pub ready: Finding,
+    /// Whether the last deployment used the present inputs.
+    pub up_to_date: Finding,
+    all: Vec<Finding>,
+}
+
+/// Judges the conditions of a host.
+pub fn node_findings(host: &Judged, role: Option<&Role>) -> NodeFindings {
+    let blocking = vec![baremetal(role), input(&host.faults), deployment(host)];
+    let good = Finding::good(
+        READY,
+        "Ready",
+        format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()),
+    );
+    let ready = conditions::ready(&blocking, good);
+    let up_to_date = up_to_date(host);
+    let mut all = blocking;
+    all.extend(conditions::kstatus(&ready));
+    all.extend([ready.clone(), up_to_date.clone()]);
+    NodeFindings { ready, up_to_date, all }
+}
+
+fn baremetal(role: Option<&Role>) -> Finding {
+    let provisions =
+        role.is_some_and(|it| !it.spec.pre_provisioned && it.spec.baremetal_set_template.is_some());
+    if provisions {
+        return Finding::error(
+            BAREMETAL_READY,
+            "NotSupported",
+            "This version provisions no machines: set spec.preProvisioned of the role to true and \
+             give it hosts that run.",
+        );
+    }
+    Finding::good(BAREMETAL_READY, "NotRequired", "The host is provisioned by others.")
+}
+
+fn input(faults: &[Fault]) -> Finding {
+    match faults.iter().min_by_key(|it| it.is_missing) {
+        None => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
+        Some(first) => {
+            let text: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
+            let text = text.join(" ");
+            if first.is_missing {
+                Finding::warning(INPUT_READY, first.reason, text)
+            } else {
+                Finding::error(INPUT_READY, first.reason, text)
+            }
+        }
+    }
+}
+
+fn deployment(host: &Judged) -> Finding {
+    let services = &host.chain.services;
+    match &host.chain.state {
+        State::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
+            let text = format!("{} services succeeded on this host.", services.len());
+            Finding::good(DEPLOYMENT_READY, "Deployed", text)
+        }
+        State::Done => partial(),
+        State::OutOfDate => not_running(host),
+        State::NeedsRun(_) => going_on(services, None),
+        State::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
+        State::Failed { reason, message, .. } => {
+            let kind = if reason.heals_by_itself() { Finding::warning } else { Finding::error };
+            kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
+        }
+    }
+}
+
+fn partial() -> Finding {
+    Finding::waiting(
+        DEPLOYMENT_READY,
+        "PartialRun",
+        "Only a part of the services has run: remove ansibleTags, ansibleSkipTags and ansibleLimit \
+         from deployStrategy to complete the deployment.",
+    )
+}
+
+/// Nothing may run: what was deployed stays deployed.
+fn not_running(host: &Judged) -> Finding {
+    let services = &host.chain.services;
+    let was_deployed = !services.is_empty() && services.iter().all(|it| it.deployed_hash.is_some());
+    if was_deployed {
+        let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
+        return Finding::good(DEPLOYMENT_READY, "Deployed", text);
+    }
+    if !host.faults.is_empty() {
+        let text = "The deployment waits for its inputs; see InputReady.";
+        return Finding::waiting(DEPLOYMENT_READY, "InputMissing", text);
+    }
+    Finding::waiting(
+        DEPLOYMENT_READY,
+        "NotRequested",
+        "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.",
+    )
+}
+
+/// The cause of the last failure stays visible while it is tried again.
+fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
+    if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
+        return Finding::warning(
+            DEPLOYMENT_READY,
+            failed.reason.as_deref().unwrap_or_default(),
+            failed.message.clone().unwrap_or_default(),
+        );
+    }
+    if let Some(what) = waiting_for {
+        return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
+    }
+    let is_running = services.iter().any(|it| it.state == RunState::Running);
+    let text = if is_running {
+        "Services are being deployed to this host; its role tells which one."
+    } else {
+        "Services are about to be deployed to this host."
+    };
+    Finding::waiting(DEPLOYMENT_READY, "Deploying", text)
+}
+
+fn up_to_date(host: &Judged) -> Finding {
+    let status = host.node.status.as_ref();
+    let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
+    let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
+    let is_done = host.chain.state == State::Done;
+    if is_done && !is_partial && !host.effective.options.is_partial() {
+        let text = "The last deployment used the present inputs.";
+        return Finding::good(UP_TO_DATE, "UpToDate", text);
+    }
+    if is_done {
+        return partial().under(UP_TO_DATE);
+    }
+    if deployed.is_empty() {
+        let text = "No deployment has been completed yet.";
+        return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
+    }
+    let names = inputs::changed(&deployed, &host.inputs).join(", ");
+    let names = conditions::trimmed(&names, HOST_TEXT);
+    let text = format!("Changed since the last deployment: {names}.");
+    Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+}
+
+/// The status step of a node, where its status does not say so already.
+pub fn node_step(
+    host: &Judged,
+    role: Option<&Role>,
+    findings: NodeFindings,
+    now: Timestamp,
+) -> Option<Step> {
+    let node = &host.node;
+    let observed = node.status.as_ref();
+    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
+    let is_complete = findings.up_to_date.status == Truth::True;
+    let wanted = NodeStatus {
+        observed_generation: node.metadata.generation,
+        observed_role: role.map(observed_role),
+        conditions: settle(&previous, findings.all, node.metadata.generation, now),
+        inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
+        ssh_key_secret_name: host.effective.ssh_secret.clone(),
+        network_attachments: host.effective.network_attachments.clone(),
+        deploy: Some(host.effective.deploy),
+        host_name: Some(host.effective.host_name.clone()),
+        address: Some(host.effective.address()),
+        host_key: None,
+        host_instance: host.instance.clone(),
+        services: host.chain.services.clone(),
+        deployed_inputs: if is_complete {
+            host.inputs.clone()
+        } else {
+            observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
+        },
+    };
+    let next = wanted.conditions.clone();
+    status_step(Target::of::<Node>(node), observed, &wanted, &previous, &next)
+}
+
+/// Conditions of other operators carry a domain in their type.
+fn ours(conditions: &[Condition]) -> Vec<Condition> {
+    conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
+}
+
+fn observed_role(role: &Role) -> ObservedRole {
+    ObservedRole {
+        name: role.name_any(),
+        uid: role.uid().unwrap_or_default(),
+        generation: role.metadata.generation.unwrap_or_default(),
+    }
+}
+
+/// The status step of a role, where its status does not say so already.
+pub fn role_step(
+    role: &Role,
+    faults: &[Fault],
+    hosts: &[(Judged, Finding, Finding)],
+    now: Timestamp,
+) -> Option<Step> {
+    let blocking = vec![input(faults), nodes_finding(hosts)];
+    let good = blocking[1].clone().under(READY);
+    let ready = conditions::ready(&blocking, good);
+    let mut all = blocking;
+    all.extend(conditions::kstatus(&ready));
+    all.push(ready);
+    let count = |holds: fn(&(Judged, Finding, Finding)) -> bool| {
+        i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
+    };
+    let observed = role.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let wanted = RoleStatus {
+        observed_generation: role.metadata.generation,
+        conditions: settle(&previous, all, role.metadata.generation, now),
+        nodes: count(|_| true),
+        ready_nodes: count(|(_, ready, _)| ready.holds()),
+        up_to_date_nodes: count(|(_, _, up_to_date)| up_to_date.holds()),
+    };
+    let next = wanted.conditions.clone();
+    status_step(Target::of::<Role>(role), observed, &wanted, &previous, &next)
+}
+
+/// The sum of the nodes, with the first ones that are not ready by name.
+fn nodes_finding(hosts: &[(Judged, Finding, Finding)]) -> Finding {
+    let total = hosts.len();
+    let n_ready = hosts.iter().filter(|(_, ready, _)| ready.holds()).count();
+    if n_ready == total {
+        return Finding::good(
+            DEPLOYMENT_READY,
+            "NodesReady",
+            format!("{n_ready}/{total} nodes are ready."),
+        );
+    }
+    let mut open: Vec<&(Judged, Finding, Finding)> =
+        hosts.iter().filter(|(_, ready, _)| !ready.holds()).collect();
+    open.sort_by_key(|(_, ready, _)| severity_rank(ready));
+    let mut texts: Vec<String> = open.iter().take(NAMED_HOSTS).map(|it| host_text(it)).collect();
+    if open.len() > NAMED_HOSTS {
+        texts.push(format!("And {} more.", open.len() - NAMED_HOSTS));
+    }
+    let text = format!("{n_ready}/{total} nodes are ready. {}", texts.join(" "));
+    let (_, worst, _) = open[0];
+    match worst.severity {
+        Some(Severity::Error) => Finding::error(DEPLOYMENT_READY, &worst.reason, text),
+        Some(Severity::Warning) => Finding::warning(DEPLOYMENT_READY, &worst.reason, text),
+        _ => Finding::waiting(DEPLOYMENT_READY, &worst.reason, text),
+    }
+}
+
+fn severity_rank(finding: &Finding) -> u8 {
+    match finding.severity {
+        Some(Severity::Error) => 0,
+        Some(Severity::Warning) => 1,
+        _ => 2,
+    }
+}
+
+/// One host in the role's message: what it runs, or why it is not ready.
+fn host_text((host, ready, _): &(Judged, Finding, Finding)) -> String {
+    let name = host.node.name_any();
+    if let (State::InRun { run, .. }, Some(Severity::Info)) = (&host.chain.state, ready.severity) {
+        return format!("{name}: runs {run}.");
+    }
+    format!("{name}: {}: {}", ready.reason, conditions::trimmed(&ready.message, HOST_TEXT))
+}

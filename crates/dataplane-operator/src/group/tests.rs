@@ -1,0 +1,349 @@
+//! Whole deployments, decided step by step against a world in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::conditions::find;
+use common::plan::{Plan, Write};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shell::sources::{Digests, SourceRef};
+
+use super::build::INVENTORY_HASH;
+use super::{Group, Observed, decide};
+use crate::default_services;
+
+const NAMESPACE: &str = "openstack";
+
+/// The world as the API server would hold it, and what was written to it.
+struct World {
+    seen: Observed,
+    now: Timestamp,
+    writes: Vec<String>,
+}
+
+fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": kind,
+        "metadata": { "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1 },
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn node(name: &str, address: &str) -> Arc<Node> {
+    let spec = json!({ "ansibleHost": address, "hostName": name, "role": "compute" });
+    Arc::new(object("OpenStackDataPlaneNode", name, &spec))
+}
+
+impl World {
+    /// Two hosts, two services, everything that a deployment needs.
+    fn new() -> Self {
+        let role: Role = object(
+            "OpenStackDataPlaneRole",
+            "compute",
+            &json!({
+                "preProvisioned": true,
+                "services": ["install-os", "run-os"],
+                "deployStrategy": { "deploy": true },
+                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            }),
+        );
+        let services = ["install-os", "run-os"]
+            .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
+        let digests = Digests { version: "1".into(), keys: keys.into_iter().collect() };
+        let seen = Observed {
+            group: Group::Role("compute".into()),
+            namespace: NAMESPACE.into(),
+            role: Some(Arc::new(role)),
+            nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
+            services: services.into_iter().collect(),
+            sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
+            runs: Vec::new(),
+            inventories: BTreeMap::new(),
+        };
+        Self { seen, now: "2026-01-01T00:00:00Z".parse().unwrap(), writes: Vec::new() }
+    }
+
+    /// One pass.
+    fn pass(&mut self) -> Plan {
+        let plan = decide::decide(&self.seen, self.now);
+        for step in &plan.steps {
+            let name = step.target.name.clone();
+            let kind = step.target.kind.kind.trim_start_matches("OpenStack").to_owned();
+            match &step.write {
+                Write::Apply { object, .. } => {
+                    let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
+                    self.seen.inventories.insert(name.clone(), hash.to_owned());
+                    self.writes.push(format!("apply {kind} {name}"));
+                }
+                Write::Create { object, .. } => {
+                    let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                    run.metadata.uid = Some(name.clone());
+                    let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| &*it.name).collect();
+                    let service = &run.labels()["edpm.openstack.org/service"];
+                    self.writes.push(format!("run {service} on {}", hosts.join(",")));
+                    self.seen.runs.push(Arc::new(run));
+                }
+                Write::Status { status, .. } => {
+                    self.write_status(&kind, &name, status);
+                    self.writes.push(format!("status {kind} {name}"));
+                }
+                Write::Delete { .. } => {
+                    self.seen.runs.retain(|it| it.name_any() != name);
+                    self.writes.push(format!("delete {kind}"));
+                }
+            }
+        }
+        plan
+    }
+
+    fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
+        if kind == "DataPlaneRole" {
+            let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+            role.status = Some(serde_json::from_value(status.clone()).unwrap());
+        }
+        for node in self.seen.nodes.iter_mut().filter(|it| it.name_any() == name) {
+            Arc::make_mut(node).status = Some(serde_json::from_value(status.clone()).unwrap());
+        }
+    }
+
+    /// Passes until nothing is written any more.
+    fn settle(&mut self) -> Vec<String> {
+        for _ in 0..10 {
+            let before = self.writes.len();
+            self.pass();
+            if self.writes.len() == before {
+                return std::mem::take(&mut self.writes);
+            }
+        }
+        panic!("no rest: {:?}", self.writes);
+    }
+
+    /// Ends every open run; `fails` says how on which host.
+    fn finish(&mut self, fails: &[(&str, &str)]) {
+        for run in &mut self.seen.runs {
+            let run = Arc::make_mut(run);
+            if run.status.is_some() {
+                continue;
+            }
+            let outcome = |host: &str| {
+                fails.iter().find(|it| it.0 == host).map_or("Ok", |it| it.1).to_owned()
+            };
+            let hosts: Vec<Value> = run
+                .spec
+                .hosts
+                .iter()
+                .map(|it| json!({ "name": it.name, "result": outcome(&it.name) }))
+                .collect();
+            let all_good = hosts.iter().all(|it| it["result"] == "Ok");
+            let status = json!({
+                "JobStatus": if all_good { "Succeeded" } else { "Failed" },
+                "hosts": hosts,
+                "completionTime": self.now.to_string(),
+            });
+            run.status = Some(serde_json::from_value(status).unwrap());
+        }
+    }
+
+    /// Ends runs, successfully, until none is open.
+    fn deploy(&mut self) {
+        for _ in 0..10 {
+            self.settle();
+            if self.seen.runs.iter().all(|it| it.status.is_some()) {
+                return;
+            }
+            self.finish(&[]);
+        }
+        panic!("no end");
+    }
+
+    fn condition(&self, node: usize, type_: &str) -> (String, String) {
+        let status = self.seen.nodes[node].status.as_ref().unwrap();
+        let found = find(&status.conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn role_message(&self) -> String {
+        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
+        find(&status.conditions, "Ready").unwrap().message.clone()
+    }
+
+    fn set_var(&mut self, value: &str) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        let template = role.spec.node_template.as_mut().unwrap();
+        template.ansible_vars.insert("greeting".into(), json!(value));
+    }
+
+    fn set_deploy(&mut self, deploy: bool) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
+    }
+}
+
+fn is(status: &str, reason: &str) -> (String, String) {
+    (status.into(), reason.into())
+}
+
+#[test]
+fn two_hosts_share_each_run_and_become_ready() {
+    let mut world = World::new();
+    assert_eq!(
+        world.settle(),
+        [
+            "apply ConfigMap dataplanenode-n0",
+            "apply ConfigMap dataplanenode-n1",
+            "apply ConfigMap dataplanerole-compute",
+            "status DataPlaneNode n0",
+            "status DataPlaneNode n1",
+            "run install-os on n0,n1",
+            // The run is seen now.
+            "status DataPlaneNode n0",
+            "status DataPlaneNode n1",
+            "status DataPlaneRole compute",
+        ]
+    );
+    world.finish(&[]);
+    // Nothing is written to the nodes in the middle of their chain.
+    assert_eq!(world.settle(), ["run run-os on n0,n1", "status DataPlaneRole compute"]);
+    world.finish(&[]);
+    assert_eq!(
+        world.settle(),
+        ["status DataPlaneNode n0", "status DataPlaneNode n1", "status DataPlaneRole compute"]
+    );
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
+    assert_eq!(world.role_message(), "2/2 nodes are ready.");
+}
+
+#[test]
+fn a_host_that_fails_stops_for_itself() {
+    let mut world = World::new();
+    world.settle();
+    world.finish(&[("n1", "Failed")]);
+    let writes = world.settle();
+    assert!(writes.contains(&"run run-os on n0".to_owned()), "{writes:?}");
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "Ready"), is("False", "TaskFailed"));
+    assert!(world.role_message().starts_with("1/2 nodes are ready. n1: TaskFailed"));
+    // No human, no further attempt.
+    world.now = world.now.saturating_add(SignedDuration::from_hours(24)).unwrap();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn an_unreachable_host_is_tried_again_alone_and_without_a_flapping_condition() {
+    let mut world = World::new();
+    world.settle();
+    world.finish(&[("n1", "Unreachable")]);
+    world.settle();
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.condition(1, "Ready"), is("False", "HostUnreachable"));
+    world.now = world.now.saturating_add(SignedDuration::from_secs(16)).unwrap();
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n1".to_owned()), "{writes:?}");
+    assert_eq!(world.condition(1, "Ready"), is("False", "HostUnreachable"));
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_changed_variable_is_named_and_deployed_again() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_deploy(false);
+    world.set_var("hello");
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
+    world.set_deploy(true);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    assert_eq!(world.condition(0, "Ready"), is("False", "Deploying"));
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn an_input_that_is_changed_back_before_a_run_leaves_the_host_up_to_date() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.deploy();
+    world.set_deploy(false);
+    world.set_var("b");
+    world.settle();
+    world.set_var("a");
+    world.settle();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+    world.set_deploy(true);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+}
+
+#[test]
+fn going_back_after_a_failure_runs_again() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.deploy();
+    world.set_var("b");
+    world.settle();
+    world.finish(&[("n0", "Failed"), ("n1", "Failed")]);
+    world.settle();
+    world.set_var("a");
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_redeploy_value_runs_everything_once_more() {
+    let mut world = World::new();
+    world.deploy();
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.annotations_mut().insert("dataplane.openstack.org/redeploy".into(), "1".into());
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.annotations_mut().clear();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_missing_secret_is_named_and_heals_when_it_appears() {
+    let mut world = World::new();
+    let sources = std::mem::take(&mut world.seen.sources);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "SshSecretNotFound"));
+    assert!(world.seen.runs.is_empty());
+    world.seen.sources = sources;
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_crash_between_attempt_and_run_makes_the_same_run() {
+    let mut world = World::new();
+    world.pass();
+    let name = world.seen.runs[0].name_any();
+    // The process died before the create reached the API server.
+    world.seen.runs.clear();
+    world.pass();
+    assert_eq!(world.seen.runs.len(), 1);
+    assert_eq!(world.seen.runs[0].name_any(), name);
+}
+
+#[test]
+fn a_pass_over_a_world_at_rest_writes_nothing() {
+    let mut world = World::new();
+    world.deploy();
+    assert_eq!(world.pass().steps, []);
+}

@@ -1,0 +1,143 @@
+//! What runs only while this process leads: watches and controllers.
+
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::task::JoinSet;
+
+use crate::api::Api;
+use crate::cache::{Absorb, Cache, Scope, Watchable};
+use crate::controller::{self, Controller};
+use crate::error::{Error, Result};
+use crate::lease::{LeadershipWatch, leading};
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::runtime::{Runtime, Shutdown};
+
+/// The part of an operator that leads: it is built once the Lease is held, so that its first lists
+/// are consistent reads made after the predecessor's last write.
+pub struct Leader {
+    client: Client,
+    metrics: Metrics,
+    namespaces: Vec<String>,
+    term: String,
+    tasks: JoinSet<Result<()>>,
+    synced: Vec<tokio::task::JoinHandle<()>>,
+}
+
+/// What a [`Leader`] is made of, taken from the process before it leads.
+#[derive(Clone)]
+pub struct Candidate {
+    client: Client,
+    metrics: Metrics,
+    leadership: LeadershipWatch,
+    stop: Shutdown,
+    namespaces: Vec<String>,
+    manager: &'static str,
+    instance: String,
+}
+
+impl Candidate {
+    /// Of a running process that writes as `manager`, in these namespaces (all when empty).
+    pub fn of(runtime: &Runtime, manager: &'static str, namespaces: Option<Vec<String>>) -> Self {
+        Self {
+            client: runtime.client(),
+            metrics: runtime.metrics(),
+            leadership: runtime.leadership(),
+            stop: runtime.shutdown(),
+            namespaces: namespaces.unwrap_or_default(),
+            manager,
+            instance: runtime.instance(),
+        }
+    }
+
+    /// The client that writes, and takes what it wrote into these caches.
+    pub fn api(&self, caches: Vec<Arc<dyn Absorb>>) -> Arc<Api> {
+        let client = self.client.clone();
+        Arc::new(Api::new(client, self.manager, &self.instance, self.leadership.clone(), caches))
+    }
+
+    /// Waits for the Lease, then does `work` for as long as it is held.
+    ///
+    /// # Guarantees
+    /// Losing the Lease is an error, so that the process ends and starts again with fresh caches.
+    pub async fn lead<F>(mut self, work: F) -> Result<()>
+    where
+        F: AsyncFnOnce(&Self, Leader) -> Result<()>,
+    {
+        let mut stop = self.stop.clone();
+        let term = tokio::select! {
+            term = leading(&mut self.leadership) => term.unwrap_or_default(),
+            () = stop.requested() => return Ok(()),
+        };
+        let leader = Leader {
+            client: self.client.clone(),
+            metrics: self.metrics.clone(),
+            namespaces: self.namespaces.clone(),
+            term,
+            tasks: JoinSet::new(),
+            synced: Vec::new(),
+        };
+        let mut leadership = self.leadership.clone();
+        tokio::select! {
+            outcome = work(&self, leader) => outcome,
+            _ = leadership.wait_for(|it| !it.leads()) => {
+                Err(Error::NotLeading { what: "controllers".into() })
+            }
+            () = stop.requested() => Ok(()),
+        }
+    }
+}
+
+impl Leader {
+    /// The term of leadership, other than any before it.
+    pub fn term(&self) -> &str {
+        &self.term
+    }
+
+    /// Watches a kind; `labels` is a label selector, empty for all.
+    pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
+        let watching = Arc::clone(cache).watch(self.client.clone(), self.scope(labels));
+        self.tasks.spawn(async move {
+            watching.await;
+            Err(Error::Process { what: "a watch ended".into(), source: None })
+        });
+        let cache = Arc::clone(cache);
+        self.synced.push(tokio::spawn(async move { cache.synced().await }));
+    }
+
+    /// Runs a controller once every watch has delivered its first list.
+    pub async fn run<C: Controller>(&mut self, controller: C, api: Arc<Api>, queue: Arc<Queue>) {
+        self.ready().await;
+        let metrics = self.metrics.clone();
+        self.tasks.spawn(controller::run(Arc::new(controller), api, queue, metrics));
+    }
+
+    /// Runs any other task that must not end.
+    pub fn spawn<F>(&mut self, task: F)
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.tasks.spawn(task);
+    }
+
+    /// Resolves once every watch has delivered its first list.
+    pub async fn ready(&mut self) {
+        for synced in self.synced.drain(..) {
+            let _ = synced.await;
+        }
+    }
+
+    /// Resolves when a task ends, which none should.
+    pub async fn finish(mut self) -> Result<()> {
+        match self.tasks.join_next().await {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => Err(Error::process("a task panicked", error)),
+            None => Ok(()),
+        }
+    }
+
+    fn scope(&self, labels: &str) -> Scope {
+        Scope { namespaces: self.namespaces.clone(), labels: labels.to_owned() }
+    }
+}
