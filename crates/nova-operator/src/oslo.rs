@@ -4,6 +4,7 @@
 //! holds its answers to a table of tricky files and names the version that gave them.
 
 mod faults;
+mod known;
 mod parse;
 mod write;
 
@@ -11,6 +12,7 @@ mod write;
 mod tests;
 
 pub use faults::{Fault, Finding, OWNED_BY_OPERATOR, faults, owned_options, surprises};
+pub use known::unknown_options;
 pub use parse::parse;
 pub use write::{Unwritable, Value, render};
 

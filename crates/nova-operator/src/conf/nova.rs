@@ -1,9 +1,9 @@
 //! `01-nova.conf`: every option that a compute needs from its operator, and no more.
 //!
 //! Left out on purpose: what equals nova's own default, what only nova-api, the scheduler or the
-//! console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`), `debug`, and every
-//! option of a log file: without one nova logs to the container's output, which `podman logs` and
-//! the journal show.
+//! console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`,
+//! `[neutron] service_metadata_proxy`), `debug`, and every option of a log file: without one nova
+//! logs to the container's output, which `podman logs` and the journal show.
 
 use super::{CA_BUNDLE_PATH, CellView, HostView};
 use crate::oslo::{Entry, Value, render};
@@ -82,11 +82,15 @@ fn libvirt(file: &mut Options) {
 
 /// The services that a compute calls, found in Keystone's catalog.
 fn services(file: &mut Options, cell: &CellView) {
-    for name in ["placement", "glance", "neutron"] {
+    for name in ["placement", "neutron"] {
         credentials(file.section(name), cell)
             .value("region_name", &cell.region)
             .fixed("valid_interfaces", "internal");
     }
+    // Glance is called with the token of the guest's owner: nova reads no credentials here.
+    authorities(file.section("glance"), cell)
+        .value("region_name", &cell.region)
+        .fixed("valid_interfaces", "internal");
     credentials(file.section("cinder"), cell)
         .value("os_region_name", &cell.region)
         .fixed("catalog_info", "volumev3:cinderv3:internalURL");
@@ -101,6 +105,10 @@ fn credentials<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {
         .value("user_domain_name", &cell.user_domain)
         .value("project_name", &cell.project)
         .value("project_domain_name", &cell.project_domain);
+    authorities(file, cell)
+}
+
+fn authorities<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {
     if cell.ca_bundle.is_some() {
         file.fixed("cafile", CA_BUNDLE_PATH);
     }

@@ -3,7 +3,7 @@
 use super::{
     CellFaultReason, CellInput, CellView, HostView, Input, SecretView, Source, Text, files,
 };
-use crate::oslo::{Value, parse};
+use crate::oslo::{Value, parse, unknown_options};
 use std::collections::BTreeMap;
 
 /// A cell with these keys in its two Secrets.
@@ -81,6 +81,8 @@ fn a_cell_with_every_key_gives_the_golden_file() {
     .unwrap();
     let files = rendered(&cell, "");
     assert_eq!(files["01-nova.conf"], include_str!("testdata/01-nova-full.conf"));
+    let (entries, errors) = parse(&files["01-nova.conf"]);
+    assert_eq!((errors, unknown_options(&entries)), (vec![], vec![]));
     assert!(files["tls-ca-bundle.pem"].contains(ca.trim()));
 }
 

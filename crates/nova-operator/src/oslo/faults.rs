@@ -39,7 +39,6 @@ const AUTH: &[&str] = &["auth_type", "auth_url", "password", "username"];
 pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
     ("DEFAULT", &["host", "my_ip", "state_path", "transport_url"]),
     ("cinder", AUTH),
-    ("glance", AUTH),
     ("neutron", AUTH),
     ("placement", AUTH),
     ("service_user", AUTH),
@@ -107,7 +106,7 @@ fn normalized(section: &str) -> String {
     if section == "DEFAULT" { section.to_owned() } else { section.to_lowercase() }
 }
 
-fn finding(entry: &Entry, consequence: &str) -> Finding {
+pub(super) fn finding(entry: &Entry, consequence: &str) -> Finding {
     let Entry { line, column, .. } = *entry;
     let option = format!("[{}] {}", entry.section, entry.key);
     let message = format!("{}: {option} {consequence}", place(line, column));
