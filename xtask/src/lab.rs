@@ -118,7 +118,7 @@ pub(crate) fn up() -> Result<Env> {
     let state = paths::state();
     let env = env();
     forget_an_earlier_boot(&state)?;
-    check::preconditions(&running(&env, &state))?;
+    check::preconditions(&running(&state))?;
     prepare(&env, &state)?;
     start_parts(&env, &state)?;
     println!("the lab is up ({:.1} s): {REGISTRY}, node {NODE}", start.elapsed().as_secs_f64());
@@ -149,9 +149,8 @@ fn forget_an_earlier_boot(state: &Path) -> Result<()> {
     sh::write_if_changed(&file, &boot).map(drop)
 }
 
-fn running(env: &Env, state: &Path) -> Vec<&'static str> {
-    let runs = |it: &parts::Part| it.look(env, state).pid.is_some();
-    parts::all(state).iter().filter(|it| runs(it)).map(|it| it.name).collect()
+fn running(state: &Path) -> Vec<&'static str> {
+    parts::all(state).iter().filter(|it| it.runs(state)).map(|it| it.name).collect()
 }
 
 /// Everything that must be there before the first process starts.
@@ -177,8 +176,12 @@ fn prepare(env: &Env, state: &Path) -> Result<()> {
 }
 
 fn start_parts(env: &Env, state: &Path) -> Result<()> {
-    bring_up(env, state, &parts::ground(state))?;
+    let started = bring_up(env, state, &parts::ground(state))?;
     pause::provide(|| env.ctr())?;
+    if started.contains(&"etcd") {
+        // An API server that lost its store may need minutes until it answers all reads again.
+        parts::api_server(state).stop(state)?;
+    }
     bring_up(env, state, &[parts::api_server(state)])?;
     bring_up(env, state, &parts::workers(state))?;
     // kube-proxy has put its own rules in front.
@@ -186,16 +189,23 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
     namespaces(env, state)
 }
 
-/// Starts the parts together and waits for each.
-fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<()> {
+/// Starts the parts together, waits for each and says which were started.
+fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<Vec<&'static str>> {
     let mut fresh = Vec::new();
     for part in parts {
         if part.start(env, state)? {
             fresh.push(part.name);
         }
     }
-    let wait = || parts.iter().try_for_each(|it| it.wait(env, state));
-    if fresh.is_empty() { wait() } else { sh::step(&format!("start {}", fresh.join(", ")), wait) }
+    if !fresh.is_empty() {
+        println!("   started {}", fresh.join(", "));
+    }
+    for part in parts {
+        if part.look(env, state).trouble.is_some() {
+            sh::step(&format!("wait for {}", part.name), || part.wait(env, state))?;
+        }
+    }
+    Ok(fresh)
 }
 
 /// Pods can be created in a namespace once its default account exists.

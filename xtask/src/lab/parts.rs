@@ -13,6 +13,9 @@ use crate::{paths, sh};
 /// A part may take this long to become healthy on a busy machine.
 const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
 
+/// The recipe of a process that was told to end.
+const ENDING: &str = "ending";
+
 /// One process of the lab.
 pub(super) struct Part {
     pub(super) name: &'static str,
@@ -60,8 +63,6 @@ pub(super) fn ground(state: &Path) -> Vec<Part> {
                 ("listen-client-urls", "http://127.0.0.1:2379"),
                 ("advertise-client-urls", "http://127.0.0.1:2379"),
                 ("listen-peer-urls", "http://127.0.0.1:2380"),
-                // The lab's data need not survive a crash of the machine.
-                ("unsafe-no-fsync", "true"),
             ]),
             reads: &[],
             health: Health::Http("127.0.0.1:2379", "/readyz"),
@@ -109,7 +110,8 @@ pub(super) fn api_server(state: &Path) -> Part {
         ]),
         reads: &["audit-policy.yaml", "pki/ca.crt"],
         health: Health::ApiServer,
-        grace: Duration::from_secs(20),
+        // It keeps nothing of its own, but waits a minute for requests that it cannot answer.
+        grace: Duration::from_secs(3),
     }
 }
 
@@ -188,7 +190,7 @@ impl Part {
             if process.recipe == recipe {
                 return Ok(false);
             }
-            process.stop(self.grace)?;
+            self.end(&process, state)?;
         }
         let mut command = Command::new(env.bin.join(self.name));
         command.args(&self.args);
@@ -217,9 +219,15 @@ impl Part {
     /// Ends it if it runs.
     pub(super) fn stop(&self, state: &Path) -> Result<()> {
         if let Some(process) = self.find(state) {
-            process.stop(self.grace).with_context(|| format!("stop {}", self.name))?;
+            self.end(&process, state)?;
         }
         Ok(())
+    }
+
+    /// Marks it first: whoever finds it still ending knows that it does not count as running.
+    fn end(&self, process: &Process, state: &Path) -> Result<()> {
+        process.remember(&self.record(state), ENDING)?;
+        process.stop(self.grace).with_context(|| format!("stop {}", self.name))
     }
 
     /// Looks at it once.
@@ -229,6 +237,11 @@ impl Part {
         };
         let trouble = self.health.check(env).err().map(|it| sh::tail(&format!("{it:#}"), 1));
         Seen { pid: Some(process.pid), trouble }
+    }
+
+    /// Whether it has a process, healthy or not.
+    pub(super) fn runs(&self, state: &Path) -> bool {
+        self.find(state).is_some()
     }
 
     fn find(&self, state: &Path) -> Option<Process> {
@@ -268,14 +281,14 @@ impl Health {
                 probe.arg("--client-certificate").arg(pki.join("admin.crt"));
                 probe.arg("--client-key").arg(pki.join("admin.key"));
                 probe.args(["--server", &format!("https://{address}")]);
-                sh::run(probe.args(["get", "--raw", "/healthz"])).map(drop)
+                sh::run(get(probe).args(["--raw", "/healthz"])).map(drop)
             }
-            Self::ApiServer => sh::run(env.kubectl().args(["get", "--raw", "/readyz"])).map(drop),
+            Self::ApiServer => sh::run(get(env.kubectl()).args(["--raw", "/readyz"])).map(drop),
             Self::Containerd => sh::run(env.ctr().arg("version")).map(drop),
             Self::Kubelet => {
                 sh::http_get("127.0.0.1:10248", "/healthz")?;
                 let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
-                let ready = sh::run(env.kubectl().args(["get", "node", NODE, "-o", ready]))?;
+                let ready = sh::run(get(env.kubectl()).args(["node", NODE, "-o", ready]))?;
                 if ready != "True" {
                     bail!("the node is not Ready: {ready:?}");
                 }
@@ -283,6 +296,12 @@ impl Health {
             }
         }
     }
+}
+
+/// A read that gives up early: a server without its store leaves it waiting.
+fn get(mut kubectl: Command) -> Command {
+    kubectl.args(["--request-timeout=5s", "get"]);
+    kubectl
 }
 
 #[cfg(test)]

@@ -51,9 +51,18 @@ impl Process {
             .with_context(|| format!("start {}", command.get_program().display()))?;
         let pid = child.id();
         let (started, _) = stat(pid).with_context(|| format!("process {pid} is gone already"))?;
-        let text = json!({ "pid": pid, "started": started, "recipe": recipe }).to_string();
-        fs::write(file, text).with_context(|| format!("write {}", file.display()))?;
-        Ok(Self { pid, started, recipe: recipe.to_owned() })
+        let process = Self { pid, started, recipe: recipe.to_owned() };
+        process.remember(file, recipe)?;
+        Ok(process)
+    }
+
+    /// Writes the record by which it is found again.
+    pub(super) fn remember(&self, file: &Path, recipe: &str) -> Result<()> {
+        let record = json!({ "pid": self.pid, "started": self.started, "recipe": recipe });
+        // Renamed when complete: half a record would make an orphan of the process.
+        let fresh = file.with_extension("new");
+        fs::write(&fresh, record.to_string())?;
+        fs::rename(&fresh, file).with_context(|| format!("write {}", file.display()))
     }
 
     /// Whether it runs: not ended, not a zombie, not another process with its pid.
