@@ -31,8 +31,9 @@ pub const OVERRIDE_FILE: &str = "02-nova-override.conf";
 pub const BLANK_FILE: &str = "nova-blank.conf";
 /// The certificate authorities of the cell's services.
 pub const CA_BUNDLE_FILE: &str = "tls-ca-bundle.pem";
-/// Where nova-compute finds [`CA_BUNDLE_FILE`] inside its container.
-pub const CA_BUNDLE_PATH: &str = "/etc/nova/tls-ca-bundle.pem";
+/// Where nova-compute finds [`CA_BUNDLE_FILE`] inside its container: our nova role lets Kolla copy
+/// it there, and upstream's mounts its own bundle at the same place.
+pub const CA_BUNDLE_PATH: &str = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem";
 
 /// The object that a file's content comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
