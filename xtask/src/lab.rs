@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod clean;
 mod config;
+mod health;
 mod network;
 mod parts;
 mod pause;
@@ -118,6 +119,7 @@ pub(crate) fn up() -> Result<Env> {
     let state = paths::state();
     let env = env();
     forget_an_earlier_boot(&state)?;
+    clean::end_orphans(&state)?;
     check::preconditions(&running(&state))?;
     prepare(&env, &state)?;
     start_parts(&env, &state)?;
@@ -150,7 +152,7 @@ fn forget_an_earlier_boot(state: &Path) -> Result<()> {
 }
 
 fn running(state: &Path) -> Vec<&'static str> {
-    parts::all(state).iter().filter(|it| it.runs(state)).map(|it| it.name).collect()
+    parts::all(state).iter().filter(|it| it.pid(state).is_some()).map(|it| it.name).collect()
 }
 
 /// Everything that must be there before the first process starts.

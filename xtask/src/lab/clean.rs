@@ -76,6 +76,20 @@ fn is_daemon(line: &str, state: &str, names: &[&str]) -> bool {
     names.contains(&name) && line.contains(state)
 }
 
+/// Ends daemons that an interrupted start left without a record: they hold the ports.
+pub(super) fn end_orphans(state: &Path) -> Result<()> {
+    let parts = parts::all(state);
+    let names: Vec<&str> = parts.iter().map(|it| it.name).collect();
+    let folder = format!("{}/", state.display());
+    sh::wait_for("end of forgotten processes", GONE_WITHIN, || {
+        let known: Vec<u32> = parts.iter().filter_map(|it| it.pid(state)).collect();
+        let mut orphans = process::matching(|line| is_daemon(line, &folder, &names))?;
+        orphans.retain(|it| !known.contains(it));
+        process::signal("KILL", &orphans);
+        if orphans.is_empty() { Ok(()) } else { bail!("{orphans:?} are left") }
+    })
+}
+
 fn end_processes(state: &Path) -> Result<()> {
     sh::wait_for("end of all processes", GONE_WITHIN, || {
         let pids = processes(state)?;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
+use super::health::Health;
 use super::process::Process;
 use super::{ADDRESS, Env, NODE, REGISTRY};
-use crate::{paths, sh};
+use crate::sh;
 
 /// A part may take this long to become healthy on a busy machine.
 const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
@@ -23,18 +24,8 @@ pub(super) struct Part {
     /// Files below the state folder that it reads at its start: it restarts when one changes.
     reads: &'static [&'static str],
     health: Health,
-    /// A closed stop is given up after this time.
+    /// After this time it is ended by force.
     grace: Duration,
-}
-
-/// What must answer before a part counts as working.
-enum Health {
-    Http(&'static str, &'static str),
-    /// A server whose certificate is its own.
-    Https(&'static str),
-    ApiServer,
-    Containerd,
-    Kubelet,
 }
 
 /// What a part looks like from outside.
@@ -239,9 +230,9 @@ impl Part {
         Seen { pid: Some(process.pid), trouble }
     }
 
-    /// Whether it has a process, healthy or not.
-    pub(super) fn runs(&self, state: &Path) -> bool {
-        self.find(state).is_some()
+    /// Its process, healthy or not.
+    pub(super) fn pid(&self, state: &Path) -> Option<u32> {
+        self.find(state).map(|it| it.pid)
     }
 
     fn find(&self, state: &Path) -> Option<Process> {
@@ -267,41 +258,6 @@ impl Part {
         }
         Ok(sh::sha256(recipe.as_bytes()))
     }
-}
-
-impl Health {
-    fn check(&self, env: &Env) -> Result<()> {
-        match self {
-            Self::Http(address, path) => sh::http_get(address, path).map(drop),
-            Self::Https(address) => {
-                // Without credentials of some kind kubectl asks a human for them.
-                let pki = paths::state().join("pki");
-                let mut probe = Command::new(env.bin.join("kubectl"));
-                probe.args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify"]);
-                probe.arg("--client-certificate").arg(pki.join("admin.crt"));
-                probe.arg("--client-key").arg(pki.join("admin.key"));
-                probe.args(["--server", &format!("https://{address}")]);
-                sh::run(get(probe).args(["--raw", "/healthz"])).map(drop)
-            }
-            Self::ApiServer => sh::run(get(env.kubectl()).args(["--raw", "/readyz"])).map(drop),
-            Self::Containerd => sh::run(env.ctr().arg("version")).map(drop),
-            Self::Kubelet => {
-                sh::http_get("127.0.0.1:10248", "/healthz")?;
-                let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
-                let ready = sh::run(get(env.kubectl()).args(["node", NODE, "-o", ready]))?;
-                if ready != "True" {
-                    bail!("the node is not Ready: {ready:?}");
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-/// A read that gives up early: a server without its store leaves it waiting.
-fn get(mut kubectl: Command) -> Command {
-    kubectl.args(["--request-timeout=5s", "get"]);
-    kubectl
 }
 
 #[cfg(test)]

@@ -1,0 +1,54 @@
+//! How one knows that a part of the lab works: it answers a question that only a working one can.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::{Env, NODE};
+use crate::{paths, sh};
+
+/// What must answer before a part counts as working.
+pub(super) enum Health {
+    Http(&'static str, &'static str),
+    /// A server whose certificate is its own.
+    Https(&'static str),
+    ApiServer,
+    Containerd,
+    Kubelet,
+}
+
+impl Health {
+    /// Asks once.
+    pub(super) fn check(&self, env: &Env) -> Result<()> {
+        match self {
+            Self::Http(address, path) => sh::http_get(address, path).map(drop),
+            Self::Https(address) => {
+                // Without credentials of some kind kubectl asks a human for them.
+                let pki = paths::state().join("pki");
+                let mut probe = Command::new(env.bin.join("kubectl"));
+                probe.args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify"]);
+                probe.arg("--client-certificate").arg(pki.join("admin.crt"));
+                probe.arg("--client-key").arg(pki.join("admin.key"));
+                probe.args(["--server", &format!("https://{address}")]);
+                sh::run(get(probe).args(["--raw", "/healthz"])).map(drop)
+            }
+            Self::ApiServer => sh::run(get(env.kubectl()).args(["--raw", "/readyz"])).map(drop),
+            Self::Containerd => sh::run(env.ctr().arg("version")).map(drop),
+            Self::Kubelet => {
+                sh::http_get("127.0.0.1:10248", "/healthz")?;
+                let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
+                let ready = sh::run(get(env.kubectl()).args(["node", NODE, "-o", ready]))?;
+                if ready != "True" {
+                    bail!("the node is not Ready: {ready:?}");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A read that gives up early: a server without its store leaves it waiting.
+fn get(mut kubectl: Command) -> Command {
+    kubectl.args(["--request-timeout=5s", "get"]);
+    kubectl
+}
