@@ -102,6 +102,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     match args.action {
         Action::Up => up().map(drop),
         Action::Down => {
+            check::root()?;
             let _lock = lock()?;
             clean::down()
         }
@@ -115,6 +116,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 /// A running lab is not disturbed; what an interrupted start left is completed.
 pub(crate) fn up() -> Result<Env> {
     let start = Instant::now();
+    check::root()?;
     let _lock = lock()?;
     let state = paths::state();
     let env = env();

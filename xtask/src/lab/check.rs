@@ -43,14 +43,19 @@ const PORTS: [(u16, &str); 9] = [
     (10259, "kube-scheduler"),
 ];
 
+/// The lab needs namespaces, mounts and packet filter rules of this machine.
+pub(super) fn root() -> Result<()> {
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        bail!("the lab has to be run by root, for example through sudo");
+    }
+    Ok(())
+}
+
 /// Fails with everything that is missing; installs Debian packages.
 ///
 /// `running` names the parts whose ports are rightly in use.
 pub(super) fn preconditions(running: &[&str]) -> Result<()> {
     let mut problems = Vec::new();
-    if fs::metadata("/proc/self")?.uid() != 0 {
-        problems.push("not root: run it as root or through sudo".to_owned());
-    }
     problems.extend(go_problem());
     for folder in [paths::state(), paths::cache()] {
         problems.extend(disk_problem(&folder)?);
