@@ -1,0 +1,92 @@
+//! `cargo xtask demo`: the main job from nothing to a running nova-compute on two hosts.
+
+mod facts;
+mod report;
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use crate::{controlplane, hosts, images, lab, paths, sh};
+use report::Report;
+
+/// The namespace of the operators, and the name of their release.
+pub(crate) const OPERATORS: &str = "edpm-system";
+const RELEASE: &str = "edpm-operators";
+
+/// Show the main job.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Collect every fact of the last demo again from the running lab, and compare.
+    #[arg(long)]
+    verify: bool,
+}
+
+/// Shows the main job, or verifies that it still holds.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    if args.verify { verify() } else { show() }
+}
+
+fn show() -> Result<()> {
+    let start = Instant::now();
+    let mut report = Report::default();
+    let env = report.time("lab", lab::up)?;
+    let images = report.time("images", images::for_lab)?;
+    report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
+    report.time("hosts", || hosts::up(&env, images.reference("edpm-host")?))?;
+    report.time("operators", || install(&env, &images))?;
+    report.time("example", || sh::step("apply the example", || apply_example(&env)))?;
+    report.time("deployment", || {
+        sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))
+    })?;
+    report.facts = report.time("facts", || facts::collect(&env))?;
+    report.seconds = start.elapsed().as_secs_f64();
+    report.write(&paths::target().join("demo/report.json"))?;
+    print!("{}", report.summary());
+    let wrong = facts::wrong(&report.facts);
+    if !wrong.is_empty() {
+        bail!("not everything holds:\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
+}
+
+/// Every fact again, and the same as in the report.
+fn verify() -> Result<()> {
+    let report = Report::read(&paths::target().join("demo/report.json"))?;
+    let found = facts::collect(&lab::env())?;
+    let mut wrong = facts::wrong(&found);
+    wrong.extend(facts::differences(&report.facts, &found));
+    if !wrong.is_empty() {
+        bail!("the demo no longer holds:\n  {}", wrong.join("\n  "));
+    }
+    println!("All facts of the demo hold still.");
+    Ok(())
+}
+
+/// Installs the chart, or upgrades it to these images.
+pub(crate) fn install(env: &lab::Env, images: &images::Set) -> Result<()> {
+    let values = paths::target().join("demo/values.yaml");
+    sh::write_if_changed(&values, &images.helm_values()?)?;
+    sh::step("install the chart", || {
+        let mut helm = env.tool("helm");
+        helm.args(["upgrade", "--install", RELEASE])
+            .arg(paths::repo().join("charts/edpm-operators"));
+        helm.args(["--namespace", OPERATORS, "--create-namespace", "--wait", "--timeout", "3m"]);
+        helm.arg("--values").arg(&values).args(["--set", "dnsPolicy=Default"]);
+        sh::run(&mut helm).map(drop)
+    })
+}
+
+fn apply_example(env: &lab::Env) -> Result<()> {
+    let mut apply = env.kubectl();
+    apply.args(["apply", "-k"]).arg(paths::repo().join("examples/seed-002"));
+    sh::run(&mut apply).map(drop)
+}
+
+/// `kubectl get` of one object as JSON.
+pub(crate) fn get(env: &lab::Env, namespace: &str, kind: &str, name: &str) -> Result<Value> {
+    let mut get = env.kubectl();
+    get.args(["-n", namespace, "get", kind, name, "-o", "json"]);
+    Ok(serde_json::from_str(&sh::run(&mut get)?)?)
+}

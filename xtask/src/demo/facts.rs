@@ -1,0 +1,193 @@
+//! The facts that the demo claims, collected from where they are true: API server, hosts, databases.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+use crate::demo::get;
+use crate::hosts::{HOSTS, Host, ssh};
+use crate::{controlplane, lab, sh};
+
+/// How long a deployment of everything may take.
+const DEPLOYMENT: Duration = Duration::from_mins(10);
+/// The line by which nova-compute's own log shows what the human configured.
+const CONFIGURED: &str = "libvirt.cpu_models";
+const EXPECTED: &str = "['Nehalem']";
+
+/// Waits for the computes, and thereby for everything before them.
+pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
+    for host in &HOSTS {
+        sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
+            let compute = get(env, controlplane::NAMESPACE, "novaexternalcompute", host.name)?;
+            let ready = condition(&compute, "Ready");
+            if ready["status"] == "True" && is_current(&compute) {
+                return Ok(());
+            }
+            bail!("{}: {}", ready["reason"], ready["message"])
+        })?;
+    }
+    Ok(())
+}
+
+fn is_current(object: &Value) -> bool {
+    object["status"]["observedGeneration"] == object["metadata"]["generation"]
+}
+
+fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().find(|it| it["type"] == type_).unwrap_or(&Value::Null)
+}
+
+/// Host → fact → value.
+pub(crate) fn collect(env: &lab::Env) -> Result<Value> {
+    let mut hosts = Map::new();
+    for host in &HOSTS {
+        let facts = of_host(env, host).with_context(|| format!("facts of {}", host.name))?;
+        hosts.insert(host.name.to_owned(), facts);
+    }
+    Ok(Value::Object(hosts))
+}
+
+fn of_host(env: &lab::Env, host: &Host) -> Result<Value> {
+    let namespace = controlplane::NAMESPACE;
+    let node = get(env, namespace, "openstackdataplanenode", host.name)?;
+    let compute = get(env, namespace, "novaexternalcompute", host.name)?;
+    let cell = compute["spec"]["cellName"].as_str().unwrap_or_default().to_owned();
+    let container = container(host)?;
+    Ok(json!({
+        "node Ready": condition(&node, "Ready")["status"],
+        "compute Ready": condition(&compute, "Ready")["status"],
+        "cell": cell,
+        "container id": container["id"],
+        "container started": container["started"],
+        "container image": container["image"],
+        "nova-compute's log": log_line(host, container["started"].as_str().unwrap_or_default())?,
+        "services row": services_row(env, host, &cell)?,
+        "compute_nodes row": compute_node_row(env, host, &cell)?,
+        "runs": runs(env, host)?,
+    }))
+}
+
+/// Id, start and image of the container, as podman on the host has them.
+fn container(host: &Host) -> Result<Value> {
+    let format = "{{.Id}} {{.State.StartedAt.Unix}} {{.ImageDigest}} {{.State.Running}}";
+    let line = ssh(host, &format!("sudo podman inspect --format '{format}' nova_compute"))?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [id, started, image, "true"] = words[..] else {
+        bail!("container nova_compute on {} does not run: {line}", host.name)
+    };
+    Ok(json!({ "id": id, "started": started, "image": image }))
+}
+
+/// The last line of nova-compute's own log that shows the option, written since the start.
+fn log_line(host: &Host, started: &str) -> Result<String> {
+    let command = format!(
+        "sudo podman logs --since {started} nova_compute 2>&1 | grep -F '{CONFIGURED} ' | tail -n 1"
+    );
+    Ok(ssh(host, &command)?.trim().to_owned())
+}
+
+/// The compute's record in its cell: whether nova holds it for alive.
+fn services_row(env: &lab::Env, host: &Host, cell: &str) -> Result<String> {
+    // nova's own rule: up when seen within the last minute (service_down_time).
+    let query = format!(
+        "SELECT `binary`, host, IF(TIMESTAMPDIFF(SECOND, last_seen_up, UTC_TIMESTAMP()) < 60, \
+         'up', 'down') FROM services WHERE host='{}' AND deleted=0",
+        host.name
+    );
+    sql(env, cell, &query)
+}
+
+fn compute_node_row(env: &lab::Env, host: &Host, cell: &str) -> Result<String> {
+    let query = format!(
+        "SELECT hypervisor_hostname, hypervisor_type, hypervisor_version FROM compute_nodes \
+         WHERE host='{}' AND deleted=0",
+        host.name
+    );
+    sql(env, cell, &query)
+}
+
+/// One row of a cell's database, its columns separated by a blank; empty where there is none.
+fn sql(env: &lab::Env, cell: &str, query: &str) -> Result<String> {
+    let database = cell.replace('-', "_");
+    let mut exec = env.kubectl();
+    exec.args(["-n", controlplane::NAMESPACE, "exec", "deployment/mariadb", "--"]);
+    exec.args(["mariadb", "--batch", "--skip-column-names", &database, "-e", query]);
+    Ok(sh::run(&mut exec)?.trim().replace('\t', " "))
+}
+
+/// AnsibleEE → its UID and its Job's, of all runs that carried this host.
+fn runs(env: &lab::Env, host: &Host) -> Result<Value> {
+    let mut list = env.kubectl();
+    list.args(["-n", controlplane::NAMESPACE, "get", "openstackansibleees", "-o", "json"]);
+    let list: Value = serde_json::from_str(&sh::run(&mut list)?)?;
+    let mut runs = BTreeMap::new();
+    for run in list["items"].as_array().into_iter().flatten() {
+        let hosts = run["spec"]["hosts"].as_array();
+        if hosts.into_iter().flatten().any(|it| it["name"] == host.name) {
+            let name = run["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let (uid, job) = (&run["metadata"]["uid"], &run["status"]["job"]["uid"]);
+            runs.insert(
+                name,
+                json!({ "uid": uid, "job": job, "status": run["status"]["JobStatus"] }),
+            );
+        }
+    }
+    Ok(json!(runs))
+}
+
+/// Which claims do not hold.
+pub(crate) fn wrong(facts: &Value) -> Vec<String> {
+    let cells = [("edpm-compute-0", "nova-cell1"), ("edpm-compute-1", "nova-cell2")];
+    let mut wrong = Vec::new();
+    for (host, cell) in cells {
+        let facts = &facts[host];
+        let text = |name: &str| facts[name].as_str().unwrap_or_default().to_owned();
+        let up = format!("nova-compute {host} up");
+        let log = text("nova-compute's log");
+        let claims = [
+            ("node Ready", text("node Ready") == "True"),
+            ("compute Ready", text("compute Ready") == "True"),
+            ("cell", text("cell") == cell),
+            ("nova-compute's log", log.contains(CONFIGURED) && log.contains(EXPECTED)),
+            ("services row", text("services row") == up),
+            ("compute_nodes row", text("compute_nodes row").contains(" QEMU ")),
+        ];
+        let is_wrong = claims.into_iter().filter(|(_, holds)| !holds);
+        wrong.extend(is_wrong.map(|(name, _)| format!("{host}: {name} is {}", facts[name])));
+    }
+    wrong
+}
+
+/// Where the facts differ from an earlier report: another container, another run.
+pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (host, facts) in before.as_object().into_iter().flatten() {
+        for (name, value) in facts.as_object().into_iter().flatten() {
+            let found = &now[host][name];
+            if found != value {
+                differences.push(format!("{host}: {name} was {value} and is {found}"));
+            }
+        }
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_holds_where_nothing_was_found() {
+        assert_eq!(wrong(&json!({})).len(), 12);
+    }
+
+    #[test]
+    fn another_container_is_a_difference() {
+        let facts = |id: &str| json!({ "edpm-compute-0": { "container id": id } });
+        assert_eq!(differences(&facts("a"), &facts("a")), [""; 0]);
+        assert_eq!(differences(&facts("a"), &facts("b")).len(), 1);
+    }
+}

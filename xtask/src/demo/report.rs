@@ -1,0 +1,75 @@
+//! What the demo found, for a human and as JSON.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+/// The facts, and how long each step took.
+#[derive(Default)]
+pub(crate) struct Report {
+    /// Step → seconds, in the order of the steps.
+    steps: Vec<(String, f64)>,
+    /// Host → fact → value.
+    pub(crate) facts: Value,
+    /// The whole demo.
+    pub(crate) seconds: f64,
+}
+
+impl Report {
+    /// Does a step and remembers how long it took.
+    pub(crate) fn time<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let result = work();
+        self.steps.push((name.to_owned(), start.elapsed().as_secs_f64()));
+        result
+    }
+
+    /// Writes the report as JSON.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let steps: Map<String, Value> =
+            self.steps.iter().map(|(name, seconds)| (name.clone(), json!(seconds))).collect();
+        let report = json!({ "seconds": self.seconds, "steps": steps, "hosts": self.facts });
+        let text = serde_json::to_string_pretty(&report)?;
+        crate::sh::write_if_changed(path, &text).map(drop)
+    }
+
+    /// Reads the facts of an earlier demo.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| {
+            format!("no report at {}: run cargo xtask demo first", path.display())
+        })?;
+        let report: Value = serde_json::from_str(&text)?;
+        Ok(Self { facts: report["hosts"].clone(), ..Self::default() })
+    }
+
+    /// The facts as a human reads them, and how to look further.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = String::from("\n=== What runs now ===\n");
+        for (host, facts) in self.facts.as_object().into_iter().flatten() {
+            let _ = writeln!(text, "\n{host}");
+            for (name, value) in facts.as_object().into_iter().flatten() {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = writeln!(text, "  {name:<22} {value}");
+            }
+        }
+        let steps: Vec<String> =
+            self.steps.iter().map(|(name, seconds)| format!("{name} {seconds:.0} s")).collect();
+        let _ = writeln!(text, "\n{:.0} s in all: {}", self.seconds, steps.join(", "));
+        text + LOOK_FURTHER
+    }
+}
+
+const LOOK_FURTHER: &str = "
+Look further:
+  export KUBECONFIG=target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
+  kubectl -n openstack describe openstackdataplanerole edpm-compute
+  kubectl -n openstack describe openstackdataplanenode edpm-compute-0
+  kubectl -n openstack describe novaexternalcompute edpm-compute-0
+  cargo xtask demo --verify
+Stop:
+  cargo xtask lab down
+";

@@ -1,0 +1,144 @@
+//! The lab's EDPM hosts: systemd pods at fixed addresses, and the ssh keys by which they are known.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::{controlplane, lab, paths, sh};
+
+/// The namespace of the hosts.
+pub(crate) const NAMESPACE: &str = "edpm-hosts";
+/// The Secret by which operators reach the hosts, as the example names it.
+const SSH_SECRET: &str = "dataplane-ansible-ssh-private-key-secret";
+/// How long a host may take from its pod to sshd.
+const BOOT: Duration = Duration::from_mins(2);
+
+/// One host.
+pub(crate) struct Host {
+    /// The name of its pod and its host name.
+    pub(crate) name: &'static str,
+    /// Where its sshd listens.
+    pub(crate) address: &'static str,
+}
+
+/// The hosts of the example.
+pub(crate) const HOSTS: [Host; 2] = [
+    Host { name: "edpm-compute-0", address: "192.168.122.100" },
+    Host { name: "edpm-compute-1", address: "192.168.122.101" },
+];
+
+/// Starts the hosts and gives the cluster the Secret that reaches them.
+///
+/// # Guarantees
+/// A second call with the same image changes nothing; a host of another image is replaced.
+pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
+    let user_key = key("user")?;
+    let mut known_hosts = String::new();
+    sh::step("start the EDPM hosts", || {
+        for host in &HOSTS {
+            let host_key = key(host.name)?;
+            known_hosts += &format!("{} {}\n", host.address, public(&host_key)?);
+            replace_if_other(env, host, image)?;
+            controlplane::apply(env, &manifest(host, image, &user_key, &host_key)?)?;
+        }
+        Ok(())
+    })?;
+    controlplane::apply(env, &ssh_secret(&user_key, &known_hosts)?)?;
+    sh::step("wait for sshd on each host", || {
+        HOSTS.iter().try_for_each(|host| {
+            let what = format!("sshd of {}", host.name);
+            sh::wait_for(&what, BOOT, || ssh(host, "systemctl is-system-running").map(drop))
+        })
+    })
+}
+
+/// Runs a shell command on a host, over ssh with the host's key checked.
+pub(crate) fn ssh(host: &Host, command: &str) -> Result<String> {
+    let known_hosts = folder().join("known_hosts");
+    let line = format!("{} {}\n", host.address, public(&key(host.name)?)?);
+    let old = fs::read_to_string(&known_hosts).unwrap_or_default();
+    if !old.contains(&line) {
+        fs::write(&known_hosts, old + &line)?;
+    }
+    let mut ssh = Command::new("ssh");
+    ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "GlobalKnownHostsFile=none"])
+        .arg("-o")
+        .arg(format!("UserKnownHostsFile={}", known_hosts.display()))
+        .arg("-i")
+        .arg(key("user")?)
+        .arg(format!("cloud-admin@{}", host.address))
+        .arg(command);
+    sh::run(&mut ssh)
+}
+
+fn folder() -> PathBuf {
+    paths::state().join("ssh")
+}
+
+/// The private key of that name; made at the first call.
+fn key(name: &str) -> Result<PathBuf> {
+    let path = folder().join(name);
+    if !path.exists() {
+        fs::create_dir_all(folder())?;
+        let mut keygen = Command::new("ssh-keygen");
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"]).arg(&path);
+        sh::run(&mut keygen)?;
+    }
+    Ok(path)
+}
+
+/// `ssh-ed25519 AAAA…` without a comment.
+fn public(key: &Path) -> Result<String> {
+    let text = fs::read_to_string(key.with_extension("pub"))?;
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    Ok(words.join(" "))
+}
+
+fn manifest(host: &Host, image: &str, user_key: &Path, host_key: &Path) -> Result<String> {
+    let path = paths::repo().join("lab/hosts/host.yaml");
+    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    // The template quotes its values as JSON strings.
+    let private = fs::read_to_string(host_key)?.replace('\n', "\\n");
+    let values = BTreeMap::from([
+        ("name".to_owned(), host.name.to_owned()),
+        ("namespace".to_owned(), NAMESPACE.to_owned()),
+        ("address".to_owned(), host.address.to_owned()),
+        ("image".to_owned(), image.to_owned()),
+        ("public-key".to_owned(), public(user_key)?),
+        ("host-key".to_owned(), private),
+    ]);
+    controlplane::fill(&text, &values)
+}
+
+fn ssh_secret(user_key: &Path, known_hosts: &str) -> Result<String> {
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": SSH_SECRET, "namespace": controlplane::NAMESPACE },
+        "stringData": {
+            "ssh-privatekey": fs::read_to_string(user_key)?,
+            "known_hosts": known_hosts,
+        },
+    });
+    Ok(secret.to_string())
+}
+
+/// Most of a pod cannot be changed: a host of another image goes first.
+fn replace_if_other(env: &lab::Env, host: &Host, image: &str) -> Result<()> {
+    let mut get = env.kubectl();
+    get.args(["-n", NAMESPACE, "get", "pod", host.name, "--ignore-not-found"]);
+    get.args(["-o", "jsonpath={.spec.containers[0].image} {.status.phase}"]);
+    let seen = sh::run(&mut get)?;
+    let is_good = ["Running", "Pending"].iter().any(|it| seen == format!("{image} {it}"));
+    if seen.trim().is_empty() || is_good {
+        return Ok(());
+    }
+    let mut delete = env.kubectl();
+    delete.args(["-n", NAMESPACE, "delete", "pod", host.name, "--wait=true"]);
+    sh::run(&mut delete).map(drop)
+}
