@@ -1,1 +1,23 @@
-//! The library of ansibleee-operator: the list of its controllers.
+//! ansibleee-operator: one AnsibleEE becomes one Job, and what it did to each host becomes its status.
+
+use common::rbac::{EVENTS, Rule};
+
+pub mod args;
+pub mod callback;
+pub mod objects;
+pub mod operator;
+pub mod run;
+
+/// What the operator may do in every namespace that it works in.
+///
+/// It reads no Secret, and of `ConfigMaps` only the metadata of its own.
+pub const RULES: &[Rule] = &[
+    Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees"], &["get", "list", "watch"]),
+    Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/status"], &["patch"]),
+    // OpenShift asks for it before an owner's deletion may be blocked.
+    Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/finalizers"], &["update"]),
+    Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
+    Rule::of(&[""], &["pods"], &["list", "watch"]),
+    Rule::of(&[""], &["configmaps"], &["create", "get", "list", "watch"]),
+    EVENTS,
+];

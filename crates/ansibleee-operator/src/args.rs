@@ -1,0 +1,82 @@
+//! The options of ansibleee-operator.
+
+use clap::Parser;
+use shell::args::CommonArgs;
+
+use crate::callback;
+use crate::run::job::Settings;
+
+/// Runs every OpenStackAnsibleEE once as a Job, never two on one host at the same time, and writes
+/// into its status what happened on each host.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "ansibleee-operator", version)]
+pub struct Args {
+    /// The options of all operators.
+    #[command(flatten)]
+    pub common: CommonArgs,
+
+    /// Runner image of an OpenStackAnsibleEE that names none; without it, each must name one.
+    #[arg(
+        long,
+        env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",
+        default_value = "",
+        value_name = "IMAGE"
+    )]
+    pub runner_image: String,
+
+    /// User of the runner pods, in group 0; empty leaves it to the platform, as on OpenShift.
+    #[arg(long, env = "RUNNER_UID", default_value = "1001", value_name = "UID")]
+    pub runner_uid: Uid,
+
+    /// How many runs may be active at the same time; the others wait in the order of creation.
+    #[arg(
+        long,
+        env = "MAX_ACTIVE_RUNS",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u16).range(1..),
+        value_name = "N"
+    )]
+    pub max_active_runs: u16,
+}
+
+/// The number of a user, or none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Uid(pub Option<i64>);
+
+impl std::str::FromStr for Uid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        match text.parse() {
+            Ok(uid @ 1..=2_147_483_647) => Ok(Self(Some(uid))),
+            _ => Err("give a user's number above 0, or nothing".into()),
+        }
+    }
+}
+
+impl Args {
+    /// What the options say about runner pods.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            image: self.runner_image.clone(),
+            uid: self.runner_uid.0,
+            callback: callback::config_map_name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_user_leaves_it_to_the_platform() {
+        let uid = |text| Args::try_parse_from(["x", "--runner-uid", text]).map(|it| it.runner_uid.0);
+        assert_eq!(uid("").unwrap(), None);
+        assert_eq!(uid("1001").unwrap(), Some(1001));
+        assert!(uid("0").is_err() && uid("root").is_err());
+    }
+}

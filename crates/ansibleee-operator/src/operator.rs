@@ -1,0 +1,81 @@
+//! The process: what it watches, what wakes which controller, and its options.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::error::Result;
+use shell::leader::{Candidate, Leader};
+use shell::queue::Queue;
+use shell::runtime::Runtime;
+
+use crate::args::Args;
+use crate::callback;
+use crate::run::job::APP;
+use crate::run::observe::{Caches, Runs, run_key};
+use crate::run::scheduler::{self, Scheduler};
+
+/// The operator's name: its field manager, its Lease and its user agent.
+pub const NAME: &str = "ansibleee-operator";
+
+/// Runs until the process is told to end.
+pub async fn run(args: Args) -> Result<()> {
+    let mut runtime = Runtime::start(NAME, &args.common).await?;
+    let candidate = Candidate::of(&runtime, NAME, args.common.namespaces());
+    runtime.spawn(
+        "controllers",
+        candidate.lead(async move |candidate: &Candidate, leader| {
+            work(&args, candidate, leader).await
+        }),
+    );
+    runtime.run().await
+}
+
+/// The watches, the scheduler and the controller of single runs.
+async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<()> {
+    let caches = Caches::new();
+    let api = candidate.api(caches.absorbing());
+    let (runs, schedule) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    wake(&caches, &runs, &schedule);
+    let ours = format!("{}={}", APP.0, APP.1);
+    leader.watch(&caches.runs, "");
+    leader.watch(&caches.jobs, &ours);
+    leader.watch(&caches.pods, &ours);
+    leader.watch(&caches.callbacks, &format!("{}={}", callback::LABEL.0, callback::LABEL.1));
+    leader.ready().await;
+
+    let inherited: BTreeSet<String> = caches.runs.all().iter().filter_map(|it| it.uid()).collect();
+    tracing::info!(runs = inherited.len(), term = leader.term(), "the caches are filled");
+    let settings = args.settings();
+    let scheduler = Scheduler {
+        caches: caches.clone(),
+        settings: settings.clone(),
+        limit: usize::from(args.max_active_runs),
+        term: leader.term().to_owned(),
+        inherited,
+    };
+    let controller = Runs { caches, api: Arc::clone(&api), settings };
+    leader.run(scheduler, Arc::clone(&api), schedule).await;
+    leader.run(controller, api, runs).await;
+    leader.finish().await
+}
+
+/// Which change concerns which run; each concerns the scheduler.
+fn wake(caches: &Caches, runs: &Arc<Queue>, schedule: &Arc<Queue>) {
+    let to = || {
+        let (runs, schedule) = (Arc::clone(runs), Arc::clone(schedule));
+        move |key: Option<Key>| {
+            if let Some(key) = key {
+                runs.push(key);
+            }
+            schedule.push(scheduler::key());
+        }
+    };
+    let push = to();
+    caches.runs.on_change(move |it| push(Some(Key::of(it))));
+    let push = to();
+    caches.jobs.on_change(move |it| push(run_key(&it.metadata)));
+    let push = to();
+    caches.pods.on_change(move |it| push(run_key(&it.metadata)));
+}

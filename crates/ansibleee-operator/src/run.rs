@@ -1,0 +1,12 @@
+//! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
+
+pub mod decide;
+pub mod identity;
+pub mod job;
+pub mod observe;
+pub mod result;
+pub mod schedule;
+pub mod scheduler;
+pub mod status;
+pub mod trouble;
+pub mod validate;

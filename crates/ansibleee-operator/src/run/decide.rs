@@ -1,0 +1,359 @@
+//! What is to be done for one run: pure judgement on what was read.
+
+use std::time::Duration;
+
+use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
+use common::conditions::{self, Finding};
+use common::engine::outcome::Reason;
+use common::plan::{Plan, Step, Target};
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::job::{self, Settings, is_engines};
+use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
+use super::trouble::{self, Trouble};
+use super::{identity, result, validate};
+use crate::callback;
+use crate::objects::{Job, Pod};
+
+/// How long a finished Job stays where `preserveJobs` is false: upstream's ten minutes.
+const KEPT: Duration = Duration::from_mins(10);
+/// How long a pod may be missing from the cache before the API server is asked.
+pub const LAG: Duration = Duration::from_secs(10);
+
+/// All that was read about one run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The run.
+    pub run: AnsibleEe,
+    /// Its Jobs: those that the run itself controls.
+    pub jobs: Vec<Job>,
+    /// The pods of those Jobs, and of the Job that the status names.
+    pub pods: Vec<Pod>,
+    /// Whether the pods were read from the API server itself.
+    pub pods_are_certain: bool,
+    /// Whether the namespace has the callback.
+    pub has_callback: bool,
+    /// What the operator's options say.
+    pub settings: Settings,
+}
+
+/// How far a run is on its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stage {
+    /// It has not been let in as it is now.
+    Queued,
+    /// It was let in, and its result is not recorded.
+    Admitted,
+    /// Its result is recorded, and nothing else is asked for.
+    Finished,
+}
+
+/// How far a run is; `has_job` says whether a Job of it is known.
+pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
+    let Some(admitted) = admitted_identity(run) else { return Stage::Queued };
+    let observed = run.status.as_ref().and_then(|it| it.observed_generation);
+    let is_same = || {
+        // The result speaks of this generation: no need to compute the identity again.
+        observed == run.metadata.generation || admitted == identity::of(run)
+    };
+    match status::result(run) {
+        Some(_) if is_same() => Stage::Finished,
+        Some(_) => Stage::Queued,
+        // Changed after it was let in and before it became a Job: judged anew.
+        None if !has_job && recorded_uid(run).is_none() && !is_same() => Stage::Queued,
+        None => Stage::Admitted,
+    }
+}
+
+/// The UID of the run's Job, once recorded.
+pub fn recorded_uid(run: &AnsibleEe) -> Option<&str> {
+    run.status.as_ref()?.job.as_ref()?.uid.as_deref()
+}
+
+/// The name of the Job of what was let in last.
+pub fn current_job(run: &AnsibleEe) -> Option<&str> {
+    admitted_identity(run)?;
+    Some(run.status.as_ref()?.job.as_ref()?.name.as_str())
+}
+
+/// Judges a run.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    if run.metadata.deletion_timestamp.is_some() {
+        return Plan::default();
+    }
+    match stage(run, !seen.jobs.is_empty()) {
+        Stage::Queued => queued(seen, now),
+        Stage::Admitted => admitted(seen, now),
+        Stage::Finished => finished(seen, now),
+    }
+}
+
+/// A run that waits is the scheduler's; what cannot be run at all is said here.
+fn queued(seen: &Observed, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    let faults = faults(seen);
+    let before = previous(run);
+    let was_refused = before.conditions.iter().any(|it| it.reason == "InvalidSpec");
+    let input = match (faults.is_empty(), was_refused) {
+        (false, _) => status::bad_input(&faults),
+        (true, true) => good_input(),
+        (true, false) => return Plan::default(),
+    };
+    let next = AnsibleEeStatus {
+        observed_generation: run.metadata.generation,
+        hash: before.hash,
+        term: before.term,
+        ..AnsibleEeStatus::default()
+    };
+    let next = status::conclude(run, next, input, status::not_started(), now);
+    plan(status::write(run, &next, "the spec was judged"))
+}
+
+/// All that keeps a run from being let in.
+pub fn faults(seen: &Observed) -> Vec<validate::Fault> {
+    faults_of(&seen.run, &seen.settings)
+}
+
+/// All that keeps a run from being let in, with the operator's own options.
+pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<validate::Fault> {
+    let mut faults = validate::faults(&run.spec);
+    if job::image(&run.spec, settings).is_empty() {
+        let message = "no image is given, and the operator has no default: set it here, or start \
+                       the operator with --runner-image";
+        faults.push(validate::Fault { path: "spec.image".into(), message: message.into() });
+    }
+    faults
+}
+
+fn admitted(seen: &Observed, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    let name = current_job(run).unwrap_or_default();
+    let Some(job) = seen.jobs.iter().find(|it| it.name_any() == name) else {
+        return match recorded_uid(run) {
+            Some(_) => job_is_gone(seen, now),
+            None => start(seen),
+        };
+    };
+    let pods = pods_of(seen, name);
+    let live: Vec<&Pod> = pods.iter().filter(|it| it.is_live()).collect();
+    match job.end() {
+        Some(_) if live.is_empty() => end(seen, job, &pods, now),
+        Some(_) | None => going(seen, job, &live, now),
+    }
+}
+
+/// Creates the Job, unless one of an earlier identity is still there.
+fn start(seen: &Observed) -> Plan {
+    let run = &seen.run;
+    let identity = identity::of(run);
+    if admitted_identity(run) != Some(identity.as_str()) {
+        return Plan::default();
+    }
+    let mut plan = Plan::default();
+    for old in &seen.jobs {
+        if old.end().is_none() || pods_of(seen, &old.name_any()).iter().any(Pod::is_live) {
+            return Plan::default();
+        }
+        plan.push(Step::delete(Target::of(old), "another run was asked for since"));
+    }
+    if !seen.has_callback {
+        plan.push(callback::creation(&run.namespace().unwrap_or_default()));
+    }
+    plan.push(job::creation(run, &identity, &seen.settings));
+    plan
+}
+
+/// The API server does not take the Job.
+pub fn refused(seen: &Observed, cause: &str, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
+        return Plan::default();
+    }
+    let name = current_job(run).unwrap_or_default();
+    let message = format!("Job {name} cannot be created; it is tried again by itself: {cause}");
+    let finding = Finding::warning(JOB_READY, "JobRefused", conditions::trimmed(&message, 1000));
+    let next = status::conclude(run, previous(run), good_input(), finding, now);
+    plan(status::write(run, &next, "the Job was refused"))
+}
+
+/// The Job is there and has not ended, or its pods have not.
+fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
+    let run = &seen.run;
+    if job.status.start_time.is_none() {
+        // The Job controller wakes us; the start is told together with the UID, in one write.
+        return Plan::default();
+    }
+    let mut plan = Plan::default();
+    let mut troubles = Vec::new();
+    for pod in live {
+        let (trouble, pause) = trouble::of(pod, now);
+        troubles.extend(trouble);
+        if let Some(pause) = pause {
+            plan.look_again_in(pause);
+        }
+    }
+    let mut next = previous(run);
+    next.observed_generation = generation(run);
+    next.job_status = Some(JobStatus::Running);
+    next.job = Some(JobRef { name: job.name_any(), uid: job.uid() });
+    next.start_time.clone_from(&job.status.start_time);
+    next.waiting_for = None;
+    next.reason = None;
+    let is_deleting = job.metadata.deletion_timestamp.is_some();
+    let (withdrawal, finding) = judge(seen, job, troubles.into_iter().next());
+    if let Some(reason) = withdrawal {
+        next.reason = Some(reason.as_str().into());
+    }
+    let next = status::conclude(run, next, good_input(), finding, now);
+    plan.steps.extend(status::write(run, &next, "what the Job does has changed"));
+    if withdrawal.is_some() && !is_deleting {
+        plan.push(Step::delete(Target::of(job), "none of its containers can start"));
+    }
+    plan
+}
+
+/// Whether a Job is withdrawn, and what is said about it.
+fn judge(seen: &Observed, job: &Job, trouble: Option<Trouble>) -> (Option<Reason>, Finding) {
+    match trouble {
+        None => (None, Finding::waiting(JOB_READY, "Requested", "Job in progress")),
+        Some(Trouble::Unplaced(message)) => {
+            (None, Finding::warning(JOB_READY, "Unschedulable", message))
+        }
+        Some(Trouble::WorkerLost { pod, worker }) => {
+            let message = format!(
+                "Worker {worker} does not answer, so nobody knows whether pod {pod} still works \
+                 on the hosts. If that machine is off for good: kubectl taint node {worker} \
+                 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+            );
+            (None, Finding::error(JOB_READY, "RunnerLost", message))
+        }
+        Some(Trouble::Stuck { reason, message }) => {
+            let spec = &seen.run.spec;
+            // Nothing has happened on any host: the parent may try again, or the human has another
+            // image. A hand-made run is left to kubelet, which goes on trying.
+            let containers = &job.spec.template.spec.containers;
+            let wanted = job::image(spec, &seen.settings);
+            let is_other = containers.iter().all(|it| it.image != wanted);
+            let is_withdrawn = is_engines(spec) || is_other;
+            (is_withdrawn.then_some(reason), Finding::warning(JOB_READY, reason.as_str(), message))
+        }
+    }
+}
+
+/// A Job that was recorded is not there: withdrawn by us, or deleted by somebody.
+fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    let before = previous(run);
+    let name = current_job(run).unwrap_or_default();
+    let pods = pods_of(seen, name);
+    let has_started = pods.iter().any(Pod::has_started);
+    let withdrawn = before.reason.as_deref().map(Reason::parse);
+    if withdrawn.is_some_and(never_started) && has_started {
+        // It started in the moment in which it was withdrawn.
+        let mut next = before;
+        next.reason = Some(Reason::PodEvicted.as_str().into());
+        let message = format!("Job {name} was withdrawn while it started");
+        let finding = Finding::warning(JOB_READY, Reason::PodEvicted.as_str(), message);
+        let next = status::conclude(run, next, good_input(), finding, now);
+        return plan(status::write(run, &next, "a withdrawn pod had started"));
+    }
+    if pods.iter().any(Pod::is_live) {
+        return Plan::default();
+    }
+    let is_replaced = withdrawn.is_some_and(never_started) && !is_engines(&run.spec);
+    if is_replaced {
+        let mut next = before;
+        next.job = Some(JobRef { name: name.into(), uid: None });
+        next.job_status = Some(JobStatus::Pending);
+        next.reason = None;
+        let finding = Finding::waiting(JOB_READY, "Requested", "Job in progress");
+        let next = status::conclude(run, next, good_input(), finding, now);
+        return plan(status::write(run, &next, "a Job that never started is replaced"));
+    }
+    let (reason, message) = match withdrawn {
+        Some(reason) => (reason, status::told(&before).to_owned()),
+        None => (Reason::ResultUnknown, gone(run, name)),
+    };
+    let (mut next, finding) = result::without_job(run, reason, message);
+    next.observed_generation = generation(run);
+    let next = status::conclude(run, next, good_input(), finding, now);
+    plan(status::write(run, &next, "the Job is gone"))
+}
+
+fn never_started(reason: Reason) -> bool {
+    matches!(reason, Reason::ImagePullFailed | Reason::InputMissing)
+}
+
+fn gone(run: &AnsibleEe, job: &str) -> String {
+    let what = format!("Job {job} was deleted before its result was recorded");
+    if is_engines(&run.spec) {
+        return what;
+    }
+    let (name, namespace) = (run.name_any(), run.namespace().unwrap_or_default());
+    format!(
+        "{what}; it is not run again by itself. To run it again: kubectl delete osaee -n \
+         {namespace} {name}, and apply it anew"
+    )
+}
+
+/// The Job has ended and its pods are at rest: the result is recorded.
+fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
+    if pods.is_empty() && !seen.pods_are_certain {
+        // The Job's end may have arrived before its pods did.
+        let mut plan = Plan::default();
+        plan.look_again_in(LAG);
+        return plan;
+    }
+    let run = &seen.run;
+    let (mut next, finding) = result::of_job(run, job, pods);
+    next.observed_generation = generation(run);
+    next.job = Some(JobRef { name: job.name_any(), uid: job.uid() });
+    let next = status::conclude(run, next, good_input(), finding, now);
+    plan(status::write(run, &next, "the Job has ended"))
+}
+
+/// Nothing is left to run; Jobs that nobody wants to look at go.
+fn finished(seen: &Observed, now: Timestamp) -> Plan {
+    let run = &seen.run;
+    let mut plan = Plan::default();
+    let current = current_job(run).unwrap_or_default();
+    for old in seen.jobs.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
+        let is_current = old.name_any() == current;
+        if is_current && run.spec.preserve_jobs || old.end().is_none() {
+            continue;
+        }
+        let left = old.end().filter(|_| is_current).and_then(|end| {
+            let since = end.last_transition_time.as_ref()?.0;
+            let elapsed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            KEPT.checked_sub(elapsed).filter(|it| !it.is_zero())
+        });
+        match left {
+            Some(pause) => plan.look_again_in(pause),
+            None => plan.push(Step::delete(Target::of(old), "its result is recorded")),
+        }
+    }
+    plan
+}
+
+/// The generation that the status speaks of: the present one only if it asks for what was let in.
+fn generation(run: &AnsibleEe) -> Option<i64> {
+    let observed = run.status.as_ref().and_then(|it| it.observed_generation);
+    let present = run.metadata.generation;
+    let is_same = observed == present || admitted_identity(run) == Some(&identity::of(run));
+    if is_same { present } else { observed }
+}
+
+fn pods_of(seen: &Observed, job: &str) -> Vec<Pod> {
+    let is_its = |it: &&Pod| it.labels().get(crate::objects::JOB_NAME).is_some_and(|it| it == job);
+    seen.pods.iter().filter(is_its).cloned().collect()
+}
+
+fn plan(step: Option<Step>) -> Plan {
+    Plan { steps: step.into_iter().collect(), look_again: None }
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

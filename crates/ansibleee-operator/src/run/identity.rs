@@ -1,0 +1,99 @@
+//! What makes two runs the same run: a digest that survives upgrades of ours.
+
+use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec};
+use common::{hash, names};
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+
+/// The fields of the spec that say what is run; the others say where, with what image and how long.
+///
+/// A changed list would run every hand-made AnsibleEE again: a new field joins it only because a
+/// default is left out of the digest.
+const FIELDS: [&str; 16] = [
+    "args",
+    "cmdLine",
+    "dnsConfig",
+    "env",
+    "envConfigMapName",
+    "extraMounts",
+    "extraVars",
+    "hosts",
+    "initContainers",
+    "inputHash",
+    "inventory",
+    "networkAttachments",
+    "playbook",
+    "playbookContents",
+    "restartPolicy",
+    "serviceAccountName",
+];
+
+/// The identity of what an AnsibleEE asks to be run now.
+pub fn of(run: &AnsibleEe) -> String {
+    let uid = run.uid().unwrap_or_default();
+    hash::digest(&json!({ "version": 1, "uid": uid, "spec": canonical(&run.spec) }))
+}
+
+/// The name of the Job that runs it.
+pub fn job_name(run: &str, identity: &str) -> String {
+    let short = identity.get(..10).unwrap_or(identity);
+    names::derived(&[run, short], names::LABEL_LIMIT)
+}
+
+fn canonical(spec: &AnsibleEeSpec) -> Map<String, Value> {
+    let value = |it| serde_json::to_value(it).unwrap_or_default();
+    let (Value::Object(mut fields), defaults) = (value(spec), value(&AnsibleEeSpec::default()))
+    else {
+        return Map::new();
+    };
+    fields.retain(|name, value| {
+        FIELDS.contains(&name.as_str()) && defaults.get(name) != Some(value)
+    });
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use common::yaml;
+
+    use super::*;
+
+    fn identity(spec: &str) -> String {
+        let text = format!("metadata: {{name: a, namespace: b, uid: u1}}\nspec: {spec}");
+        of(&yaml::from_str::<AnsibleEe>(&text).unwrap())
+    }
+
+    #[test]
+    fn golden_identities_stay_as_they_are() {
+        let cases = [
+            ("{}", "GOLDEN1"),
+            ("{playbook: osp.edpm.nova, inputHash: abc, hosts: [{name: a, address: 'a:22'}]}", "GOLDEN2"),
+        ];
+        for (spec, expected) in cases {
+            assert_eq!(identity(spec), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn image_resources_and_scheduling_do_not_make_another_run() {
+        let same = identity("{playbook: a.yml}");
+        for spec in [
+            "{playbook: a.yml, image: other}",
+            "{playbook: a.yml, nodeSelector: {a: b}, tolerations: [{key: a}]}",
+            "{playbook: a.yml, resources: {limits: {cpu: 1}}, imagePullSecrets: [{name: a}]}",
+            "{playbook: a.yml, preserveJobs: false, uid: 7, activeDeadlineSeconds: 5}",
+            "{playbook: a.yml, restartPolicy: Never, envConfigMapName: openstack-aee-default-env}",
+        ] {
+            assert_eq!(identity(spec), same, "{spec}");
+        }
+        for spec in ["{playbook: b.yml}", "{playbook: a.yml, inputHash: x}", "{args: [a]}"] {
+            assert_ne!(identity(spec), same, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_named_after_its_run_and_what_it_runs() {
+        assert_eq!(job_name("nova-1", &"0123456789abc".repeat(5)), "nova-1-0123456789");
+        assert!(job_name(&"a".repeat(200), &"b".repeat(64)).len() <= 63);
+    }
+}

@@ -1,0 +1,357 @@
+//! The Job of a run: upstream's runner contract, with what is ours in files and annotations.
+
+use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
+use common::names;
+use common::plan::{Kind, Step, Target};
+use k8s_openapi::api::core::v1::EnvVar;
+use kube::ResourceExt;
+use serde_json::{Map, Value, json};
+
+use super::identity;
+use crate::objects::{self, HOSTS, IDENTITY, RUN};
+
+/// Where the callback is mounted.
+pub const CALLBACK_DIR: &str = "/opt/edpm/callback";
+/// The volumes that the operator adds.
+pub const OWN_VOLUMES: [&str; 2] = [CALLBACK_VOLUME, FILES_VOLUME];
+/// The label that all our Jobs and pods carry, upstream's.
+pub const APP: (&str, &str) = ("app", "openstackansibleee");
+
+const CALLBACK_VOLUME: &str = "edpm-callback";
+const FILES_VOLUME: &str = "edpm-run-files";
+/// How long a run of the engine may take unless it says otherwise.
+const DEADLINE: i64 = 7200;
+/// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
+const MARGIN: i64 = 120;
+/// ssh reads a key of another owner only through its group: the pod's group owns the volumes.
+const RUNNER_GROUP: i64 = 0;
+
+/// What the operator's own options say about runner pods.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The image of runs that name none.
+    pub image: String,
+    /// The user of runner pods; the image's, or the platform's choice, where absent.
+    pub uid: Option<i64>,
+    /// The callback's `ConfigMap`.
+    pub callback: String,
+}
+
+/// A text of the spec that becomes a file in the pod.
+pub struct RunFile {
+    /// Where.
+    pub path: &'static str,
+    /// The content.
+    pub text: String,
+    name: &'static str,
+}
+
+/// Whether a parent's engine made the run: it names its inputs, and each further attempt is a new
+/// run. The others are made by hand and keep upstream's ways.
+pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
+    spec.input_hash.is_some()
+}
+
+/// The texts of the spec that become files in the pod.
+pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
+    let file = |name, path, text: String| RunFile { path, text, name };
+    let mut files = Vec::new();
+    if let Some(text) = spec.cmd_line.as_ref().filter(|it| !it.trim().is_empty()) {
+        files.push(file("cmdline", "/runner/env/cmdline", text.clone()));
+    }
+    if !spec.extra_vars.is_empty() {
+        let text = serde_json::to_string(&spec.extra_vars).unwrap_or_default();
+        files.push(file("extravars", "/runner/env/extravars", text));
+    }
+    if let Some(text) = &spec.playbook_contents {
+        files.push(file("playbook", "/runner/project/playbook.yaml", text.clone()));
+    }
+    if let Some(text) = &spec.inventory {
+        files.push(file("inventory", "/runner/inventory/inventory.yaml", text.clone()));
+    }
+    files
+}
+
+/// Creates the Job that runs what an AnsibleEE asks for.
+pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
+    let target = Target {
+        kind: Kind::of::<objects::Job>(),
+        namespace: run.namespace().unwrap_or_default(),
+        name: identity::job_name(&run.name_any(), identity),
+        uid: None,
+    };
+    let pointer = format!("/metadata/annotations/{}", IDENTITY.replace('/', "~1"));
+    Step::create(target, object(run, identity, settings), &pointer, "the run was let in")
+}
+
+/// The image that a run uses.
+pub fn image<'a>(spec: &'a AnsibleEeSpec, settings: &'a Settings) -> &'a str {
+    spec.image.as_deref().filter(|it| !it.is_empty()).unwrap_or(&settings.image)
+}
+
+fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
+    let spec = &run.spec;
+    let labels = labels(run);
+    let addresses: Vec<&str> = spec.hosts.iter().map(|it| it.address.as_str()).collect();
+    let mut annotations = Map::from_iter([
+        (RUN.to_owned(), json!(run.name_any())),
+        (HOSTS.to_owned(), json!(json!(addresses).to_string())),
+    ]);
+    let mut on_job = annotations.clone();
+    on_job.insert(IDENTITY.into(), json!(identity));
+    annotations.extend(files(spec).into_iter().map(|it| (annotation(it.name), json!(it.text))));
+    if !spec.network_attachments.is_empty() {
+        annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
+    }
+    let mut job = json!({
+        "backoffLimit": if is_engines(spec) { 0 } else { spec.backoff_limit },
+        "podReplacementPolicy": "Failed",
+        "template": {
+            "metadata": { "labels": labels, "annotations": annotations },
+            "spec": pod(run, settings),
+        },
+    });
+    if let Some(seconds) = deadline(spec) {
+        job["activeDeadlineSeconds"] = json!(seconds);
+    }
+    if is_engines(spec) {
+        job["podFailurePolicy"] = failure_policy(&spec.name);
+    }
+    json!({
+        "metadata": {
+            "labels": labels,
+            "annotations": on_job,
+            "ownerReferences": [owner(run)],
+        },
+        "spec": job,
+    })
+}
+
+/// An evicted pod and a failed playbook both end the Job at once; the condition tells them apart.
+fn failure_policy(container: &str) -> Value {
+    let evicted = json!([{ "type": "DisruptionTarget", "status": "True" }]);
+    let failed = json!({ "containerName": container, "operator": "NotIn", "values": [0] });
+    json!({ "rules": [
+        { "action": "FailJob", "onPodConditions": evicted },
+        { "action": "FailJob", "onExitCodes": failed },
+    ] })
+}
+
+fn owner(run: &AnsibleEe) -> Value {
+    let kind = Kind::of::<AnsibleEe>();
+    json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.kind,
+        "name": run.name_any(),
+        "uid": run.uid().unwrap_or_default(),
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// The run's own labels, so that whoever made it finds Job and pods by them, and ours.
+fn labels(run: &AnsibleEe) -> Map<String, Value> {
+    // Those are the Job controller's.
+    let is_reserved = |name: &str| {
+        ["job-name", "controller-uid"].contains(&name) || name.starts_with("batch.kubernetes.io/")
+    };
+    let own = run.labels().iter().filter(|(name, _)| !is_reserved(name));
+    let mut labels: Map<String, Value> = own.map(|(k, v)| (k.clone(), json!(v))).collect();
+    labels.insert(APP.0.into(), json!(APP.1));
+    let name = names::derived(&[&run.name_any()], names::LABEL_LIMIT);
+    labels.insert("openstackansibleee_cr".into(), json!(name));
+    labels
+}
+
+fn annotation(file: &str) -> String {
+    format!("edpm.openstack.org/file-{file}")
+}
+
+/// Multus' list of networks; an interface's name has at most 15 characters.
+fn networks(run: &AnsibleEe) -> String {
+    let one = |name: &String| {
+        let interface: String = name.chars().take(15).collect();
+        json!({ "name": name, "namespace": run.namespace(), "interface": interface })
+    };
+    Value::from(run.spec.network_attachments.iter().map(one).collect::<Vec<_>>()).to_string()
+}
+
+fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
+    spec.active_deadline_seconds.or_else(|| is_engines(spec).then_some(DEADLINE))
+}
+
+fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
+    let spec = &run.spec;
+    let (volumes, mounts) = volumes(spec, settings);
+    let restart = match spec.restart_policy {
+        RestartPolicy::OnFailure if !is_engines(spec) => "OnFailure",
+        RestartPolicy::OnFailure | RestartPolicy::Never => "Never",
+    };
+    let mut container = json!({
+        "name": spec.name,
+        "image": image(spec, settings),
+        "imagePullPolicy": "IfNotPresent",
+        "args": args(run),
+        "env": env(spec),
+        "envFrom": [{ "configMapRef": { "name": spec.env_config_map_name, "optional": true } }],
+        "volumeMounts": mounts,
+        "terminationMessagePolicy": "File",
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "capabilities": { "drop": ["ALL"] },
+        },
+    });
+    if let Some(resources) = &spec.resources {
+        container["resources"] = json!(resources);
+    }
+    let mut security = json!({
+        "runAsNonRoot": true,
+        "seccompProfile": { "type": "RuntimeDefault" },
+    });
+    if let Some(uid) = settings.uid {
+        security["runAsUser"] = json!(uid);
+        security["runAsGroup"] = json!(RUNNER_GROUP);
+        security["fsGroup"] = json!(RUNNER_GROUP);
+        security["fsGroupChangePolicy"] = json!("OnRootMismatch");
+    }
+    let mut pod = json!({
+        "restartPolicy": restart,
+        "securityContext": security,
+        "enableServiceLinks": false,
+        "containers": [container],
+        "volumes": volumes,
+    });
+    place(spec, &mut pod);
+    pod
+}
+
+/// What decides where the pod runs, and with whose name.
+fn place(spec: &AnsibleEeSpec, pod: &mut Value) {
+    if !spec.init_containers.is_empty() {
+        pod["initContainers"] = json!(spec.init_containers);
+    }
+    if let Some(dns) = &spec.dns_config {
+        pod["dnsPolicy"] = json!("None");
+        pod["dnsConfig"] = json!(dns);
+    }
+    match &spec.service_account_name {
+        Some(name) => {
+            pod["serviceAccountName"] = json!(name);
+            // Whoever names an account for a run of their own may want its token.
+            if is_engines(spec) {
+                pod["automountServiceAccountToken"] = json!(false);
+            }
+        }
+        None => pod["automountServiceAccountToken"] = json!(false),
+    }
+    if !spec.node_selector.is_empty() {
+        pod["nodeSelector"] = json!(spec.node_selector);
+    }
+    if !spec.tolerations.is_empty() {
+        pod["tolerations"] = json!(spec.tolerations);
+    }
+    if !spec.image_pull_secrets.is_empty() {
+        pod["imagePullSecrets"] = json!(spec.image_pull_secrets);
+    }
+}
+
+fn args(run: &AnsibleEe) -> Vec<String> {
+    let spec = &run.spec;
+    let mut args = spec.args.clone();
+    if args.is_empty() {
+        let named = spec.playbook.as_deref().filter(|_| spec.playbook_contents.is_none());
+        let playbook = named.unwrap_or("playbook.yaml");
+        args = ["ansible-runner", "run", "/runner", "-p", playbook].map(Into::into).into();
+    }
+    let has_ident = args.iter().any(|it| it == "-i" || it.starts_with("--ident"));
+    let is_runner = args.first().is_some_and(|it| it == "ansible-runner");
+    if is_runner && !has_ident {
+        args.extend(["-i".into(), run.name_any()]);
+    }
+    args
+}
+
+/// The human's variables, then ours, which win.
+fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+    let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
+    let mut ours = vec![
+        plain("ANSIBLE_HOST_KEY_CHECKING", "True"),
+        plain("EDPM_RUN_HOSTS", &hosts.join(",")),
+        plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
+    ];
+    let mut env: Vec<EnvVar> = Vec::new();
+    let mut callbacks = CALLBACK_DIR.to_owned();
+    for variable in &spec.env {
+        if variable.name == CALLBACKS {
+            callbacks = match &variable.value_from {
+                None => joined(variable.value.as_deref()),
+                Some(_) => {
+                    env.push(EnvVar { name: HUMANS_CALLBACKS.into(), ..variable.clone() });
+                    joined(Some(&format!("$({HUMANS_CALLBACKS})")))
+                }
+            };
+        } else if ours.iter().all(|it| it.name != variable.name) {
+            env.push(variable.clone());
+        }
+    }
+    ours.push(plain(CALLBACKS, &callbacks));
+    ours.extend(limits(spec));
+    env.extend(ours);
+    env
+}
+
+const CALLBACKS: &str = "ANSIBLE_CALLBACK_PLUGINS";
+const HUMANS_CALLBACKS: &str = "EDPM_OTHER_CALLBACK_PLUGINS";
+
+fn joined(callbacks: Option<&str>) -> String {
+    match callbacks.filter(|it| !it.is_empty()) {
+        Some(callbacks) => format!("{callbacks}:{CALLBACK_DIR}"),
+        None => CALLBACK_DIR.into(),
+    }
+}
+
+/// ansible-runner's own limits, below the Job's: it stops Ansible in order and says so.
+fn limits(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+    let Some(deadline) = deadline(spec).filter(|_| is_engines(spec)) else { return Vec::new() };
+    let limit = (deadline - MARGIN.min(deadline / 2)).max(1).to_string();
+    let is_set = |name: &str| spec.env.iter().any(|it| it.name == name);
+    let names = ["RUNNER_JOB_TIMEOUT", "RUNNER_IDLE_TIMEOUT"];
+    names.into_iter().filter(|it| !is_set(it)).map(|it| plain(it, &limit)).collect()
+}
+
+fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
+}
+
+/// Volumes and the runner container's mounts.
+fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>) {
+    let mut volumes = Vec::new();
+    let mut mounts = Vec::new();
+    for extra in spec.extra_mounts.iter().filter(|it| it.reaches_runs()) {
+        volumes.extend(extra.volumes.iter().map(|it| json!(it)));
+        mounts.extend(extra.mounts.iter().map(|it| json!(it)));
+    }
+    volumes.push(json!({ "name": CALLBACK_VOLUME, "configMap": { "name": settings.callback } }));
+    mounts.push(json!({ "name": CALLBACK_VOLUME, "mountPath": CALLBACK_DIR, "readOnly": true }));
+    let files = files(spec);
+    if !files.is_empty() {
+        let field = |name| format!("metadata.annotations['{}']", annotation(name));
+        let item = |it: &RunFile| json!({
+            "path": it.name,
+            "fieldRef": { "fieldPath": field(it.name) },
+        });
+        let items: Vec<Value> = files.iter().map(item).collect();
+        volumes.push(json!({ "name": FILES_VOLUME, "downwardAPI": { "items": items } }));
+        mounts.extend(files.iter().map(|it| json!({
+            "name": FILES_VOLUME,
+            "mountPath": it.path,
+            "subPath": it.name,
+            "readOnly": true,
+        })));
+    }
+    (volumes, mounts)
+}
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! What is read about one run: the caches, and in two rare cases the API server itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::api::ansibleee::AnsibleEe;
+use common::plan::Plan;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+use shell::api::Api;
+use shell::cache::{Absorb, Cache, IndexName, Key, MetadataCache};
+use shell::clock;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
+use super::job::Settings;
+use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
+
+/// Jobs under the key of their run.
+const BY_RUN: IndexName = "run";
+/// Pods under the key of their Job.
+const BY_JOB: IndexName = "job";
+
+/// What the operator watches.
+#[derive(Clone)]
+pub struct Caches {
+    /// All runs.
+    pub runs: Arc<Cache<AnsibleEe>>,
+    /// The runs' Jobs.
+    pub jobs: Arc<Cache<Job>>,
+    /// The runs' pods.
+    pub pods: Arc<Cache<Pod>>,
+    /// The callback's `ConfigMaps`.
+    pub callbacks: Arc<MetadataCache<ConfigMap>>,
+}
+
+impl Caches {
+    /// Empty caches.
+    pub fn new() -> Self {
+        let by_run = |it: &Job| run_key(&it.metadata).into_iter().collect();
+        let by_job = |it: &Pod| {
+            let namespace = it.namespace().unwrap_or_default();
+            it.labels().get(JOB_NAME).map(|job| Key::new(namespace, job)).into_iter().collect()
+        };
+        Self {
+            runs: Cache::new(vec![]),
+            jobs: Cache::new(vec![(BY_RUN, Box::new(by_run))]),
+            pods: Cache::new(vec![(BY_JOB, Box::new(by_job))]),
+            callbacks: Cache::new(vec![]),
+        }
+    }
+
+    /// What takes in the operator's own writes.
+    pub fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
+        let Self { runs, jobs, pods, callbacks } = self.clone();
+        vec![runs, jobs, pods, callbacks]
+    }
+
+    /// The Jobs that a run itself controls.
+    pub fn jobs_of(&self, run: &AnsibleEe) -> Vec<Job> {
+        let uid = run.uid().unwrap_or_default();
+        let jobs = self.jobs.indexed(BY_RUN, &Key::of(run));
+        jobs.iter().filter(|it| it.is_owned_by(&uid)).map(|it| Job::clone(it)).collect()
+    }
+
+    fn pods_of(&self, namespace: &str, job: &str) -> Vec<Pod> {
+        let pods = self.pods.indexed(BY_JOB, &Key::new(namespace, job));
+        pods.iter().map(|it| Pod::clone(it)).collect()
+    }
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The key of the run that a Job or pod belongs to.
+pub fn run_key(metadata: &ObjectMeta) -> Option<Key> {
+    let run = Some(annotation(metadata, RUN)).filter(|it| !it.is_empty())?;
+    Some(Key::new(metadata.namespace.clone()?, run))
+}
+
+/// The controller of single runs.
+pub struct Runs {
+    /// What is watched.
+    pub caches: Caches,
+    /// For the reads that the caches cannot answer.
+    pub api: Arc<Api>,
+    /// What the operator's options say.
+    pub settings: Settings,
+}
+
+impl Controller for Runs {
+    type Observed = Observed;
+
+    const NAME: &'static str = "OpenStackAnsibleEE";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        let Some(run) = self.caches.runs.get(key) else { return Ok(None) };
+        let mut jobs = self.caches.jobs_of(&run);
+        jobs.extend(self.hidden_job(&run, &jobs).await?);
+        let current = current_job(&run).unwrap_or_default();
+        let mut names: Vec<String> = jobs.iter().map(ResourceExt::name_any).collect();
+        if names.iter().all(|it| it != current) {
+            names.push(current.into());
+        }
+        let mut pods: Vec<Pod> = Vec::new();
+        for name in &names {
+            pods.extend(self.caches.pods_of(&key.namespace, name));
+        }
+        let hidden = self.hidden_pods(&run, &jobs, &pods).await?;
+        let pods_are_certain = hidden.is_some();
+        pods.extend(hidden.into_iter().flatten());
+        let callback = Key::new(&key.namespace, &self.settings.callback);
+        Ok(Some(Observed {
+            run: AnsibleEe::clone(&run),
+            jobs,
+            pods,
+            pods_are_certain,
+            has_callback: self.caches.callbacks.get(&callback).is_some(),
+            settings: self.settings.clone(),
+        }))
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, cause: &str, now: Timestamp) -> Plan {
+        decide::refused(seen, cause, now)
+    }
+}
+
+impl Runs {
+    /// A Job that was recorded and that the cache lacks: before it counts as deleted, the API
+    /// server is asked, for a watch that is being opened anew may lack what is there.
+    async fn hidden_job(&self, run: &AnsibleEe, jobs: &[Job]) -> Result<Option<Job>> {
+        let Some(name) = current_job(run) else { return Ok(None) };
+        let is_expected = recorded_uid(run).is_some() && stage(run, true) == Stage::Admitted;
+        if !is_expected || jobs.iter().any(|it| it.name_any() == name) {
+            return Ok(None);
+        }
+        let key = Key::new(run.namespace().unwrap_or_default(), name);
+        let found: Option<Job> = self.api.get(&key).await?;
+        let uid = run.uid().unwrap_or_default();
+        Ok(found.filter(|it| it.is_owned_by(&uid)))
+    }
+
+    /// The pods of a Job that has ended a while ago, of which the cache has none: a result is not
+    /// given up before the API server was asked.
+    async fn hidden_pods(
+        &self,
+        run: &AnsibleEe,
+        jobs: &[Job],
+        pods: &[Pod],
+    ) -> Result<Option<Vec<Pod>>> {
+        let current = current_job(run).unwrap_or_default();
+        let Some(job) = jobs.iter().find(|it| it.name_any() == current) else { return Ok(None) };
+        let since = job.end().and_then(|it| it.last_transition_time.as_ref());
+        let is_late = since.is_some_and(|it| {
+            Duration::try_from(clock::now().duration_since(it.0)).is_ok_and(|it| it >= LAG)
+        });
+        let has_pods = pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
+        if !is_late || has_pods || stage(run, true) != Stage::Admitted {
+            return Ok(None);
+        }
+        let namespace = run.namespace().unwrap_or_default();
+        self.api.list(&namespace, &format!("{JOB_NAME}={current}")).await.map(Some)
+    }
+}

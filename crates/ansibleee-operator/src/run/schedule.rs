@@ -1,0 +1,150 @@
+//! Which runs may start: two never touch one host at the same time. Arithmetic on plain views.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+/// What the scheduler needs to know of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Identity of the object.
+    pub uid: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// The hosts that it touches: address → name.
+    pub hosts: BTreeMap<String, String>,
+    /// Where it stands.
+    pub state: State,
+}
+
+/// Where a run stands, for the scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// It touches its hosts, or may do so at any moment.
+    Active,
+    /// It wants to start.
+    Queued {
+        /// The leader that last wrote to it.
+        term: Option<String>,
+        /// What it was told to wait for.
+        told: Option<String>,
+        /// Whether it was there before this leader's term.
+        inherited: bool,
+    },
+}
+
+/// What is to be written to the run at that place of the list.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Verdict {
+    /// The leader's term, so that no write of an earlier leader can take effect any more.
+    Stamp(usize),
+    /// It may start.
+    Admit(usize),
+    /// What it waits for.
+    Wait(usize, String),
+}
+
+/// Judges all runs at once.
+///
+/// # Guarantees
+/// No run is admitted that shares an address with an active one, with one admitted here, or with an
+/// older one that waits: a run over many hosts is not overtaken for ever.
+/// Nothing is admitted before every inherited run carries this leader's term.
+/// At most `limit` runs are active afterwards, unless more were before.
+pub fn admit(runs: &[View], limit: usize, term: &str) -> Vec<Verdict> {
+    let stamps: Vec<Verdict> = runs
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.lacks_stamp(term))
+        .map(|(idx, _)| Verdict::Stamp(idx))
+        .collect();
+    if !stamps.is_empty() {
+        return stamps;
+    }
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|idx| (runs[*idx].created, &runs[*idx].uid));
+    let (active, queued): (Vec<usize>, Vec<usize>) =
+        order.into_iter().partition(|idx| runs[*idx].state == State::Active);
+    let mut free = limit.saturating_sub(active.len());
+    // Who holds an address: the active ones first, then, in their order, those that wait.
+    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+    for idx in &active {
+        hold(&mut held, runs, *idx);
+    }
+    let mut verdicts = Vec::new();
+    let mut running: BTreeSet<usize> = active.into_iter().collect();
+    for idx in queued {
+        let run = &runs[idx];
+        let blockers = run.blockers(&held);
+        if blockers.is_empty() && free > 0 {
+            free -= 1;
+            running.insert(idx);
+            verdicts.push(Verdict::Admit(idx));
+        } else if let Some(text) = wait_text(runs, run, &blockers, free == 0, &running) {
+            verdicts.push(Verdict::Wait(idx, text));
+        }
+        hold(&mut held, runs, idx);
+    }
+    verdicts
+}
+
+fn hold<'a>(held: &mut BTreeMap<&'a str, usize>, runs: &'a [View], idx: usize) {
+    for address in runs[idx].hosts.keys() {
+        held.entry(address).or_insert(idx);
+    }
+}
+
+/// What a run is told to wait for, where that is not what it was told before.
+///
+/// While the limit is reached only the active ones are named: everything waits then.
+fn wait_text(
+    runs: &[View],
+    run: &View,
+    blockers: &[(usize, &str)],
+    is_full: bool,
+    running: &BTreeSet<usize>,
+) -> Option<String> {
+    let State::Queued { told, .. } = &run.state else { return None };
+    let texts: Vec<String> = blockers
+        .iter()
+        .filter(|(idx, _)| !is_full || running.contains(idx))
+        .map(|(idx, address)| run.waits_for(&runs[*idx], address))
+        .collect();
+    // What it was told holds on as long as it is true: one write per cause.
+    let still_true = told.as_ref().is_some_and(|it| texts.contains(it));
+    if still_true { None } else { texts.into_iter().next() }
+}
+
+impl View {
+    fn lacks_stamp(&self, ours: &str) -> bool {
+        match &self.state {
+            State::Active => false,
+            State::Queued { term, inherited, .. } => *inherited && term.as_deref() != Some(ours),
+        }
+    }
+
+    /// The runs that hold one of this run's addresses, each once, with the address.
+    fn blockers<'a>(&'a self, held: &BTreeMap<&str, usize>) -> Vec<(usize, &'a str)> {
+        let mut seen = BTreeSet::new();
+        let holder = |it: &'a String| held.get(it.as_str()).map(|idx| (*idx, it.as_str()));
+        self.hosts.keys().filter_map(holder).filter(|(idx, _)| seen.insert(*idx)).collect()
+    }
+
+    fn waits_for(&self, other: &Self, address: &str) -> String {
+        let host = self.hosts.get(address).map_or(address, String::as_str);
+        let name = if other.namespace == self.namespace {
+            other.name.clone()
+        } else {
+            format!("{}/{}", other.namespace, other.name)
+        };
+        format!("{name} (host {host}, {address})")
+    }
+}
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! The scheduler's own loop: reads all runs, lets in those that may start, and writes that down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus};
+use common::conditions::Finding;
+use common::plan::Plan;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use super::decide::{Stage, faults_of, stage};
+use super::identity;
+use super::job::Settings;
+use super::observe::{Caches, run_key};
+use super::schedule::{State, Verdict, View, admit};
+use super::status::{self, JOB_READY, not_started, previous};
+use crate::objects::{Job, Pod, addresses};
+
+/// The only key of the scheduler's queue: all runs are judged together.
+pub fn key() -> Key {
+    Key::new("", "all")
+}
+
+/// The scheduler.
+pub struct Scheduler {
+    /// What is watched.
+    pub caches: Caches,
+    /// What the operator's options say.
+    pub settings: Settings,
+    /// How many runs may be active.
+    pub limit: usize,
+    /// This leader's term.
+    pub term: String,
+    /// UIDs of the runs that were there before this leader's term.
+    pub inherited: BTreeSet<String>,
+}
+
+/// All runs that touch hosts or want to.
+pub struct Observed {
+    /// In step with `runs`.
+    views: Vec<View>,
+    /// The objects; `None` for what is left of a run that is gone.
+    runs: Vec<Option<Arc<AnsibleEe>>>,
+    limit: usize,
+    term: String,
+}
+
+impl Controller for Scheduler {
+    type Observed = Observed;
+
+    const NAME: &'static str = "scheduler";
+
+    async fn observe(&self, _key: &Key) -> Result<Option<Observed>> {
+        let mut busy = self.busy();
+        let mut seen = Observed {
+            views: Vec::new(),
+            runs: Vec::new(),
+            limit: self.limit,
+            term: self.term.clone(),
+        };
+        for run in self.caches.runs.all() {
+            let left = busy.remove(&Key::of(&*run));
+            if let Some(view) = self.view(&run, left) {
+                seen.views.push(view);
+                seen.runs.push(Some(run));
+            }
+        }
+        for (key, hosts) in busy {
+            seen.views.push(remainder(key, hosts));
+            seen.runs.push(None);
+        }
+        Ok(Some(seen))
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        let mut plan = Plan::default();
+        for verdict in admit(&seen.views, seen.limit, &seen.term) {
+            let (Verdict::Stamp(idx) | Verdict::Admit(idx) | Verdict::Wait(idx, _)) = verdict;
+            let Some(Some(run)) = seen.runs.get(idx) else { continue };
+            let (next, because) = match verdict {
+                Verdict::Stamp(_) => (stamped(run, &seen.term, now), "a new leader looks at it"),
+                Verdict::Admit(_) => (admitted(run, &seen.term, now), "its hosts are free"),
+                Verdict::Wait(_, what) => (waits(run, what, &seen.term, now), "a host is in use"),
+            };
+            plan.steps.extend(status::write(run, &next, because));
+        }
+        plan
+    }
+}
+
+impl Scheduler {
+    /// The hosts of all Jobs and pods that may still work on them, by run.
+    fn busy(&self) -> BTreeMap<Key, BTreeSet<String>> {
+        let mut busy: BTreeMap<Key, BTreeSet<String>> = BTreeMap::new();
+        let mut add = |metadata: &ObjectMeta| {
+            if let Some(key) = run_key(metadata) {
+                busy.entry(key).or_default().extend(addresses(metadata));
+            }
+        };
+        let jobs = self.caches.jobs.all();
+        jobs.iter().filter(|it| it.end().is_none()).for_each(|it: &Arc<Job>| add(&it.metadata));
+        let pods = self.caches.pods.all();
+        pods.iter().filter(|it| it.is_live()).for_each(|it: &Arc<Pod>| add(&it.metadata));
+        busy
+    }
+
+    /// A run as the scheduler sees it; nothing where it neither touches hosts nor wants to.
+    fn view(&self, run: &AnsibleEe, left: Option<BTreeSet<String>>) -> Option<View> {
+        let state = self.state(run, left.is_some())?;
+        let uid = run.uid().unwrap_or_default();
+        let own = run.spec.hosts.iter().map(|it| (it.address.clone(), it.name.clone()));
+        let mut hosts: BTreeMap<String, String> = own.collect();
+        // What still runs may have other hosts than the spec has now.
+        for address in left.into_iter().flatten() {
+            hosts.entry(address.clone()).or_insert(address);
+        }
+        Some(View {
+            namespace: run.namespace().unwrap_or_default(),
+            name: run.name_any(),
+            uid,
+            created: run.creation_timestamp().map(|it| it.0).unwrap_or_default(),
+            hosts,
+            state,
+        })
+    }
+
+    fn state(&self, run: &AnsibleEe, is_busy: bool) -> Option<State> {
+        let stage = stage(run, !self.caches.jobs_of(run).is_empty());
+        if is_busy || stage == Stage::Admitted {
+            return Some(State::Active);
+        }
+        let is_deleting = run.metadata.deletion_timestamp.is_some();
+        if stage == Stage::Finished || is_deleting || !faults_of(run, &self.settings).is_empty() {
+            return None;
+        }
+        let status = run.status.as_ref();
+        Some(State::Queued {
+            term: status.and_then(|it| it.term.clone()),
+            told: status.and_then(|it| it.waiting_for.clone()),
+            inherited: self.inherited.contains(&run.uid().unwrap_or_default()),
+        })
+    }
+}
+
+/// What is left of a run whose object is gone: its pods still work on its hosts.
+fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
+    View {
+        uid: String::new(),
+        created: Timestamp::UNIX_EPOCH,
+        hosts: hosts.into_iter().map(|it| (it.clone(), it)).collect(),
+        namespace: key.namespace,
+        name: key.name,
+        state: State::Active,
+    }
+}
+
+fn admitted(
+    run: &AnsibleEe,
+    term: &str,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    let identity = identity::of(run);
+    let job = identity::job_name(&run.name_any(), &identity);
+    status::admitted(run, &identity, job, term, now)
+}
+
+fn waits(
+    run: &AnsibleEe,
+    what: String,
+    term: &str,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    let job = Finding::waiting(JOB_READY, "Queued", format!("Waits for run {what}"));
+    status::queued(run, Some(what), term, job, now)
+}
+
+/// The same status under another term; of a run that nobody has looked at, its first one.
+fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
+    let mut next = previous(run);
+    if next.conditions.is_empty() {
+        return status::queued(run, None, term, not_started(), now);
+    }
+    next.term = Some(term.into());
+    next
+}

@@ -1,0 +1,139 @@
+//! How a run's status is put together: conditions, and the step that writes all of it.
+
+use common::api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
+use common::conditions::{self, Finding, READY, kstatus, ready, settle};
+use common::plan::{Step, Target, Write, status_step};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use super::validate::Fault;
+
+/// Whether the spec can be run.
+pub const INPUT_READY: &str = "InputReady";
+/// Whether the Job has done what it should.
+pub const JOB_READY: &str = "JobReady";
+
+/// The key of `status.hash` for what was let in last.
+pub const HASH_INPUT: &str = "input";
+/// The key of `status.hash` for what last succeeded.
+pub const HASH_DONE: &str = "ansibleee";
+
+/// The status of a run as it was read.
+pub fn previous(run: &AnsibleEe) -> AnsibleEeStatus {
+    run.status.clone().unwrap_or_default()
+}
+
+/// The digest of what was let in last.
+pub fn admitted_identity(run: &AnsibleEe) -> Option<&str> {
+    let status = run.status.as_ref()?;
+    status.admission.as_ref()?;
+    status.hash.get(HASH_INPUT).map(String::as_str)
+}
+
+/// The result of what was let in last, once it is recorded.
+pub fn result(run: &AnsibleEe) -> Option<JobStatus> {
+    admitted_identity(run)?;
+    let recorded = run.status.as_ref()?.job_status;
+    recorded.filter(|it| matches!(it, JobStatus::Succeeded | JobStatus::Failed))
+}
+
+/// The condition of a spec that can be run.
+pub fn good_input() -> Finding {
+    Finding::good(INPUT_READY, READY, "Input data complete")
+}
+
+/// The condition of a spec that cannot be run: the first fault, and how many more there are.
+pub fn bad_input(faults: &[Fault]) -> Finding {
+    let first = faults.first().map(ToString::to_string).unwrap_or_default();
+    let more = match faults.len() {
+        0 | 1 => String::new(),
+        n => format!(" (and {} more)", n - 1),
+    };
+    Finding::error(INPUT_READY, "InvalidSpec", format!("{first}{more}"))
+}
+
+/// The condition of a run whose Job does not exist yet.
+pub fn not_started() -> Finding {
+    Finding::unknown(JOB_READY, "Init", "Job not started")
+}
+
+/// Puts the conditions into a status.
+pub fn conclude(
+    run: &AnsibleEe,
+    mut status: AnsibleEeStatus,
+    input: Finding,
+    job: Finding,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    let good = Finding::good(READY, READY, job.message.clone());
+    let summary = ready(&[input.clone(), job.clone()], good);
+    let mut findings = vec![input, job];
+    findings.extend(kstatus(&summary));
+    findings.push(summary);
+    let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    status.conditions = settle(before, findings, status.observed_generation, now);
+    status
+}
+
+/// The status of a run that is let in: nothing of an earlier run is left but what last succeeded.
+pub fn admitted(
+    run: &AnsibleEe,
+    identity: &str,
+    job: String,
+    term: &str,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    let mut hash = previous(run).hash;
+    hash.insert(HASH_INPUT.into(), identity.into());
+    let status = AnsibleEeStatus {
+        observed_generation: run.metadata.generation,
+        job_status: Some(JobStatus::Pending),
+        hash,
+        term: Some(term.into()),
+        admission: Some(Admission { term: term.into(), time: Time(now) }),
+        job: Some(JobRef { name: job, uid: None }),
+        ..AnsibleEeStatus::default()
+    };
+    let job = Finding::waiting(JOB_READY, "Requested", "Job in progress");
+    conclude(run, status, good_input(), job, now)
+}
+
+/// The status of a run that waits.
+pub fn queued(
+    run: &AnsibleEe,
+    waiting_for: Option<String>,
+    term: &str,
+    job: Finding,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    let status = AnsibleEeStatus {
+        observed_generation: run.metadata.generation,
+        job_status: Some(JobStatus::Pending),
+        hash: previous(run).hash,
+        term: Some(term.into()),
+        waiting_for,
+        ..AnsibleEeStatus::default()
+    };
+    conclude(run, status, good_input(), job, now)
+}
+
+/// Writes a status, or nothing where the object says so already.
+///
+/// Every write carries the version that was read: the scheduler and a run's own controller write
+/// the same fields, and so may a leader of old.
+pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<Step> {
+    let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let target = Target::of(run);
+    let mut step = status_step(target, run.status.as_ref(), next, before, &next.conditions)?;
+    because.clone_into(&mut step.because);
+    if let Write::Status { resource_version, .. } = &mut step.write {
+        *resource_version = run.resource_version();
+    }
+    Some(step)
+}
+
+/// The message of the Job's condition, as it was written last.
+pub fn told(status: &AnsibleEeStatus) -> &str {
+    conditions::find(&status.conditions, JOB_READY).map_or("", |it| it.message.as_str())
+}

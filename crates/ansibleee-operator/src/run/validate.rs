@@ -1,0 +1,317 @@
+//! What is wrong with a run as the human wrote it: one list, for the controller and for a webhook.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use common::api::ansibleee::AnsibleEeSpec;
+use common::names::is_dns_subdomain;
+use common::yaml;
+use serde_json::{Map, Value};
+
+use super::job::{CALLBACK_DIR, OWN_VOLUMES, files};
+
+/// How much text may travel in a pod's annotations; Kubernetes allows 256 KiB for all of them.
+const TEXT_LIMIT: usize = 240 * 1024;
+
+/// Something in the spec that cannot be run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fault {
+    /// Where, as in `spec.env[2].name`.
+    pub path: String,
+    /// What is there, why it is refused, and the legal way.
+    pub message: String,
+}
+
+impl Fault {
+    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// All faults of a spec, in the order of its fields.
+pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    playbook(spec, &mut faults);
+    env(spec, &mut faults);
+    hosts(spec, &mut faults);
+    mounts(spec, &mut faults);
+    names(spec, &mut faults);
+    let text: usize = files(spec).iter().map(|it| it.text.len()).sum();
+    if text > TEXT_LIMIT {
+        let message = format!(
+            "playbookContents, inventory, cmdLine and extraVars have {text} bytes together, more \
+             than {TEXT_LIMIT}: mount the largest from a ConfigMap below /runner/project or \
+             /runner/inventory with extraMounts"
+        );
+        faults.push(Fault::new("spec", message));
+    }
+    faults
+}
+
+fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    if let Some(contents) = &spec.playbook_contents {
+        if let Err(error) = yaml::from_str::<Vec<Map<String, Value>>>(contents) {
+            let message = format!("not a list of plays: {error}");
+            faults.push(Fault::new("spec.playbookContents", message));
+        }
+    }
+    let Some(playbook) = &spec.playbook else { return };
+    let has_parent = playbook.split('/').any(|it| it == "..");
+    let is_odd = playbook.is_empty()
+        || playbook.starts_with(['/', '-'])
+        || playbook.contains(char::is_control);
+    if has_parent || is_odd {
+        let message = format!(
+            "{playbook:?} is neither the name of a collection's playbook, as osp.edpm.nova, nor a \
+             path below /runner/project"
+        );
+        faults.push(Fault::new("spec.playbook", message));
+    }
+}
+
+fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
+    for (idx, variable) in spec.env.iter().enumerate() {
+        let path = format!("spec.env[{idx}].name");
+        let name = variable.name.as_str();
+        if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
+            let message = "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
+            faults.push(Fault::new(path, message));
+        } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
+            faults.push(Fault::new(path, format!("{name:?} cannot name a variable")));
+        } else if !seen.insert(name) {
+            faults.push(Fault::new(path, format!("{name} is set twice: keep one")));
+        }
+    }
+}
+
+fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
+    for (idx, host) in spec.hosts.iter().enumerate() {
+        if !is_dns_subdomain(&host.name) {
+            let message = format!("{:?} is no host name (lower case, RFC 1123)", host.name);
+            faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
+        } else if !seen.insert(&host.name) {
+            let message = format!("{} is listed twice: keep one", host.name);
+            faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
+        }
+        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
+            let message = format!("{:?} is no address; write host:port", host.address);
+            faults.push(Fault::new(format!("spec.hosts[{idx}].address"), message));
+        }
+    }
+}
+
+fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut taken: BTreeSet<String> = files(spec).into_iter().map(|it| it.path.into()).collect();
+    let mut volumes = BTreeSet::new();
+    for (idx, extra) in spec.extra_mounts.iter().enumerate().filter(|(_, it)| it.reaches_runs()) {
+        for (volume_idx, volume) in extra.volumes.iter().enumerate() {
+            let path = format!("spec.extraMounts[{idx}].volumes[{volume_idx}].name");
+            if OWN_VOLUMES.contains(&volume.name.as_str()) {
+                let message = format!("{} is the operator's own: take another name", volume.name);
+                faults.push(Fault::new(path, message));
+            } else if !volumes.insert(volume.name.as_str()) {
+                let message = format!("{} names two volumes: rename one", volume.name);
+                faults.push(Fault::new(path, message));
+            }
+        }
+    }
+    for (idx, extra) in spec.extra_mounts.iter().enumerate().filter(|(_, it)| it.reaches_runs()) {
+        for (mount_idx, mount) in extra.mounts.iter().enumerate() {
+            let at = format!("spec.extraMounts[{idx}].mounts[{mount_idx}]");
+            if !volumes.contains(mount.name.as_str()) {
+                let message = format!("no volume of extraMounts is called {}", mount.name);
+                faults.push(Fault::new(format!("{at}.name"), message));
+            }
+            match place(&mount.mount_path) {
+                Err(message) => faults.push(Fault::new(format!("{at}.mountPath"), message)),
+                Ok(path) => {
+                    if !taken.insert(path) {
+                        let message = format!("{} is mounted twice: keep one", mount.mount_path);
+                        faults.push(Fault::new(format!("{at}.mountPath"), message));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The folders of the runner's contract that mounts may not cover.
+const RUNNER: &str = "/runner";
+
+/// The path that a mount covers, if it may.
+fn place(path: &str) -> Result<String, String> {
+    let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
+    if !path.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
+        return Err(format!("{path} is no absolute path without .."));
+    }
+    let whole = format!("/{}", parts.join("/"));
+    let is_below = |folder: &str| {
+        whole.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let covers = |folder: &str| {
+        folder.strip_prefix(whole.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+    };
+    if is_below(CALLBACK_DIR) || covers(CALLBACK_DIR) || whole == "/dev/termination-log" {
+        return Err(format!("{path} would hide how the operator learns each host's result"));
+    }
+    let is_refused = match parts.as_slice() {
+        ["runner"] | ["runner", "env" | "inventory" | "project"] => true,
+        ["runner", "env", name, ..] => {
+            !name.starts_with("ssh_key") && !name.starts_with("known_hosts")
+        }
+        _ => false,
+    };
+    if is_refused {
+        return Err(format!(
+            "{path} would hide the runner's own files; below {RUNNER}, mount to artifacts, \
+             env/ssh_key*, env/known_hosts*, inventory/* or project/*"
+        ));
+    }
+    Ok(whole)
+}
+
+fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, name) in spec.network_attachments.iter().enumerate() {
+        if !is_dns_subdomain(name) {
+            let message = format!("{name:?} cannot name a NetworkAttachmentDefinition");
+            faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
+        }
+    }
+    let mut seen = BTreeSet::from([spec.name.as_str()]);
+    for (idx, container) in spec.init_containers.iter().enumerate() {
+        if !seen.insert(&container.name) {
+            let message = format!("{} names two containers: rename one", container.name);
+            faults.push(Fault::new(format!("spec.initContainers[{idx}].name"), message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(spec: &str, expected: &[&str]) {
+        let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
+        let found: Vec<String> = faults(&spec).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.contains(expected), "{found}\nlacks {expected}");
+        }
+    }
+
+    fn mount(path: &str) -> String {
+        format!("extraMounts: [{{volumes: [{{name: a}}], mounts: [{{name: a, mountPath: {path}}}]}}]")
+    }
+
+    #[test]
+    fn the_playbooks_of_collections_and_projects_are_fine() {
+        check("playbook: osp.edpm.nova", &[]);
+        check("playbook: plays/site.yml", &[]);
+        check("args: [sleep, 1d]", &[]);
+        check("playbookContents: '[{hosts: all}]'", &[]);
+    }
+
+    #[test]
+    fn a_playbook_outside_of_the_project_is_refused() {
+        check("playbook: ../x.yml", &["spec.playbook: \"../x.yml\" is neither"]);
+        check("playbook: /etc/passwd", &["spec.playbook"]);
+        check("playbook: -vvv", &["spec.playbook"]);
+    }
+
+    #[test]
+    fn inline_plays_must_be_a_list_of_plays() {
+        check("playbookContents: 'hosts: all'", &["spec.playbookContents: not a list of plays"]);
+        check("playbookContents: '[a'", &["spec.playbookContents"]);
+    }
+
+    #[test]
+    fn variables_are_named_once_and_the_debugger_is_refused() {
+        check("env: [{name: A}, {name: A}]", &["spec.env[1].name: A is set twice"]);
+        check("env: [{name: ANSIBLE_ENABLE_TASK_DEBUGGER, value: 'True'}]", &["no terminal"]);
+    }
+
+    #[test]
+    fn hosts_have_names_and_addresses() {
+        check("hosts: [{name: a, address: '10.0.0.1:22'}]", &[]);
+        check("hosts: [{name: A_b, address: 'x:22'}]", &["spec.hosts[0].name"]);
+        check("hosts: [{name: a, address: ' '}]", &["spec.hosts[0].address"]);
+        check(
+            "hosts: [{name: a, address: 'x:22'}, {name: a, address: 'y:22'}]",
+            &["spec.hosts[1].name: a is listed twice"],
+        );
+    }
+
+    #[test]
+    fn mounts_below_the_runners_folders_are_fine_where_they_hide_nothing() {
+        for path in [
+            "/runner/env/ssh_key/a",
+            "/runner/env/ssh_key",
+            "/runner/env/known_hosts/a",
+            "/runner/inventory/hosts",
+            "/runner/project/roles",
+            "/runner/artifacts",
+            "/runner/network/a",
+            "/runner/environment",
+            "/var/lib/openstack/configs/nova/x.conf",
+        ] {
+            check(&mount(path), &[]);
+        }
+    }
+
+    #[test]
+    fn mounts_that_hide_the_runners_own_files_are_refused() {
+        for path in [
+            "/runner",
+            "/runner/",
+            "/runner/env",
+            "/runner//env/",
+            "/runner/env/./cmdline",
+            "/runner/env/extravars",
+            "/runner/env/settings",
+            "/runner/inventory",
+            "/runner/project/",
+            "/runner/x/../env",
+            "/opt",
+            "/opt/edpm/callback",
+            "/opt/edpm/callback/edpm_result.py",
+            "/dev/termination-log",
+            "runner/env",
+        ] {
+            check(&mount(path), &["spec.extraMounts[0].mounts[0].mountPath"]);
+        }
+        let path = "/runner/project/playbook.yaml";
+        check(&mount(path), &[]);
+        check(&format!("playbookContents: '[]'\n{}", mount(path)), &["is mounted twice"]);
+    }
+
+    #[test]
+    fn mounts_of_other_pods_are_not_looked_at() {
+        let other = mount("/runner/env").replace("[{volumes", "[{propagation: [Other], volumes");
+        check(&other, &[]);
+    }
+
+    #[test]
+    fn volumes_and_mounts_fit_together() {
+        check("extraMounts: [{volumes: [], mounts: [{name: a, mountPath: /a}]}]", &["no volume"]);
+        check("extraMounts: [{volumes: [{name: a}, {name: a}], mounts: []}]", &["two volumes"]);
+        check("extraMounts: [{volumes: [{name: edpm-callback}], mounts: []}]", &["own"]);
+    }
+
+    #[test]
+    fn texts_that_do_not_fit_into_annotations_are_refused_with_the_way_out() {
+        let spec = AnsibleEeSpec {
+            inventory: Some("x".repeat(TEXT_LIMIT + 1)),
+            ..AnsibleEeSpec::default()
+        };
+        assert!(faults(&spec)[0].message.contains("mount the largest"));
+    }
+}
