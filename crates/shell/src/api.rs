@@ -5,7 +5,7 @@ use std::sync::Arc;
 use common::plan::{Kind, Notice, Plan, Step, Target, Write};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::ApiResource;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
@@ -51,6 +51,20 @@ impl Api {
     {
         let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), &key.namespace);
         api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
+    }
+
+    /// One consistent list of the objects in a namespace that carry the labels.
+    pub async fn list<K>(&self, namespace: &str, labels: &str) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), namespace);
+        let params = ListParams::default().labels(labels);
+        let what = format!("list {} of {namespace} with {labels}", K::plural(&()));
+        Ok(api.list(&params).await.during(what)?.items)
     }
 
     /// Carries out a plan.

@@ -36,6 +36,12 @@ pub trait Controller: Send + Sync + 'static {
 
     /// Judges: pure and total. User mistakes become conditions, never errors.
     fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
+
+    /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
+    /// a policy, another object of the name. Nothing unless a kind has words for it.
+    fn refused(_seen: &Self::Observed, _cause: &str, _now: Timestamp) -> Plan {
+        Plan::default()
+    }
 }
 
 /// One pass over one key.
@@ -46,7 +52,12 @@ async fn reconcile<C: Controller>(
 ) -> Result<Option<Duration>> {
     let Some(seen) = controller.observe(key).await? else { return Ok(None) };
     let plan = C::decide(&seen, clock::now());
-    api.carry_out(&plan).await?;
+    if let Err(error) = api.carry_out(&plan).await {
+        if error.is_refusal() {
+            api.carry_out(&C::refused(&seen, &error.chain(), clock::now())).await?;
+        }
+        return Err(error);
+    }
     Ok(plan.look_again)
 }
 

@@ -150,6 +150,14 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
+    /// Whether the request was understood and refused, so that only a human can change the answer.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::AlreadyExists { .. } | Self::Forbidden { .. } | Self::Invalid { .. }
+        )
+    }
+
     /// Whether the object is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
