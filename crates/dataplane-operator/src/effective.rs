@@ -90,9 +90,11 @@ impl Effective {
         }
     }
 
-    /// `host:port`, the identity of the machine for those who must not share it.
-    pub fn address(&self) -> String {
-        format!("{}:{}", self.ansible_host, self.ansible_port)
+    /// `host:port`, the identity of the machine for those who must not share it; `None` where the
+    /// host is not named.
+    pub fn address(&self) -> Option<String> {
+        let is_named = !self.ansible_host.is_empty();
+        is_named.then(|| format!("{}:{}", self.ansible_host, self.ansible_port))
     }
 }
 
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn the_host_name_stands_in_for_a_missing_address() {
         let found = effective(&json!({}), &json!({ "hostName": "n0.example.org" }));
-        assert_eq!(found.address(), "n0.example.org:22");
+        assert_eq!(found.address().as_deref(), Some("n0.example.org:22"));
         assert_eq!(effective(&json!({}), &json!({})).ansible_host, "");
     }
 }

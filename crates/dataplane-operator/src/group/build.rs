@@ -168,5 +168,5 @@ fn sources(seen: &Observed, service: &Service) -> Vec<Source> {
 pub fn reach(seen: &Observed, host: &Judged) -> Reach {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_version(seen, &ssh_secret);
-    Reach { address: host.effective.address(), ssh_secret, ssh_version }
+    Reach { address: host.effective.address().unwrap_or_default(), ssh_secret, ssh_version }
 }

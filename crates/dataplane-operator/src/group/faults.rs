@@ -120,7 +120,11 @@ fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault
 /// Everything that keeps this node from being deployed, beside the group's faults.
 pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<Fault> {
     let name = node.name_any();
-    let mut faults: Vec<Fault> = role_fault(seen, &name).into_iter().collect();
+    if let Some(fault) = role_fault(seen, &name) {
+        // What else is missing may come from the role.
+        return vec![fault];
+    }
+    let mut faults = Vec::new();
     if effective.ansible_host.is_empty() {
         faults.push(Fault::wrong(
             "HostAddressMissing",

@@ -22,6 +22,8 @@ pub struct Judged {
     pub node: Arc<Node>,
     /// The values that hold for it.
     pub effective: Effective,
+    /// Whether its role exists.
+    pub has_role: bool,
     /// Which instance of the host it is.
     pub instance: Option<String>,
     /// What keeps it from being deployed.
@@ -61,7 +63,8 @@ pub fn judge(
         runs,
         now,
     );
-    Judged { node: Arc::clone(node), effective, instance, faults, inputs, chain }
+    let has_role = seen.role.is_some();
+    Judged { node: Arc::clone(node), effective, has_role, instance, faults, inputs, chain }
 }
 
 /// The resource version of the ssh Secret; empty where it does not exist.

@@ -85,6 +85,8 @@ fn input(faults: &[Fault]) -> Finding {
 fn deployment(host: &Judged) -> Finding {
     let services = &host.chain.services;
     match &host.chain.state {
+        // Without its role a host has no services, which is not the same as all of them done.
+        State::Done if !host.has_role => not_running(host),
         State::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
             Finding::good(DEPLOYMENT_READY, "Deployed", text)
@@ -153,7 +155,7 @@ fn up_to_date(host: &Judged) -> Finding {
     let status = host.node.status.as_ref();
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
-    let is_done = host.chain.state == State::Done;
+    let is_done = host.chain.state == State::Done && host.has_role;
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -191,7 +193,7 @@ pub fn node_step(
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
         host_name: Some(host.effective.host_name.clone()),
-        address: Some(host.effective.address()),
+        address: host.effective.address(),
         host_key: None,
         host_instance: host.instance.clone(),
         services: host.chain.services.clone(),

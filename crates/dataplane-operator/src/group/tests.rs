@@ -347,3 +347,13 @@ fn a_pass_over_a_world_at_rest_writes_nothing() {
     world.deploy();
     assert_eq!(world.pass().steps, []);
 }
+
+#[test]
+fn a_host_whose_role_is_missing_is_neither_deployed_nor_up_to_date() {
+    let mut world = World::new();
+    world.seen.role = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotFound"));
+    assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "NeverDeployed"));
+}
