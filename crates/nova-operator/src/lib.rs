@@ -1,5 +1,14 @@
-//! The library of nova-operator: the list of its controllers.
+//! nova-operator: nova-compute on hosts that dataplane-operator made ready, and the cells that
+//! computes register in.
 
+pub mod admission;
+pub mod annotations;
+pub mod cell;
+pub mod compute;
+pub mod compute_creation;
 pub mod conf;
+pub mod operator;
 pub mod oslo;
 pub mod probe;
+pub mod vault;
+pub mod world;

@@ -1,3 +1,13 @@
 //! The nova-operator process.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use nova_operator::operator::{Args, run};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let common = args.common.clone();
+    shell::runtime::exit_code(&common, run(args)).await
+}

@@ -16,6 +16,17 @@ pub use known::unknown_options;
 pub use parse::parse;
 pub use write::{Unwritable, Value, render};
 
+/// Everything in a human's options that is accepted and that they should know, in the order of its
+/// place.
+pub fn findings(custom_service_config: &str) -> Vec<Finding> {
+    let (entries, _) = parse(custom_service_config);
+    let mut all = owned_options(&entries);
+    all.extend(surprises(&entries));
+    all.extend(unknown_options(&entries));
+    all.sort_by_key(|it| (it.line, it.column));
+    all
+}
+
 /// One option of a file; a repeated key gives one entry per occurrence, as a `MultiOpt` reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

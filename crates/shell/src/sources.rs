@@ -60,7 +60,13 @@ impl Values {
         self.values.keys().map(String::as_str)
     }
 
-    fn digests(&self) -> Digests {
+    /// The keys with their values.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+
+    /// What may be known of them everywhere.
+    pub fn digests(&self) -> Digests {
         let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
         Digests { version: self.version.clone(), keys: keys.collect() }
     }

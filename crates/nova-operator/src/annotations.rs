@@ -1,0 +1,10 @@
+//! What humans say to nova-operator through annotations, and the condition by which it answers.
+
+/// On a role or a node: name of the `NovaCell` of its computes; empty on a node means no compute.
+pub const CELL: &str = "nova.openstack.org/cell";
+/// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
+pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
+/// On a compute: any new value asks for another attempt of every service.
+pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
+/// Type of the condition that this operator keeps on a node with a cell.
+pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";

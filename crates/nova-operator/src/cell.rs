@@ -1,0 +1,45 @@
+//! `NovaCell`: whether computes can be configured from it, and whether its services answer.
+//!
+//! It watches cells, the Secrets that they name, and computes for their count.
+//! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
+
+pub mod decide;
+pub mod observe;
+
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use observe::{Observed, Probes};
+
+use std::sync::Arc;
+
+use common::plan::Plan;
+use jiff::Timestamp;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use crate::world::World;
+
+/// The controller; its keys are cells.
+pub struct CellHealth {
+    /// The watched world.
+    pub world: Arc<World>,
+    /// What came of the last questions.
+    pub probes: Probes,
+}
+
+impl Controller for CellHealth {
+    type Observed = Observed;
+
+    const NAME: &'static str = "cell";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, &self.probes, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide(seen, now)
+    }
+}

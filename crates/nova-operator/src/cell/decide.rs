@@ -1,0 +1,117 @@
+//! The judgement on a cell: what its conditions say, and when its services are asked again.
+
+use std::time::Duration;
+
+use common::api::nova::{Cell, CellStatus};
+use common::conditions::{self, Finding, READY, settle};
+use common::plan::{Plan, Target, status_step};
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::cell::observe::{Answers, NamedSecret, Observed, view};
+use crate::conf::{CellFaultReason, SERVICE_PASSWORD, TRANSPORT_URL};
+
+/// Both Secrets are there and complete.
+pub const INPUT_READY: &str = "InputReady";
+/// Every broker accepts the login.
+pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
+/// Keystone answers.
+pub const KEYSTONE_READY: &str = "KeystoneReady";
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a cell.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    if let Some(pause) = seen.ask_in {
+        plan.look_again_in(pause);
+    }
+    let cell = &seen.cell;
+    let findings = findings(seen);
+    let observed = cell.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let wanted = CellStatus {
+        observed_generation: cell.metadata.generation,
+        conditions: settle(&previous, findings, cell.metadata.generation, now),
+        hash: observed.map(|it| it.hash.clone()).unwrap_or_default(),
+        computes: i64::try_from(seen.n_computes).ok(),
+    };
+    let next = wanted.conditions.clone();
+    plan.steps.extend(status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next));
+    plan
+}
+
+fn findings(seen: &Observed) -> Vec<Finding> {
+    let input = input(seen);
+    let (message_bus, keystone) = match &seen.answers {
+        Some(answers) => (message_bus(answers), keystone(seen, answers)),
+        None => (not_asked(MESSAGE_BUS_READY), not_asked(KEYSTONE_READY)),
+    };
+    let name = seen.cell.name_any();
+    let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
+    let mut all = vec![input, message_bus, keystone];
+    let ready = conditions::ready(&all, Finding::good(READY, "Ready", text));
+    all.extend(conditions::kstatus(&ready));
+    all.push(ready);
+    all
+}
+
+fn input(seen: &Observed) -> Finding {
+    let named = [
+        (&seen.secret, "spec.secret", SERVICE_PASSWORD),
+        (&seen.message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
+    ];
+    let missing: Vec<String> = named
+        .into_iter()
+        .filter(|(secret, ..)| secret.content.is_none())
+        .map(|(secret, field, key)| missing(&seen.cell, secret, field, key))
+        .collect();
+    if !missing.is_empty() {
+        return Finding::warning(INPUT_READY, "SecretNotFound", missing.join(" "));
+    }
+    match view(&seen.cell, &seen.secret, &seen.message_bus) {
+        Some(Err(faults)) => {
+            let texts: Vec<String> = faults.iter().map(|it| format!("{}.", it.message)).collect();
+            let lacks = faults.iter().any(|it| it.reason == CellFaultReason::KeyMissing);
+            let reason = if lacks { "SecretIncomplete" } else { "InputInvalid" };
+            Finding::warning(INPUT_READY, reason, texts.join(" "))
+        }
+        _ => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
+    }
+}
+
+fn missing(cell: &Cell, secret: &NamedSecret, field: &str, key: &str) -> String {
+    let (namespace, name) = (cell.namespace().unwrap_or_default(), &secret.name);
+    format!(
+        "Secret {name}, named in {field} of NovaCell {}, does not exist: create it with kubectl \
+         create secret generic -n {namespace} {name} --from-literal={key}=<value>.",
+        cell.name_any()
+    )
+}
+
+fn message_bus(answers: &Answers) -> Finding {
+    let bad: Vec<_> = answers.message_bus.iter().filter(|it| !it.login.is_ok()).collect();
+    let Some(first) = bad.first() else {
+        return Finding::good(MESSAGE_BUS_READY, "LoggedIn", "Every broker accepts the login.");
+    };
+    let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
+    let text = format!("{}. It is asked again by itself.", texts.join("; "));
+    Finding::warning(MESSAGE_BUS_READY, first.login.reason(), text)
+}
+
+fn keystone(seen: &Observed, answers: &Answers) -> Finding {
+    let url = &seen.cell.spec.keystone_auth_url;
+    match &answers.keystone {
+        Ok(()) => Finding::good(KEYSTONE_READY, "Answered", format!("Keystone answers at {url}.")),
+        Err(fault) => {
+            let text =
+                format!("{fault} (spec.keystoneAuthURL {url}). It is asked again by itself.");
+            Finding::warning(KEYSTONE_READY, fault.reason(), text)
+        }
+    }
+}
+
+fn not_asked(type_: &str) -> Finding {
+    Finding::unknown(type_, "InputMissing", "It is asked once every input is there.")
+}

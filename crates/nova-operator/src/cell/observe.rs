@@ -1,0 +1,158 @@
+//! Reads a cell's Secrets, and asks its services at a sane pace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use common::api::nova::Cell;
+use shell::cache::Key;
+use shell::error::Result;
+use shell::sources::SourceRef;
+use tokio::time::Instant;
+
+use crate::conf::{CellFault, CellInput, CellView, SecretView};
+use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
+use crate::vault::Content;
+use crate::world::{BY_CELL, World};
+
+/// How long a good answer counts.
+const PACE_GOOD: Duration = Duration::from_secs(30);
+/// How long a bad answer counts.
+const PACE_BAD: Duration = Duration::from_secs(10);
+
+/// What came of the questions to a cell's services.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    /// Of each broker.
+    pub message_bus: Vec<HostOutcome>,
+    /// Of Keystone.
+    pub keystone: Result<(), KeystoneFault>,
+}
+
+impl Answers {
+    fn are_good(&self) -> bool {
+        self.keystone.is_ok() && self.message_bus.iter().all(|it| it.login.is_ok())
+    }
+
+    fn count_for(&self) -> Duration {
+        if self.are_good() { PACE_GOOD } else { PACE_BAD }
+    }
+}
+
+/// A Secret that a cell names.
+#[derive(Clone, Debug)]
+pub struct NamedSecret {
+    /// Its name.
+    pub name: String,
+    /// Its content, where it exists.
+    pub content: Option<Content>,
+}
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The cell.
+    pub cell: Arc<Cell>,
+    /// The Secret with nova's password.
+    pub secret: NamedSecret,
+    /// The Secret with the message bus.
+    pub message_bus: NamedSecret,
+    /// What the services answered, where they could be asked.
+    pub answers: Option<Answers>,
+    /// When they are to be asked again.
+    pub ask_in: Option<Duration>,
+    /// How many computes name the cell.
+    pub n_computes: usize,
+}
+
+/// The last answers of each cell, with what was asked and when.
+#[derive(Default)]
+pub struct Probes(Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>);
+
+impl Probes {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, (CellView, Answers, Instant)>> {
+        // A poisoned lock only means that a reader panicked; the map itself is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answers to the same questions that still count, and for how long.
+    fn known(&self, key: &Key, view: &CellView) -> Option<(Answers, Duration)> {
+        let probes = self.lock();
+        let (_, answers, at) = probes.get(key).filter(|(asked, ..)| asked == view)?;
+        let rest = answers.count_for().checked_sub(at.elapsed()).filter(|it| !it.is_zero())?;
+        Some((answers.clone(), rest))
+    }
+
+    async fn ask(&self, key: &Key, cell: &Cell, view: CellView) -> (Answers, Duration) {
+        if let Some(known) = self.known(key, &view) {
+            return known;
+        }
+        let answers = match Trust::new(view.ca_bundle.as_deref()) {
+            Ok(trust) => {
+                let bus = amqp_login(&view.message_bus, &trust);
+                let keystone = keystone_answers(&cell.spec.keystone_auth_url, &trust);
+                let (message_bus, keystone) = tokio::join!(bus, keystone);
+                Answers { message_bus, keystone }
+            }
+            // Reading the view has accepted the bundle before.
+            Err(fault) => Answers {
+                message_bus: vec![],
+                keystone: Err(KeystoneFault::Untrusted(fault.to_string())),
+            },
+        };
+        let pause = answers.count_for();
+        self.lock().insert(key.clone(), (view, answers.clone(), Instant::now()));
+        (answers, pause)
+    }
+}
+
+/// Reads a cell; `None` where it does not exist.
+pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
+    let Some(cell) = world.cells.get(key) else {
+        world.cell_sources.depends(key, BTreeSet::new());
+        probes.lock().remove(key);
+        return Ok(None);
+    };
+    let source = |name: &str| SourceRef::secret(&key.namespace, name);
+    let (secret, message_bus) =
+        (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
+    // Before reading, so that a change in between wakes the cell again.
+    world.cell_sources.depends(key, BTreeSet::from([secret.clone(), message_bus.clone()]));
+    let secret = named(world, secret).await?;
+    let message_bus = named(world, message_bus).await?;
+    let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
+        Some(Ok(view)) => {
+            let (answers, ask_in) = probes.ask(key, &cell, view).await;
+            (Some(answers), Some(ask_in))
+        }
+        _ => (None, None),
+    };
+    let n_computes = world.computes.indexed(BY_CELL, key).len();
+    Ok(Some(Observed { cell, secret, message_bus, answers, ask_in, n_computes }))
+}
+
+async fn named(world: &World, source: SourceRef) -> Result<NamedSecret> {
+    let content = world.vault.content(&world.api, &world.cell_sources, &source).await?;
+    Ok(NamedSecret { name: source.key.name, content })
+}
+
+/// The cell as computes see it; `None` while a Secret is missing.
+pub fn view(
+    cell: &Cell,
+    secret: &NamedSecret,
+    message_bus: &NamedSecret,
+) -> Option<Result<CellView, Vec<CellFault>>> {
+    let namespace = cell.metadata.namespace.as_deref().unwrap_or_default();
+    let of = |it: &'_ NamedSecret| Some((it.name.clone(), it.content.clone()?));
+    let (secret, message_bus) = (of(secret)?, of(message_bus)?);
+    Some(CellView::read(&CellInput {
+        keystone_auth_url: &cell.spec.keystone_auth_url,
+        service_user: &cell.spec.service_user,
+        secret: secret_view(namespace, &secret.0, &secret.1),
+        message_bus: secret_view(namespace, &message_bus.0, &message_bus.1),
+    }))
+}
+
+fn secret_view<'a>(namespace: &'a str, name: &'a str, content: &'a Content) -> SecretView<'a> {
+    SecretView { namespace, name, data: content.entries().collect() }
+}

@@ -1,0 +1,49 @@
+//! `NovaExternalCompute`: waits for its node and its cell, renders nova's configuration, and runs
+//! libvirt, nova-compute and the question whether the compute has registered.
+//!
+//! It watches computes, nodes, roles, cells, the runs that it made, and the Secrets and ConfigMaps
+//! that a configuration is made from.
+
+pub mod build;
+pub mod config;
+pub mod decide;
+pub mod inputs;
+pub mod observe;
+pub mod status;
+pub mod waits;
+
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use observe::Observed;
+
+use std::sync::Arc;
+
+use common::plan::Plan;
+use jiff::Timestamp;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use crate::world::World;
+
+/// The controller; its keys are computes.
+pub struct ComputeDeployment {
+    /// The watched world.
+    pub world: Arc<World>,
+}
+
+impl Controller for ComputeDeployment {
+    type Observed = Observed;
+
+    const NAME: &'static str = "compute";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide(seen, now)
+    }
+}

@@ -1,0 +1,84 @@
+//! The services of a compute, and the recipe of their runs.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::ConfigFile;
+use common::engine::build::{Options, Play, Reach, Recipe, Source};
+use common::plan::Target;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::compute::config::secret_name;
+use crate::compute::observe::Observed;
+
+/// Runs libvirt on the host.
+pub const LIBVIRT: &str = "libvirt";
+/// Runs nova-compute on the host.
+pub const NOVA: &str = "nova";
+/// Asks the cell whether the compute has registered since.
+pub const NOVA_REGISTERED: &str = "nova-registered";
+
+/// The play that asks: the operator's own, so that it works with any collection.
+const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
+
+/// The service type of nova's plays: it names the folder of the files in the pod.
+const NOVA_TYPE: &str = "nova";
+
+/// What the run of a service does.
+pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
+    let spec = &seen.compute.spec;
+    let play = match service {
+        LIBVIRT => Play::Playbook("osp.edpm.libvirt".to_owned()),
+        NOVA => Play::Playbook("osp.edpm.nova".to_owned()),
+        _ => Play::Contents(REGISTERED_PLAY.to_owned()),
+    };
+    Recipe {
+        parent: Target::of(&*seen.compute),
+        play,
+        service_type: if service == LIBVIRT { LIBVIRT.to_owned() } else { NOVA_TYPE.to_owned() },
+        image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
+        env: spec.env.clone(),
+        extra_mounts: spec.extra_mounts.clone(),
+        network_attachments: spec.network_attachments.clone(),
+        dns_config: spec.dns_config.clone(),
+        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+        sources: sources(seen, service, files),
+        options: Options::default(),
+        extra_vars: extra_vars(seen, service),
+    }
+}
+
+/// Only the play that brings the files to the host gets to see them.
+fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<Source> {
+    if service != NOVA {
+        return vec![];
+    }
+    let keys = files.iter().map(|it| it.name.clone()).collect();
+    vec![Source { is_secret: true, name: secret_name(&seen.compute.name_any()), keys }]
+}
+
+fn extra_vars(seen: &Observed, service: &str) -> BTreeMap<String, Value> {
+    let spec = &seen.compute.spec;
+    let vars = match service {
+        LIBVIRT => vec![("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image))],
+        NOVA => vec![
+            ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
+            ("edpm_nova_config_src", json!(format!("/var/lib/openstack/configs/{NOVA_TYPE}"))),
+        ],
+        _ => vec![],
+    };
+    vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// How the host is reached.
+pub fn reach(seen: &Observed) -> Reach {
+    let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
+    let (ssh_secret, ssh_version) = ssh(seen);
+    Reach { address: status.address.unwrap_or_default(), ssh_secret, ssh_version }
+}
+
+/// The ssh Secret and its resource version.
+pub fn ssh(seen: &Observed) -> (String, String) {
+    let name = seen.compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
+    (name, seen.ssh.as_ref().map(|it| it.version.clone()).unwrap_or_default())
+}

@@ -1,0 +1,177 @@
+//! The Secret with nova's files, and what is said of it.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::{ConfigFile, ExternalCompute};
+use common::conditions::{Finding, Truth};
+use common::engine::build::owner;
+use common::hash;
+use common::plan::{Kind, Step, Target};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use crate::compute::inputs::Inputs;
+use crate::compute::observe::{Observed, Rendered};
+use crate::compute::waits::Complete;
+use crate::conf::{self, DEFAULT_FILE, Source, Text};
+use crate::oslo;
+use crate::vault::Content;
+
+/// The files are rendered.
+pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
+/// The human's options hold something surprising; it does not affect Ready.
+pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
+
+/// Annotation with the digest of what the files were rendered from.
+pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
+/// Annotation with the list of files, as JSON.
+pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
+
+/// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
+const RENDERER: u32 = 1;
+
+/// The role's default configuration.
+#[derive(Clone, Debug)]
+pub struct Default {
+    /// The ConfigMap.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The Secret with a compute's files.
+pub fn secret_name(compute: &str) -> String {
+    format!("{compute}-config-data")
+}
+
+/// The text in a ConfigMap: the key of the file's own name, or the only key.
+pub fn default_text(content: &Content) -> Result<&str, String> {
+    if let Some(text) = content.text(DEFAULT_FILE) {
+        return Ok(text);
+    }
+    let mut keys = content.keys();
+    let (Some(only), None) = (keys.next(), keys.next()) else {
+        return Err(format!(
+            "must have a key {DEFAULT_FILE}, or a single key with the options of nova-compute"
+        ));
+    };
+    content.text(only).ok_or_else(|| format!("has a key {only} that is no text"))
+}
+
+/// Whether what humans wrote can be read by oslo.config.
+pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Finding {
+    let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
+    let faults = oslo::faults(custom);
+    if let Some(first) = faults.first() {
+        let rest = match faults.len() {
+            1 => String::new(),
+            n_faults => format!(" (and {} more)", n_faults - 1),
+        };
+        let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
+        return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+    }
+    let Some(complete) = complete else {
+        let text = "The files are rendered once every input is there.";
+        return Finding::unknown(SERVICE_CONFIG_READY, "InputMissing", text);
+    };
+    if let Some(default) = &complete.default_config
+        && let Some(first) = oslo::parse(&default.text).1.first()
+    {
+        let text = format!(
+            "ConfigMap {}, line {}, column {}: {}. Nothing is deployed until it is corrected.",
+            default.name,
+            first.line,
+            first.column,
+            first.reason.message()
+        );
+        return Finding::error(SERVICE_CONFIG_READY, "InvalidDefaultConfig", text);
+    }
+    let text = format!("The files are in Secret {}.", secret_name(&compute.name_any()));
+    Finding::good(SERVICE_CONFIG_READY, "Rendered", text)
+}
+
+/// What a human should know of the options that they wrote.
+pub fn warnings(compute: &ExternalCompute) -> Finding {
+    let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
+    let texts: Vec<String> = oslo::findings(custom).into_iter().map(|it| it.message).collect();
+    if texts.is_empty() {
+        // No severity: there is nothing to worry about in a False here.
+        return Finding {
+            type_: CONFIG_WARNINGS.to_owned(),
+            status: Truth::False,
+            severity: None,
+            reason: "NoWarnings".to_owned(),
+            message: "Nothing in spec.customServiceConfig is surprising.".to_owned(),
+        };
+    }
+    Finding::good(CONFIG_WARNINGS, "Surprising", format!("{}.", texts.join(". ")))
+}
+
+/// The files of a compute, and the step that writes them where they are not written yet.
+pub fn files(
+    seen: &Observed,
+    complete: &Complete,
+    inputs: &Inputs,
+) -> (Vec<ConfigFile>, Option<Step>) {
+    let digest = hash::digest(&(RENDERER, inputs));
+    if let Some(Rendered { hash, files }) = &seen.rendered
+        && *hash == digest
+        && let Ok(files) = serde_json::from_str(files)
+    {
+        return (files, None);
+    }
+    let files = rendered(seen, complete);
+    let listed: Vec<ConfigFile> = files
+        .iter()
+        .map(|(name, file)| ConfigFile {
+            name: name.clone(),
+            source: file.source.to_string(),
+            hash: hash::of_bytes(&file.content),
+        })
+        .collect();
+    let encoded = |it: &conf::File| ByteString(it.content.clone().into_bytes());
+    // Not stringData, whose removed keys would stay.
+    let data: BTreeMap<&String, ByteString> =
+        files.iter().map(|(name, file)| (name, encoded(file))).collect();
+    let object = json!({
+        "metadata": {
+            "annotations": {
+                CONFIG_HASH: digest,
+                CONFIG_FILES: serde_json::to_string(&listed).unwrap_or_default(),
+            },
+            "ownerReferences": [owner(&Target::of(&*seen.compute))],
+        },
+        "type": "Opaque",
+        "data": data,
+    });
+    let target = Target {
+        kind: Kind::of::<Secret>(),
+        namespace: seen.compute.namespace().unwrap_or_default(),
+        name: secret_name(&seen.compute.name_any()),
+        uid: None,
+    };
+    let step = Step::apply(target, object, "the files differ from what they are made from");
+    (listed, Some(step))
+}
+
+fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File> {
+    let compute = &seen.compute;
+    let namespace = compute.namespace().unwrap_or_default();
+    let source = |kind: &str, name: &str| Source::new(kind, &namespace, name);
+    let kind = ExternalCompute::kind(&());
+    conf::files(&conf::Input {
+        cell: &complete.cell,
+        cell_source: source("NovaCell", &compute.spec.cell_name),
+        host: &complete.host,
+        role_default: complete
+            .default_config
+            .as_ref()
+            .map(|it| Text { source: source("ConfigMap", &it.name), text: &it.text }),
+        custom: Text {
+            source: source(&kind, &compute.name_any()),
+            text: compute.spec.custom_service_config.as_deref().unwrap_or_default(),
+        },
+    })
+}

@@ -1,0 +1,149 @@
+//! What a deployment of nova-compute depends on, input by input, and the hash of each service.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::ExternalCompute;
+use common::hash;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::annotations::REDEPLOY;
+use crate::compute::observe::Observed;
+use crate::compute::waits::Complete;
+use crate::vault::Content;
+
+/// The list of fields below; a new number would mean another hash for everyone, so it never changes
+/// for what exists: new fields enter only where they are set.
+const VERSION: &str = "v1";
+
+/// Input name → digest. Inputs that are not set are left out.
+pub type Inputs = BTreeMap<String, String>;
+
+/// The inputs of each service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfServices {
+    /// Of libvirt.
+    pub libvirt: Inputs,
+    /// Of nova-compute.
+    pub nova: Inputs,
+}
+
+impl OfServices {
+    /// The inputs of all services.
+    pub fn union(&self) -> Inputs {
+        self.libvirt.iter().chain(&self.nova).map(|(a, b)| (a.clone(), b.clone())).collect()
+    }
+}
+
+/// The inputs of a compute whose configuration is complete.
+///
+/// Not among them: the runner image, the ssh Secret and user, and the rendered text.
+pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
+    let host = of_host(seen);
+    let spec = &seen.compute.spec;
+    let mut libvirt = host.clone();
+    add(&mut libvirt, "novaLibvirtContainerImage", &json!(spec.nova_libvirt_container_image));
+    let mut nova = host;
+    add(&mut nova, "novaComputeContainerImage", &json!(spec.nova_compute_container_image));
+    add(&mut nova, "customServiceConfig", &json!(spec.custom_service_config));
+    if let Some(default) = &complete.default_config {
+        add(&mut nova, &format!("ConfigMap {}", default.name), &json!(default.text));
+    }
+    if let Some(cell) = &seen.cell {
+        let name = cell.name_any();
+        let fields = [
+            ("keystoneAuthURL", &cell.spec.keystone_auth_url),
+            ("serviceUser", &cell.spec.service_user),
+        ];
+        for (field, value) in fields {
+            add(&mut nova, &format!("NovaCell {name} {field}"), &json!(value));
+        }
+        add_keys(&mut nova, &cell.spec.secret, seen.cell_secret.as_ref(), &CELL_KEYS);
+        let bus = &cell.spec.cell_message_bus_secret_name;
+        add_keys(&mut nova, bus, seen.message_bus.as_ref(), &[crate::conf::TRANSPORT_URL]);
+    }
+    OfServices { libvirt, nova }
+}
+
+/// The keys of a cell's Secret that a compute's files are made from.
+const CELL_KEYS: [&str; 8] = [
+    crate::conf::SERVICE_PASSWORD,
+    crate::conf::REGION_NAME,
+    crate::conf::PROJECT_DOMAIN,
+    crate::conf::USER_DOMAIN,
+    crate::conf::PROJECT_NAME,
+    crate::conf::CA_BUNDLE,
+    crate::conf::NO_VNC_PROXY_URL,
+    crate::conf::QUORUM_QUEUES,
+];
+
+fn of_host(seen: &Observed) -> Inputs {
+    let spec = &seen.compute.spec;
+    let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
+    let instance = instance(&seen.compute, status.host_instance.as_deref());
+    let mut inputs = Inputs::new();
+    let fields = [
+        ("address", json!(status.address)),
+        ("dnsConfig", json!(spec.dns_config)),
+        ("env", json!(spec.env)),
+        ("extraMounts", json!(spec.extra_mounts)),
+        ("hostName", json!(status.host_name)),
+        ("networkAttachments", json!(spec.network_attachments)),
+        ("redeploy", json!(instance)),
+    ];
+    for (name, value) in fields {
+        add(&mut inputs, name, &value);
+    }
+    inputs
+}
+
+/// Which installation of the host the compute is on, and which redeploy value it was last given.
+///
+/// A value that was given once stays in force when the annotation goes: removing it must not deploy
+/// anything again.
+pub fn instance(compute: &ExternalCompute, of_node: Option<&str>) -> Option<String> {
+    let recorded = compute.status.as_ref().and_then(|it| it.host_instance.clone());
+    let given = compute.annotations().get(REDEPLOY).map(hash::short);
+    let last = || Some(recorded.as_deref()?.rsplit_once('+')?.1.to_owned());
+    match (of_node, given.or_else(last)) {
+        (None, None) => None,
+        (of_node, redeploy) => {
+            Some(format!("{}+{}", of_node.unwrap_or_default(), redeploy.unwrap_or_default()))
+        }
+    }
+}
+
+/// The hash of a service.
+pub fn hash(service: &str, inputs: &[&Inputs]) -> String {
+    hash::digest(&(VERSION, service, inputs))
+}
+
+/// The names of the inputs in which two deployments differ.
+pub fn changed(deployed: &Inputs, present: &Inputs) -> Vec<String> {
+    let names = deployed.keys().chain(present.keys());
+    let mut changed: Vec<String> =
+        names.filter(|it| deployed.get(*it) != present.get(*it)).cloned().collect();
+    changed.sort();
+    changed.dedup();
+    changed
+}
+
+fn add(inputs: &mut Inputs, name: &str, value: &Value) {
+    let is_empty = value.is_null()
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value.as_str().is_some_and(str::is_empty);
+    if !is_empty {
+        inputs.insert(name.to_owned(), hash::short(value));
+    }
+}
+
+fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: &[&str]) {
+    let Some(content) = content else { return };
+    let digests = content.digests().keys;
+    for key in keys {
+        if let Some(digest) = digests.get(*key) {
+            // A short digest of a digest: enough to see a change, too little to test a guess by.
+            inputs.insert(format!("Secret {secret} {key}"), hash::short(digest));
+        }
+    }
+}

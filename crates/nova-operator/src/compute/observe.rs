@@ -1,0 +1,144 @@
+//! Reads everything that the judgement on a compute needs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::api::nova::{Cell, ExternalCompute};
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::error::Result;
+use shell::sources::{Digests, SourceRef};
+
+use crate::annotations::DEFAULT_CONFIG;
+use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::vault::Content;
+use crate::world::{BY_OWNER, World};
+
+/// The ConfigMap that a role's annotation names.
+#[derive(Clone, Debug)]
+pub struct DefaultConfig {
+    /// Its name.
+    pub name: String,
+    /// Its content, where it exists.
+    pub content: Option<Content>,
+}
+
+/// What stands on the Secret with the rendered files.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rendered {
+    /// Digest of what it was rendered from.
+    pub hash: String,
+    /// The list of its files, as JSON.
+    pub files: String,
+}
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The compute.
+    pub compute: Arc<ExternalCompute>,
+    /// Its node, where it exists.
+    pub node: Option<Arc<Node>>,
+    /// The node's role, where it exists.
+    pub role: Option<Arc<Role>>,
+    /// Its cell, where it exists.
+    pub cell: Option<Arc<Cell>>,
+    /// Content of the cell's Secret with nova's password, where it exists.
+    pub cell_secret: Option<Content>,
+    /// Content of the cell's Secret with the message bus, where it exists.
+    pub message_bus: Option<Content>,
+    /// The ConfigMap that the role names, if it names one.
+    pub default_config: Option<DefaultConfig>,
+    /// The ssh Secret, where it exists.
+    pub ssh: Option<Digests>,
+    /// The rendered Secret, where it exists.
+    pub rendered: Option<Rendered>,
+    /// The runs that the compute owns.
+    pub runs: Vec<Arc<AnsibleEe>>,
+}
+
+/// The sources of a compute.
+struct Named {
+    cell_secret: Option<SourceRef>,
+    message_bus: Option<SourceRef>,
+    ssh: Option<SourceRef>,
+    default_config: Option<SourceRef>,
+    rendered: SourceRef,
+}
+
+impl Named {
+    fn all(&self) -> BTreeSet<SourceRef> {
+        [&self.cell_secret, &self.message_bus, &self.ssh, &self.default_config]
+            .into_iter()
+            .flatten()
+            .chain([&self.rendered])
+            .cloned()
+            .collect()
+    }
+}
+
+/// Reads a compute; `None` where it does not exist.
+pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let Some(compute) = world.computes.get(key) else {
+        world.compute_sources.depends(key, BTreeSet::new());
+        return Ok(None);
+    };
+    let at = |name: &str| Key::new(&key.namespace, name);
+    let node = world.nodes.get(&at(&compute.spec.dataplane_node_name));
+    let role = node.as_ref().and_then(|it| world.roles.get(&at(it.spec.role.as_deref()?)));
+    let cell = world.cells.get(&at(&compute.spec.cell_name));
+    let named = named(key, &compute, role.as_deref(), cell.as_deref());
+    let sources = &world.compute_sources;
+    // Before reading, so that a change in between wakes the compute again.
+    sources.depends(key, named.all());
+    let ssh = match &named.ssh {
+        Some(source) => sources.digests(&world.api, source).await?,
+        None => None,
+    };
+    let default_config = match &named.default_config {
+        Some(source) => Some(DefaultConfig {
+            name: source.key.name.clone(),
+            content: content(world, Some(source)).await?,
+        }),
+        None => None,
+    };
+    let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
+    let rendered = sources
+        .version(&named.rendered)
+        .map(|_| Rendered { hash: annotation(CONFIG_HASH), files: annotation(CONFIG_FILES) });
+    Ok(Some(Observed {
+        cell_secret: content(world, named.cell_secret.as_ref()).await?,
+        message_bus: content(world, named.message_bus.as_ref()).await?,
+        runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        compute,
+        node,
+        role,
+        cell,
+        default_config,
+        ssh,
+        rendered,
+    }))
+}
+
+fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option<&Cell>) -> Named {
+    let secret = |name: &str| SourceRef::secret(&key.namespace, name);
+    let default_config = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+    Named {
+        cell_secret: cell.map(|it| secret(&it.spec.secret)),
+        message_bus: cell.map(|it| secret(&it.spec.cell_message_bus_secret_name)),
+        ssh: compute.spec.ssh_key_secret_name.as_deref().map(secret),
+        default_config: default_config
+            .filter(|it| !it.is_empty())
+            .map(|it| SourceRef::config_map(&key.namespace, it)),
+        rendered: secret(&secret_name(&key.name)),
+    }
+}
+
+async fn content(world: &World, source: Option<&SourceRef>) -> Result<Option<Content>> {
+    match source {
+        Some(source) => world.vault.content(&world.api, &world.compute_sources, source).await,
+        None => Ok(None),
+    }
+}

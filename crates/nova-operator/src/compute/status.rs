@@ -1,0 +1,179 @@
+//! The status of a compute, from what was judged.
+
+use common::api::dataplane::{RunState, ServiceRun};
+use common::api::nova::{ExternalCompute, ExternalComputeStatus};
+use common::conditions::{self, Finding, READY, settle, trimmed};
+use common::engine::State;
+use common::hash;
+use common::plan::{Step, Target, status_step};
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::compute::decide::Judged;
+use crate::compute::inputs;
+use crate::compute::observe::Observed;
+
+/// Every service succeeded.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// How long the list of changed inputs may be.
+const NAMES_LIMIT: usize = 300;
+
+/// The status step of a compute, where its status does not say so already.
+pub fn step(seen: &Observed, judged: &Judged, now: Timestamp) -> Option<Step> {
+    let compute = &seen.compute;
+    let observed = compute.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let generation = compute.metadata.generation;
+    let wanted = wanted(seen, judged, settle(&previous, findings(seen, judged), generation, now));
+    let next = wanted.conditions.clone();
+    status_step(Target::of::<ExternalCompute>(compute), observed, &wanted, &previous, &next)
+}
+
+fn wanted(
+    seen: &Observed,
+    judged: &Judged,
+    conditions: Vec<conditions::Condition>,
+) -> ExternalComputeStatus {
+    let compute = &seen.compute;
+    let observed = compute.status.clone().unwrap_or_default();
+    let node = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
+    let mut hash = observed.hash;
+    let mut deployed_inputs = observed.deployed_inputs;
+    if let Some(inputs) = &judged.inputs {
+        hash.insert("input".to_owned(), hash::short(inputs));
+        if judged.chain.state == State::Done {
+            deployed_inputs.clone_from(inputs);
+        }
+    }
+    // Set once: nova's records hang on the name from the first attempt on.
+    let has_attempts = !judged.chain.services.is_empty();
+    let recorded_name = observed.host_name.filter(|_| has_attempts);
+    ExternalComputeStatus {
+        observed_generation: compute.metadata.generation,
+        conditions,
+        hash,
+        config_files: judged.files.clone(),
+        host_name: recorded_name.or(node.host_name),
+        address: node.address.or(observed.address),
+        host_instance: inputs::instance(compute, node.host_instance.as_deref()),
+        services: judged.chain.services.clone(),
+        deployed_inputs,
+    }
+}
+
+fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
+    let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
+    let good = Finding::good(
+        READY,
+        "Ready",
+        format!("nova-compute runs on {name} and has registered in cell {cell}."),
+    );
+    let deployment = deployment(judged);
+    let mut all = vec![
+        judged.input.clone(),
+        judged.node.clone(),
+        judged.cell.clone(),
+        judged.config.clone(),
+        deployment.clone(),
+    ];
+    let ready = if keeps_ready(judged) { good } else { conditions::ready(&all, good) };
+    all.extend(conditions::kstatus(&ready));
+    all.extend([ready, up_to_date(seen, judged), judged.warnings.clone()]);
+    all
+}
+
+/// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
+/// or Secret that is gone meanwhile undoes nothing (D1).
+fn keeps_ready(judged: &Judged) -> bool {
+    match judged.chain.state {
+        State::Done => true,
+        State::OutOfDate => !judged.deploy && is_deployed(&judged.chain.services),
+        State::NeedsRun(_) | State::InRun { .. } | State::Failed { .. } => false,
+    }
+}
+
+fn is_deployed(services: &[ServiceRun]) -> bool {
+    let is_good = |it: &ServiceRun| it.deployed_hash.is_some() && it.state == RunState::Succeeded;
+    !services.is_empty() && services.iter().all(is_good)
+}
+
+fn deployment(judged: &Judged) -> Finding {
+    let services = &judged.chain.services;
+    match &judged.chain.state {
+        State::Done => {
+            let text = "libvirt and nova-compute run, and the compute has registered.";
+            Finding::good(DEPLOYMENT_READY, "Deployed", text)
+        }
+        State::OutOfDate => not_running(judged),
+        State::NeedsRun(_) => going_on(services, None),
+        State::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
+        State::Failed { reason, message, .. } => {
+            let kind = if reason.heals_by_itself() { Finding::warning } else { Finding::error };
+            kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
+        }
+    }
+}
+
+fn not_running(judged: &Judged) -> Finding {
+    if !judged.deploy {
+        if is_deployed(&judged.chain.services) {
+            let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
+            return Finding::good(DEPLOYMENT_READY, "Deployed", text);
+        }
+        let text =
+            "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
+        return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
+    }
+    let text = "The deployment waits; the other conditions tell for what.";
+    Finding::waiting(DEPLOYMENT_READY, "Waiting", text)
+}
+
+/// The cause of the last failure stays visible while it is tried again.
+fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
+    if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
+        return Finding::warning(
+            DEPLOYMENT_READY,
+            failed.reason.as_deref().unwrap_or_default(),
+            failed.message.clone().unwrap_or_default(),
+        );
+    }
+    if let Some(what) = waiting_for {
+        return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
+    }
+    let is_running = services.iter().any(|it| it.state == RunState::Running);
+    let text = if is_running {
+        "libvirt and nova-compute are being deployed to this host."
+    } else {
+        "libvirt and nova-compute are about to be deployed to this host."
+    };
+    Finding::waiting(DEPLOYMENT_READY, "Deploying", text)
+}
+
+fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
+    let deployed =
+        seen.compute.status.as_ref().map(|it| it.deployed_inputs.clone()).unwrap_or_default();
+    let Some(present) = &judged.inputs else {
+        if deployed.is_empty() {
+            return never_deployed();
+        }
+        let text = "Some inputs are missing or cannot be read, so it cannot be told.";
+        return Finding::unknown(UP_TO_DATE, "InputMissing", text);
+    };
+    if judged.chain.state == State::Done {
+        let text = "The last deployment used the present inputs.";
+        return Finding::good(UP_TO_DATE, "UpToDate", text);
+    }
+    if deployed.is_empty() {
+        return never_deployed();
+    }
+    let names = trimmed(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
+    let text = format!("Changed since the last deployment: {names}.");
+    Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+}
+
+fn never_deployed() -> Finding {
+    Finding::waiting(UP_TO_DATE, "NeverDeployed", "No deployment has been completed yet.")
+}

@@ -1,0 +1,315 @@
+//! What a compute waits for, each wait with its own condition: inputs, node and cell.
+
+use std::net::IpAddr;
+
+use common::api::dataplane::Node;
+use common::api::nova::Cell;
+use common::conditions::{self, Finding, READY, find};
+use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use kube::ResourceExt;
+
+use crate::annotations::{CELL, DEFAULT_CONFIG};
+use crate::compute::config;
+use crate::compute::observe::Observed;
+use crate::conf::{CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL};
+use crate::oslo::Value;
+
+/// Everything that the configuration and the runs need is there.
+pub const INPUT_READY: &str = "InputReady";
+/// The node can be used.
+pub const NODE_READY: &str = "NodeReady";
+/// The cell can be used.
+pub const NOVA_CELL_READY: &str = "NovaCellReady";
+
+/// The inputs of a configuration, complete and fit for files.
+#[derive(Clone, Debug)]
+pub struct Complete {
+    /// The cell.
+    pub cell: CellView,
+    /// The host.
+    pub host: HostView,
+    /// The role's default configuration.
+    pub default_config: Option<config::Default>,
+}
+
+/// What keeps a compute from its configuration: one word, and object, cause and next step.
+type Fault = (&'static str, String);
+
+/// Whether every input is there, and the inputs.
+pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
+    let mut faults = Vec::new();
+    let cell = cell_view(seen, &mut faults);
+    let host = host(seen, &mut faults);
+    let default_config = default_config(seen, &mut faults);
+    faults.extend(ssh_faults(seen));
+    faults.extend(image_faults(seen));
+    if let (Some(cell), Some(host), true) = (cell, host, faults.is_empty()) {
+        let finding = Finding::good(INPUT_READY, "InputComplete", "Every input is there.");
+        return (finding, Some(Complete { cell, host, default_config }));
+    }
+    (incomplete(&faults), None)
+}
+
+fn incomplete(faults: &[Fault]) -> Finding {
+    let Some((reason, _)) = faults.first() else {
+        let text = "The inputs are known once the node and the NovaCell exist.";
+        return Finding::unknown(INPUT_READY, "Waiting", text);
+    };
+    let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
+    Finding::warning(INPUT_READY, reason, texts.join(" "))
+}
+
+/// The cell as computes see it; without its object, its own condition tells.
+fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
+    let cell = seen.cell.as_deref()?;
+    let namespace = cell.namespace().unwrap_or_default();
+    let spec = &cell.spec;
+    let secrets = [
+        (&spec.secret, "spec.secret", SERVICE_PASSWORD, &seen.cell_secret),
+        (
+            &spec.cell_message_bus_secret_name,
+            "spec.cellMessageBusSecretName",
+            TRANSPORT_URL,
+            &seen.message_bus,
+        ),
+    ];
+    for (name, field, key, content) in secrets {
+        if content.is_none() {
+            let text = format!(
+                "Secret {name}, named in {field} of NovaCell {}, does not exist: create it with \
+                 the key {key}.",
+                cell.name_any()
+            );
+            faults.push(("SecretNotFound", text));
+        }
+    }
+    let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
+    let view = |name, content| SecretView { namespace: &namespace, name, data: content };
+    let input = CellInput {
+        keystone_auth_url: &spec.keystone_auth_url,
+        service_user: &spec.service_user,
+        secret: view(&spec.secret, secret.entries().collect()),
+        message_bus: view(&spec.cell_message_bus_secret_name, bus.entries().collect()),
+    };
+    let report = |found: Vec<crate::conf::CellFault>| {
+        faults.extend(found.into_iter().map(|it| ("SecretIncomplete", format!("{}.", it.message))));
+    };
+    CellView::read(&input).map_err(report).ok()
+}
+
+/// The host's name and address; the name is set once, for nova's records hang on it.
+fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
+    let status = seen.node.as_ref()?.status.as_ref()?;
+    let host_name = status.host_name.clone()?;
+    let recorded = seen.compute.status.as_ref().and_then(|it| it.host_name.as_ref());
+    if let Some(recorded) = recorded.filter(|it| **it != host_name) {
+        let text = format!(
+            "spec.hostName of OpenStackDataPlaneNode {} is now {host_name}, but the compute is \
+             registered as {recorded}: set it back, or delete NovaExternalCompute {}.",
+            seen.compute.spec.dataplane_node_name,
+            seen.compute.name_any()
+        );
+        faults.push(("HostNameChanged", text));
+        return None;
+    }
+    let ip = status.address.as_deref().and_then(ip_of);
+    let my_ip = ip.and_then(|it| Value::new(&it.to_string()).ok());
+    Some(HostView { host_name: Value::new(&host_name).ok()?, my_ip })
+}
+
+/// The address in `host:port`, where the host is not a name.
+fn ip_of(address: &str) -> Option<IpAddr> {
+    let (host, _) = address.rsplit_once(':')?;
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::Default> {
+    let named = seen.default_config.as_ref()?;
+    let name = &named.name;
+    let Some(content) = &named.content else {
+        let text = format!(
+            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the role, does not exist: \
+             create it, or remove the annotation."
+        );
+        faults.push(("DefaultConfigNotFound", text));
+        return None;
+    };
+    match config::default_text(content) {
+        Ok(text) => Some(config::Default { name: name.clone(), text: text.to_owned() }),
+        Err(why) => {
+            faults.push(("DefaultConfigInvalid", format!("ConfigMap {name} {why}.")));
+            None
+        }
+    }
+}
+
+fn ssh_faults(seen: &Observed) -> Vec<Fault> {
+    let spec = &seen.compute.spec;
+    let node = &spec.dataplane_node_name;
+    let mut faults = Vec::new();
+    if spec.inventory_config_map_name.is_none() && seen.node.is_some() {
+        let text = format!(
+            "OpenStackDataPlaneNode {node} has not published its inventory yet: it must have an \
+             address, a role and an ssh key."
+        );
+        faults.push(("InventoryNotPublished", text));
+    }
+    let Some(secret) = &spec.ssh_key_secret_name else {
+        if seen.node.is_some() {
+            let text = format!("OpenStackDataPlaneNode {node} names no ssh key yet.");
+            faults.push(("SshSecretNotNamed", text));
+        }
+        return faults;
+    };
+    let Some(digests) = &seen.ssh else {
+        let text = format!("Secret {secret} with the ssh key does not exist: create it.");
+        faults.push(("SshSecretNotFound", text));
+        return faults;
+    };
+    for key in [PRIVATE_KEY, KNOWN_HOSTS] {
+        if !digests.keys.contains_key(key) {
+            let text = format!("Secret {secret} has no key {key}: add it.");
+            faults.push(("SshSecretIncomplete", text));
+        }
+    }
+    faults
+}
+
+fn image_faults(seen: &Observed) -> Option<Fault> {
+    let spec = &seen.compute.spec;
+    let fields = [
+        ("spec.novaComputeContainerImage", &spec.nova_compute_container_image),
+        ("spec.novaLibvirtContainerImage", &spec.nova_libvirt_container_image),
+    ];
+    let unset: Vec<&str> = fields
+        .into_iter()
+        .filter(|(_, it)| it.as_deref().unwrap_or_default().is_empty())
+        .map(|(name, _)| name)
+        .collect();
+    (!unset.is_empty()).then(|| {
+        let text =
+            format!("{} is unset and the operator has no default: set it.", unset.join(", "));
+        ("ImageNotSet", text)
+    })
+}
+
+/// What is said of an object that is known to be older than what it speaks of.
+enum Lag {
+    /// It has caught up.
+    No,
+    /// Its controller has not seen its last change yet.
+    Yes,
+}
+
+/// Whether the node can be used, and whether that was told of its present form.
+pub fn node(seen: &Observed) -> Finding {
+    let name = &seen.compute.spec.dataplane_node_name;
+    let Some(node) = seen.node.as_deref() else {
+        let text = format!("OpenStackDataPlaneNode {name} does not exist: create it.");
+        return Finding::warning(NODE_READY, "NodeNotFound", text);
+    };
+    if node.metadata.deletion_timestamp.is_some() {
+        let text = format!("OpenStackDataPlaneNode {name} is being deleted.");
+        return Finding::waiting(NODE_READY, "NodeTerminating", text);
+    }
+    let not_ready = || {
+        let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
+        Finding::waiting(NODE_READY, "NodeNotReady", text)
+    };
+    if matches!(node_lag(seen, node), Lag::Yes) {
+        // Old news: what was said before stands until the node's controller has caught up.
+        return previous(seen, NODE_READY).unwrap_or_else(not_ready);
+    }
+    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    if conditions::is_true(conditions, READY) {
+        let text = format!("OpenStackDataPlaneNode {name} is Ready.");
+        return Finding::good(NODE_READY, "NodeReady", text);
+    }
+    not_ready()
+}
+
+/// Whether a run may rely on the node: Ready, and said of its present form and role (D1).
+pub fn is_node_usable(seen: &Observed) -> bool {
+    let Some(node) = seen.node.as_deref() else { return false };
+    matches!(node_lag(seen, node), Lag::No) && node_condition_holds(node)
+}
+
+fn node_condition_holds(node: &Node) -> bool {
+    node.metadata.deletion_timestamp.is_none()
+        && node.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY))
+}
+
+fn node_lag(seen: &Observed, node: &Node) -> Lag {
+    let Some(status) = &node.status else { return Lag::Yes };
+    let is_role_current = match (&seen.role, &status.observed_role) {
+        (Some(role), Some(observed)) => {
+            Some(&observed.uid) == role.metadata.uid.as_ref()
+                && Some(observed.generation) == role.metadata.generation
+        }
+        (None, None) => true,
+        // A role that came or went is news that the node's controller has still to tell.
+        _ => false,
+    };
+    if status.observed_generation == node.metadata.generation && is_role_current {
+        Lag::No
+    } else {
+        Lag::Yes
+    }
+}
+
+/// Whether the cell can be used.
+pub fn cell(seen: &Observed) -> Finding {
+    let name = &seen.compute.spec.cell_name;
+    let Some(cell) = seen.cell.as_deref() else {
+        let text = format!(
+            "NovaCell {name} does not exist: create it, or correct annotation {CELL} of the node \
+             or its role."
+        );
+        return Finding::warning(NOVA_CELL_READY, "NovaCellNotFound", text);
+    };
+    if is_cell_lagging(cell) {
+        let waiting = || {
+            let text = format!("NovaCell {name} has not been looked at yet.");
+            Finding::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+        };
+        return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
+    }
+    let conditions = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    match find(conditions, READY) {
+        Some(ready) if ready.status == conditions::Truth::True => {
+            Finding::good(NOVA_CELL_READY, "NovaCellReady", format!("NovaCell {name} is Ready."))
+        }
+        Some(ready) => {
+            let text = format!("NovaCell {name} is not Ready: {}", ready.message);
+            Finding::warning(NOVA_CELL_READY, "NovaCellNotReady", text)
+        }
+        None => {
+            let text = format!("NovaCell {name} has no condition Ready yet.");
+            Finding::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+        }
+    }
+}
+
+/// Whether a run may rely on the cell.
+pub fn is_cell_usable(seen: &Observed) -> bool {
+    let is_ready =
+        |it: &Cell| it.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY));
+    seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it) && is_ready(it))
+}
+
+/// A foreign control plane may not tell of which generation it speaks; then it is believed.
+fn is_cell_lagging(cell: &Cell) -> bool {
+    let observed = cell.status.as_ref().and_then(|it| it.observed_generation);
+    observed.is_some() && observed != cell.metadata.generation
+}
+
+fn previous(seen: &Observed, type_: &str) -> Option<Finding> {
+    let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
+    Some(Finding {
+        type_: before.type_.clone(),
+        status: before.status,
+        severity: before.severity,
+        reason: before.reason.clone(),
+        message: before.message.clone(),
+    })
+}

@@ -1,0 +1,48 @@
+//! Makes the `NovaExternalCompute` of each node with a cell, and tells the node how it fares.
+//!
+//! It watches nodes, roles and computes.
+//! A node without a cell costs nothing: nothing of nova's is read or written for it.
+
+pub mod build;
+pub mod decide;
+pub mod effective;
+pub mod observe;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::default_images;
+pub use decide::decide;
+pub use observe::{Images, Observed};
+
+use std::sync::Arc;
+
+use common::plan::Plan;
+use jiff::Timestamp;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use crate::world::World;
+
+/// The controller; its keys are nodes.
+pub struct ComputeCreation {
+    /// The watched world.
+    pub world: Arc<World>,
+    /// Images of a compute that names none.
+    pub images: Images,
+}
+
+impl Controller for ComputeCreation {
+    type Observed = Observed;
+
+    const NAME: &'static str = "compute-creation";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        Ok(observe::observe(&self.world, &self.images, key))
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide(seen, now)
+    }
+}

@@ -1,0 +1,264 @@
+//! The judgement on a node: which compute it has, what that follows, and what the node is told.
+
+use std::time::Duration;
+
+use common::api::dataplane::Node;
+use common::api::nova::ExternalCompute;
+use common::conditions::{Condition, Finding, READY, Severity, Truth, find, settle};
+use common::plan::{Kind, Plan, Step, Target, Write, notices};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::annotations::{CELL, COMPUTE_CONDITION};
+use crate::compute_creation::build::{differences, fields, fill_images, follow};
+use crate::compute_creation::effective::{Wish, wish};
+use crate::compute_creation::observe::Observed;
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Writes to the compute, and what the node is told; nothing to tell removes the condition.
+type Outcome = (Vec<Step>, Option<Finding>);
+
+/// Judges a node.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    if seen.node.metadata.deletion_timestamp.is_some() {
+        return plan;
+    }
+    let (steps, finding) = match wish(seen.role.as_deref(), &seen.node) {
+        Wish::Nothing => without_cell(seen),
+        Wish::Refused { reason, message } => {
+            (vec![], Some(Finding::error(COMPUTE_CONDITION, reason, message)))
+        }
+        Wish::Cell(cell) => with_cell(seen, &cell),
+    };
+    plan.steps = steps;
+    plan.steps.extend(condition_step(&seen.node, finding, now));
+    plan
+}
+
+/// This operator's condition on a node.
+pub fn own_condition(node: &Node) -> Option<&Condition> {
+    find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
+}
+
+/// Who owns a compute of the node's name.
+enum Owner {
+    /// The node itself.
+    Node,
+    /// A node of that name that is gone.
+    EarlierNode,
+    /// Someone else, named.
+    Other(String),
+    /// Nobody: a human wrote it.
+    Nobody,
+}
+
+fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
+    let owners = compute.metadata.owner_references.as_deref().unwrap_or_default();
+    match owners.iter().find(|it| it.controller == Some(true)) {
+        None => Owner::Nobody,
+        Some(it) if Some(&it.uid) == node.metadata.uid.as_ref() => Owner::Node,
+        Some(it) if it.kind == Kind::of::<Node>().kind && it.name == node.name_any() => {
+            Owner::EarlierNode
+        }
+        Some(it) => Owner::Other(format!("{} {}", it.kind, it.name)),
+    }
+}
+
+fn without_cell(seen: &Observed) -> Outcome {
+    let Some(compute) = &seen.compute else { return (vec![], None) };
+    if !matches!(owner(&seen.node, compute), Owner::Node) || is_terminating(compute) {
+        return (vec![], None);
+    }
+    if is_untouched(seen, compute) {
+        return (vec![remove(compute, "its node has no cell any more, and it never ran")], None);
+    }
+    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+    let text = format!(
+        "Neither OpenStackDataPlaneNode {name} nor its role names a cell any more, but \
+         NovaExternalCompute {name} runs in cell {cell}. Restore annotation {CELL}, or remove it \
+         with: {}",
+        delete_command(compute)
+    );
+    let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", text);
+    (followed(seen, compute), Some(finding))
+}
+
+fn with_cell(seen: &Observed, cell: &str) -> Outcome {
+    let Some(compute) = &seen.compute else {
+        let because = "the node has a cell and no compute";
+        let step = follow(seen, &fields(seen, cell), false, because);
+        return (vec![step], Some(coming(seen, cell)));
+    };
+    if is_terminating(compute) {
+        return (vec![], Some(leaving(compute)));
+    }
+    match owner(&seen.node, compute) {
+        Owner::Node => ours(seen, compute, cell),
+        Owner::Nobody => adoption(seen, compute, cell),
+        Owner::EarlierNode => (vec![], Some(leaving(compute))),
+        Owner::Other(owner) => {
+            let name = compute.name_any();
+            let text = format!(
+                "NovaExternalCompute {name} belongs to {owner} and is left alone: delete it, and \
+                 the node gets one of its own."
+            );
+            (vec![], Some(Finding::error(COMPUTE_CONDITION, "ComputeNotOurs", text)))
+        }
+    }
+}
+
+/// A compute that a human wrote first is taken over only where nothing in it has to change (D8).
+fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
+    let fields = fields(seen, cell);
+    let differing = differences(compute, &fields, true);
+    if differing.is_empty() {
+        let because = "a human wrote the node's compute first";
+        let mut steps = vec![follow(seen, &fields, true, because)];
+        steps.extend(fill_images(seen, compute));
+        return (steps, Some(mirror(compute)));
+    }
+    let texts: Vec<String> = differing
+        .iter()
+        .map(|it| format!("spec.{it} would be {}", fields.get(it).unwrap_or_default()))
+        .collect();
+    let name = compute.name_any();
+    let text = format!(
+        "NovaExternalCompute {name} was not made by the operator and differs from what node {name} \
+         asks for: {}. It is left alone: correct it, or delete it with: {}",
+        texts.join(", "),
+        delete_command(compute)
+    );
+    (vec![], Some(Finding::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
+}
+
+/// The cell is set once; everything else goes on following the node (D7).
+fn ours(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
+    let own = &compute.spec.cell_name;
+    if own == cell {
+        return (followed(seen, compute), Some(mirror(compute)));
+    }
+    if is_untouched(seen, compute) {
+        let because = format!("it never ran, and its node is now of cell {cell} instead of {own}");
+        return (vec![remove(compute, because)], Some(coming(seen, cell)));
+    }
+    let name = compute.name_any();
+    let lost = match &compute.spec.custom_service_config {
+        Some(_) => "its customServiceConfig is lost with it",
+        None => "it has no customServiceConfig to lose",
+    };
+    let text = format!(
+        "Annotation {CELL} asks for cell {cell}, but NovaExternalCompute {name} is in cell {own}, \
+         and nova cannot move it. Set the annotation back to {own}, or delete the compute, and it \
+         is made again in {cell} ({lost}; first remove its instances and nova's records of it in \
+         {own}): {}",
+        delete_command(compute)
+    );
+    let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", text);
+    (followed(seen, compute), Some(finding))
+}
+
+fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
+    let fields = fields(seen, &compute.spec.cell_name);
+    let differing = differences(compute, &fields, false);
+    let mut steps = Vec::new();
+    if !differing.is_empty() {
+        let because = format!("{} follows the node", differing.join(", "));
+        steps.push(follow(seen, &fields, false, &because));
+    }
+    steps.extend(fill_images(seen, compute));
+    steps
+}
+
+/// Whether nothing would be lost with it: it never ran, and no human has configured it.
+fn is_untouched(seen: &Observed, compute: &ExternalCompute) -> bool {
+    let has_attempts = compute.status.as_ref().is_some_and(|it| !it.services.is_empty());
+    !has_attempts && !seen.has_runs && compute.spec.custom_service_config.is_none()
+}
+
+fn is_terminating(compute: &ExternalCompute) -> bool {
+    compute.metadata.deletion_timestamp.is_some()
+}
+
+/// Only as it was read: a human may be writing its configuration at this moment.
+fn remove(compute: &ExternalCompute, because: impl Into<String>) -> Step {
+    let mut step = Step::delete(Target::of(compute), because);
+    step.write = Write::Delete { resource_version: compute.resource_version() };
+    step
+}
+
+fn delete_command(compute: &ExternalCompute) -> String {
+    let (namespace, name) = (compute.namespace().unwrap_or_default(), compute.name_any());
+    format!("kubectl delete -n {namespace} novaexternalcompute {name}")
+}
+
+fn leaving(compute: &ExternalCompute) -> Finding {
+    let text = format!(
+        "NovaExternalCompute {} is being deleted; when it is gone, another one is made.",
+        compute.name_any()
+    );
+    Finding::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
+}
+
+fn coming(seen: &Observed, cell: &str) -> Finding {
+    on_its_way(&seen.node.namespace().unwrap_or_default(), &seen.node.name_any(), cell)
+}
+
+/// One text for the whole way: the compute's own conditions tell the steps.
+fn on_its_way(namespace: &str, name: &str, cell: &str) -> Finding {
+    let text = format!(
+        "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
+         kubectl describe -n {namespace} novaexternalcompute {name}"
+    );
+    Finding::waiting(COMPUTE_CONDITION, "Deploying", text)
+}
+
+/// What the node says of its compute.
+fn mirror(compute: &ExternalCompute) -> Finding {
+    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
+    let ready = find(conditions.unwrap_or_default(), READY);
+    let bad = |it: &&Condition| {
+        it.status == Truth::False
+            && matches!(it.severity, Some(Severity::Error | Severity::Warning))
+    };
+    match ready {
+        Some(ready) if ready.status == Truth::True => {
+            let text = format!(
+                "NovaExternalCompute {name} is Ready in cell {cell}. Nova schedules to a new host \
+                 once it is discovered: nova-manage cell_v2 discover_hosts"
+            );
+            Finding::good(COMPUTE_CONDITION, "Ready", text)
+        }
+        Some(ready) if bad(&ready) => {
+            let text = format!("NovaExternalCompute {name} of cell {cell}: {}", ready.message);
+            Finding {
+                type_: COMPUTE_CONDITION.to_owned(),
+                status: Truth::False,
+                severity: ready.severity,
+                reason: ready.reason.clone(),
+                message: text,
+            }
+        }
+        _ => on_its_way(&compute.namespace().unwrap_or_default(), &name, cell),
+    }
+}
+
+/// The node's status holds this one condition of ours and nothing else of ours.
+fn condition_step(node: &Node, finding: Option<Finding>, now: Timestamp) -> Option<Step> {
+    let previous: Vec<Condition> = own_condition(node).into_iter().cloned().collect();
+    let wanted = settle(&previous, finding.into_iter().collect(), None, now);
+    if wanted == previous {
+        return None;
+    }
+    let write = Write::Status {
+        status: json!({ "conditions": wanted }),
+        resource_version: None,
+        notices: notices(&previous, &wanted),
+    };
+    let because = "what the compute says differs from the node's condition".to_owned();
+    Some(Step { target: Target::of(node), write, because })
+}

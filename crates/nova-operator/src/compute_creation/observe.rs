@@ -1,0 +1,47 @@
+//! Reads what a node's compute depends on, from the caches alone.
+
+use std::sync::Arc;
+
+use common::api::dataplane::{Node, Role};
+use common::api::nova::ExternalCompute;
+use kube::ResourceExt;
+use shell::cache::Key;
+
+use crate::world::{BY_OWNER, World};
+
+/// Images of a compute that names none; an empty text means that there is no default.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Images {
+    /// Of the container `nova_compute`.
+    pub nova_compute: String,
+    /// Of the libvirt containers.
+    pub nova_libvirt: String,
+    /// Of the pods that run Ansible.
+    pub ansible_ee: String,
+}
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The node.
+    pub node: Arc<Node>,
+    /// Its role, where it names one that exists.
+    pub role: Option<Arc<Role>>,
+    /// The compute of the node's name.
+    pub compute: Option<Arc<ExternalCompute>>,
+    /// Whether a run of that compute exists.
+    pub has_runs: bool,
+    /// Images of a compute that names none.
+    pub images: Images,
+}
+
+/// Reads a node; `None` where it does not exist, for its compute goes with it.
+pub fn observe(world: &World, images: &Images, key: &Key) -> Option<Observed> {
+    let node = world.nodes.get(key)?;
+    let role = node.spec.role.as_ref();
+    let role = role.and_then(|it| world.roles.get(&Key::new(&key.namespace, it)));
+    let compute = world.computes.get(key);
+    let owner = compute.as_ref().and_then(|it| it.uid()).unwrap_or_default();
+    let has_runs = !world.runs.indexed(BY_OWNER, &Key::new(&key.namespace, owner)).is_empty();
+    Some(Observed { node, role, compute, has_runs, images: images.clone() })
+}

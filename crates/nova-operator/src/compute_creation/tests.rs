@@ -1,0 +1,1 @@
+//! The judgement, case by case.

@@ -1,0 +1,158 @@
+//! The process: its options, what it may do, and the list of its controllers.
+
+use std::sync::Arc;
+
+use clap::{ArgAction, Parser};
+use common::rbac::{EVENTS, Rule};
+use shell::args::{CommonArgs, WebhookArgs};
+use shell::error::Result;
+use shell::leader::{Candidate, Leader};
+use shell::runtime::Runtime;
+
+use crate::admission;
+use crate::cell::{CellHealth, Probes};
+use crate::compute::ComputeDeployment;
+use crate::compute_creation::{ComputeCreation, Images};
+use crate::world::{Queues, World};
+
+/// The operator's name: its field manager, its Lease and its user agent.
+pub const NAME: &str = "nova-operator";
+
+/// Brings nova-compute to hosts that are ready for it, phase 1: one compute for each node with a
+/// cell.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Args {
+    /// What all operators share.
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// The admission webhooks.
+    #[command(flatten)]
+    pub webhook: WebhookArgs,
+    /// Images of a compute that names none.
+    #[command(flatten)]
+    pub images: ImageArgs,
+
+    /// Whether this operator looks after `NovaCell` objects; false where another one owns them.
+    #[arg(
+        long,
+        env = "RECONCILE_NOVACELL",
+        default_value_t = true,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub reconcile_novacell: bool,
+}
+
+/// Images of a compute that names none.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ImageArgs {
+    /// Image of the container `nova_compute`, for a compute that names none.
+    #[arg(
+        long,
+        env = "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT",
+        default_value = "",
+        value_name = "IMAGE"
+    )]
+    pub nova_compute_image: String,
+
+    /// Image of the libvirt containers, for a compute that names none.
+    #[arg(
+        long,
+        env = "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT",
+        default_value = "",
+        value_name = "IMAGE"
+    )]
+    pub nova_libvirt_image: String,
+
+    /// Image that runs Ansible, for a compute that names none.
+    #[arg(
+        long,
+        env = "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT",
+        default_value = "",
+        value_name = "IMAGE"
+    )]
+    pub ansible_ee_image: String,
+}
+
+impl From<ImageArgs> for Images {
+    fn from(args: ImageArgs) -> Self {
+        Self {
+            nova_compute: args.nova_compute_image,
+            nova_libvirt: args.nova_libvirt_image,
+            ansible_ee: args.ansible_ee_image,
+        }
+    }
+}
+
+/// What the operator may do in the watched namespaces.
+pub const RULES: &[Rule] = &[
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplaneroles", "openstackdataplanenodes"],
+        &["get", "list", "watch"],
+    ),
+    // The one condition of its own.
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/status"], &["patch"]),
+    // blockOwnerDeletion in the owner references of computes.
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/finalizers"], &["update"]),
+    Rule::of(
+        &["nova.openstack.org"],
+        &["novaexternalcomputes"],
+        &["create", "delete", "get", "list", "patch", "watch"],
+    ),
+    Rule::of(&["nova.openstack.org"], &["novacells"], &["get", "list", "watch"]),
+    Rule::of(
+        &["nova.openstack.org"],
+        &["novaexternalcomputes/status", "novacells/status"],
+        &["patch"],
+    ),
+    // blockOwnerDeletion in the owner references of runs and rendered Secrets.
+    Rule::of(&["nova.openstack.org"], &["novaexternalcomputes/finalizers"], &["update"]),
+    Rule::of(
+        &["ansibleee.openstack.org"],
+        &["openstackansibleees"],
+        &["create", "delete", "get", "list", "watch"],
+    ),
+    Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
+    Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
+    EVENTS,
+];
+
+/// Runs until the process is told to end.
+pub async fn run(args: Args) -> Result<()> {
+    let Args { common, webhook, images, reconcile_novacell } = args;
+    let images = Images::from(images);
+    let mut runtime = Runtime::start(NAME, &common).await?;
+    admission::webhook(images.clone()).serve(&webhook, &mut runtime).await?;
+    let candidate = Candidate::of(&runtime, NAME, common.namespaces());
+    let work = async move |candidate: &Candidate, leader: Leader| {
+        work(candidate, leader, images, reconcile_novacell).await
+    };
+    runtime.spawn("controllers", candidate.lead(work));
+    runtime.run().await
+}
+
+/// The watches and the controllers.
+async fn work(
+    candidate: &Candidate,
+    mut leader: Leader,
+    images: Images,
+    reconcile_novacell: bool,
+) -> Result<()> {
+    let world = World::new(candidate);
+    let queues = Queues::default();
+    world.wake(&queues);
+    world.watch(&mut leader);
+    let api = || Arc::clone(&world.api);
+    let creation = ComputeCreation { world: Arc::clone(&world), images };
+    leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
+    let deployment = ComputeDeployment { world: Arc::clone(&world) };
+    leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
+    if reconcile_novacell {
+        let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };
+        leader.run(cells, api(), Arc::clone(&queues.cells)).await;
+    }
+    leader.finish().await
+}

@@ -1,0 +1,67 @@
+//! The content of the Secrets and ConfigMaps that configurations are rendered from, read once per
+//! change and shared by all computes of a cell.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shell::api::Api;
+use shell::error::Result;
+use shell::sources::{SourceRef, Sources, Values};
+
+/// Content by source, as of its version.
+#[derive(Default)]
+pub struct Vault(Mutex<BTreeMap<SourceRef, Content>>);
+
+/// The content of a source. `Debug` hides it.
+#[derive(Clone, Default)]
+pub struct Content(Arc<Values>);
+
+impl std::ops::Deref for Content {
+    type Target = Values;
+
+    fn deref(&self) -> &Values {
+        &self.0
+    }
+}
+
+impl From<Values> for Content {
+    fn from(values: Values) -> Self {
+        Self(Arc::new(values))
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Content")
+    }
+}
+
+impl Vault {
+    /// The content of a source; `None` where it does not exist.
+    pub async fn content(
+        &self,
+        api: &Api,
+        sources: &Sources,
+        source: &SourceRef,
+    ) -> Result<Option<Content>> {
+        let Some(version) = sources.version(source) else {
+            self.lock().remove(source);
+            return Ok(None);
+        };
+        let known = self.lock().get(source).filter(|it| it.version == version).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let read = sources.values(api, source).await?.map(Content::from);
+        if let Some(content) = &read {
+            self.lock().insert(source.clone(), content.clone());
+        }
+        Ok(read)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SourceRef, Content>> {
+        // A poisoned lock only means that a reader panicked; the map itself is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

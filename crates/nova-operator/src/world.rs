@@ -1,0 +1,180 @@
+//! Everything that nova-operator watches, and who is woken by what.
+
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Resource, ResourceExt};
+use shell::api::Api;
+use shell::cache::{Absorb, Cache, Key, MetadataCache};
+use shell::leader::{Candidate, Leader};
+use shell::queue::Queue;
+use shell::sources::Sources;
+
+use crate::vault::Vault;
+
+/// Index of nodes by the role that they name.
+pub const BY_ROLE: &str = "role";
+/// Index of computes by the node that they name.
+pub const BY_NODE: &str = "node";
+/// Index of computes by the cell that they name.
+pub const BY_CELL: &str = "cell";
+/// Index of runs by the UID of their owner.
+pub const BY_OWNER: &str = "owner";
+
+/// The queue of each controller.
+#[derive(Default)]
+pub struct Queues {
+    /// Of nodes.
+    pub nodes: Arc<Queue>,
+    /// Of computes.
+    pub computes: Arc<Queue>,
+    /// Of cells.
+    pub cells: Arc<Queue>,
+}
+
+/// The watched world.
+pub struct World {
+    /// All nodes, indexed [`BY_ROLE`].
+    pub nodes: Arc<Cache<Node>>,
+    /// All roles.
+    pub roles: Arc<Cache<Role>>,
+    /// All cells.
+    pub cells: Arc<Cache<Cell>>,
+    /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
+    pub computes: Arc<Cache<ExternalCompute>>,
+    /// All runs, indexed [`BY_OWNER`].
+    pub runs: Arc<Cache<AnsibleEe>>,
+    /// What computes depend on.
+    pub compute_sources: Arc<Sources>,
+    /// What cells depend on.
+    pub cell_sources: Arc<Sources>,
+    /// The content of what both depend on.
+    pub vault: Vault,
+    /// For what is not watched.
+    pub api: Arc<Api>,
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+}
+
+impl World {
+    /// An empty world, which [`World::watch`] fills.
+    pub fn new(candidate: &Candidate) -> Arc<Self> {
+        let nodes = Cache::new(vec![(BY_ROLE, Box::new(role_key))]);
+        let computes = Cache::new(vec![
+            (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
+            (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
+        ]);
+        let runs = Cache::new(vec![(BY_OWNER, Box::new(owners))]);
+        let (roles, cells) = (Cache::new(vec![]), Cache::new(vec![]));
+        let secrets = MetadataCache::<Secret>::new(vec![]);
+        let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
+        let absorbing: Vec<Arc<dyn Absorb>> = vec![
+            Arc::<Cache<Node>>::clone(&nodes),
+            Arc::<Cache<Cell>>::clone(&cells),
+            Arc::<Cache<ExternalCompute>>::clone(&computes),
+            Arc::<Cache<AnsibleEe>>::clone(&runs),
+            Arc::<MetadataCache<Secret>>::clone(&secrets),
+        ];
+        let sources = || Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
+        let (compute_sources, cell_sources) = (sources(), sources());
+        let (vault, api) = (Vault::default(), candidate.api(absorbing));
+        Arc::new(Self {
+            nodes,
+            roles,
+            cells,
+            computes,
+            runs,
+            compute_sources,
+            cell_sources,
+            vault,
+            api,
+            secrets,
+            config_maps,
+        })
+    }
+
+    /// Opens all watches.
+    pub fn watch(&self, leader: &mut Leader) {
+        leader.watch(&self.nodes, "");
+        leader.watch(&self.roles, "");
+        leader.watch(&self.cells, "");
+        leader.watch(&self.computes, "");
+        leader.watch(&self.runs, "");
+        leader.watch(&self.secrets, "");
+        leader.watch(&self.config_maps, "");
+    }
+
+    /// Wakes whoever a change concerns.
+    pub fn wake(self: &Arc<Self>, queues: &Queues) {
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.nodes.on_change(move |it| {
+            nodes.push(Key::of(it));
+            push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(it)));
+        });
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.roles.on_change(move |it| {
+            for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
+        let (world, cells, computes) =
+            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        self.cells.on_change(move |it| {
+            cells.push(Key::of(it));
+            push_all(&computes, &world.computes.indexed(BY_CELL, &Key::of(it)));
+        });
+        let (nodes, cells, computes) =
+            (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        self.computes.on_change(move |it| {
+            computes.push(Key::of(it));
+            nodes.push(Key::of(it));
+            cells.push(cell_key(it));
+        });
+        let computes = Arc::clone(&queues.computes);
+        self.runs.on_change(move |it| {
+            if let Some(owner) = compute_of(it) {
+                computes.push(owner);
+            }
+        });
+        let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+        self.compute_sources.on_change(move |key| computes.push(key));
+        self.cell_sources.on_change(move |key| cells.push(key));
+    }
+}
+
+fn push_all(queue: &Queue, objects: &[Arc<ExternalCompute>]) {
+    for object in objects {
+        queue.push(Key::of(&**object));
+    }
+}
+
+fn role_key(node: &Node) -> Vec<Key> {
+    let namespace = node.namespace().unwrap_or_default();
+    node.spec.role.iter().map(|it| Key::new(&namespace, it)).collect()
+}
+
+fn node_key(compute: &ExternalCompute) -> Key {
+    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name)
+}
+
+fn cell_key(compute: &ExternalCompute) -> Key {
+    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
+}
+
+fn owners(run: &AnsibleEe) -> Vec<Key> {
+    let namespace = run.namespace().unwrap_or_default();
+    run.owner_references().iter().map(|it| Key::new(&namespace, &it.uid)).collect()
+}
+
+/// The compute that owns a run.
+fn compute_of(run: &AnsibleEe) -> Option<Key> {
+    let kind = ExternalCompute::kind(&());
+    let owner = run.owner_references().iter().find(|it| it.kind == kind)?;
+    Some(Key::new(run.namespace().unwrap_or_default(), &owner.name))
+}
