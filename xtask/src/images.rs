@@ -107,6 +107,12 @@ pub(crate) fn for_lab() -> Result<Set> {
     provide(lab::REGISTRY, true, &[])
 }
 
+/// Brings one image of the lab's registry up to date and returns its reference.
+pub(crate) fn for_lab_only(name: &str) -> Result<String> {
+    let set = provide(lab::REGISTRY, true, &[name.to_owned()])?;
+    set.reference(name).map(str::to_owned)
+}
+
 /// Builds what the registry lacks and pushes it; `only` these images, or all if it is empty.
 ///
 /// # Guarantees

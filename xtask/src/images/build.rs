@@ -31,8 +31,8 @@ impl Store {
 
     /// Whether the registry has the image.
     pub(super) fn is_pushed(&self, reference: &str) -> bool {
-        let mut inspect = self.buildah();
-        inspect.args(["manifest", "inspect", &self.tls()]).arg(format!("docker://{reference}"));
+        let mut inspect = Command::new("skopeo");
+        inspect.args(["inspect", "--raw", &self.tls()]).arg(format!("docker://{reference}"));
         sh::succeeds(&mut inspect)
     }
 
@@ -105,10 +105,8 @@ impl Store {
     fn buildah(&self) -> Command {
         let mut buildah = Command::new("buildah");
         // A storage of our own: neither the machine's images nor its configuration matter.
-        buildah
-            .arg("--root")
-            .arg(self.root.join("storage"))
-            .args(["--runroot", "/run/edpm-images", "--storage-driver", "overlay"]);
+        buildah.arg("--root").arg(self.root.join("storage"));
+        buildah.args(["--runroot", "/run/edpm-images", "--storage-driver", "overlay"]);
         buildah
     }
 }

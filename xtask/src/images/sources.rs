@@ -15,6 +15,7 @@ const OPERATORS: &[&str] = &["dataplane-operator", "nova-operator", "ansibleee-o
 const TOOLS: &[(&[&str], &str)] = &[
     (&["buildah", "--version"], "buildah"),
     (&["mmdebstrap", "--version"], "mmdebstrap"),
+    (&["skopeo", "--version"], "skopeo"),
     (&["python3", "-m", "pip", "--version"], "python3-pip"),
 ];
 
@@ -87,10 +88,8 @@ pub(super) fn operators() -> Result<PathBuf> {
     fs::create_dir_all(&folder)?;
     sh::step("compile the operators", || {
         let mut cargo = Command::new("cargo");
-        cargo
-            .current_dir(paths::repo())
-            .env("RUSTFLAGS", "-C target-feature=+crt-static")
-            .args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
+        cargo.current_dir(paths::repo()).env("RUSTFLAGS", "-C target-feature=+crt-static");
+        cargo.args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
         for operator in OPERATORS {
             cargo.args(["--package", operator]);
         }

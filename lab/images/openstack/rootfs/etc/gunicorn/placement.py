@@ -1,0 +1,5 @@
+# How gunicorn serves placement.
+wsgi_app = "placement.wsgi.api:application"
+bind = "0.0.0.0:8778"
+threads = 4
+worker_tmp_dir = "/dev/shm"
