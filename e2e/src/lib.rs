@@ -1,1 +1,28 @@
-//! Helpers of the end-to-end tests.
+//! Helpers of the end-to-end tests: a namespace each, hosts over ssh, conditions awaited by watch.
+//!
+//! The tests need a cluster with the operators installed, named by `KUBECONFIG`; `cargo xtask test
+//! e2e` brings both.
+
+mod host;
+mod namespace;
+mod program;
+
+pub use host::Host;
+pub use namespace::Namespace;
+pub use program::run;
+
+use common::conditions::{Condition, Truth};
+
+/// Whether a condition says exactly this, with all of these words in its message.
+pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str]) -> bool {
+    conditions.iter().any(|it| {
+        it.type_ == type_
+            && it.reason == reason
+            && words.iter().all(|word| it.message.contains(word))
+    })
+}
+
+/// Whether the condition of that type is True.
+pub fn holds(conditions: &[Condition], type_: &str) -> bool {
+    conditions.iter().any(|it| it.type_ == type_ && it.status == Truth::True)
+}

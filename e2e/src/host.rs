@@ -1,0 +1,130 @@
+//! A host of a test's own: a systemd pod with sshd at a fixed address of the lab.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt};
+
+use crate::run;
+
+/// Where the lab keeps its hosts: the profile of this namespace allows privileged pods.
+const NAMESPACE: &str = "edpm-hosts";
+/// How long a host may take from its pod to sshd.
+const BOOT: Duration = Duration::from_mins(2);
+
+/// A running host, its address and its keys.
+pub struct Host {
+    client: Client,
+    /// The name of its pod, and its host name.
+    pub name: String,
+    /// Where its sshd listens.
+    pub address: String,
+    folder: PathBuf,
+}
+
+impl Host {
+    /// Starts a host; what an earlier run left under its name is removed first.
+    pub async fn start(client: &Client, name: &str, address: &str) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("e2e-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)?;
+        for key in ["user", "host", "other"] {
+            let file = folder.join(key).display().to_string();
+            run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", key, "-f", &file]).await?;
+        }
+        let host = Self {
+            client: client.clone(),
+            name: name.to_owned(),
+            address: address.to_owned(),
+            folder,
+        };
+        host.stop().await?;
+        host.create().await?;
+        Ok(host)
+    }
+
+    /// The content of an ssh Secret that reaches this host.
+    pub fn ssh_secret(&self) -> Result<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("ssh-privatekey", self.private("user")?),
+            ("known_hosts", format!("{} {}\n", self.address, self.public("host")?)),
+        ])
+    }
+
+    /// A private key that the host does not accept.
+    pub fn refused_key(&self) -> Result<String> {
+        self.private("other")
+    }
+
+    /// Known hosts with a key that is not the host's.
+    pub fn wrong_known_hosts(&self) -> Result<String> {
+        Ok(format!("{} {}\n", self.address, self.public("other")?))
+    }
+
+    /// Runs a shell command on the host, over ssh with the host's key checked.
+    pub async fn ssh(&self, command: &str) -> Result<String> {
+        let known_hosts = self.folder.join("known_hosts");
+        std::fs::write(&known_hosts, format!("{} {}\n", self.address, self.public("host")?))?;
+        let known_hosts = format!("UserKnownHostsFile={}", known_hosts.display());
+        let key = self.folder.join("user").display().to_string();
+        let login = format!("cloud-admin@{}", self.address);
+        let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", &known_hosts];
+        run("ssh", &[&options[..], &["-i", &key, &login, command]].concat()).await
+    }
+
+    /// Removes the host.
+    pub async fn stop(&self) -> Result<()> {
+        let api = self.pods();
+        let Some(pod) = api.get_opt(&self.name).await? else { return Ok(()) };
+        api.delete(&self.name, &DeleteParams::default().grace_period(0)).await?;
+        let uid = pod.uid().unwrap_or_default();
+        let gone = await_condition(api, &self.name, conditions::is_deleted(&uid));
+        tokio::time::timeout(BOOT, gone).await.context("an old host does not go")??;
+        Ok(())
+    }
+
+    async fn create(&self) -> Result<()> {
+        let text = include_str!("../../lab/hosts/host.yaml")
+            .replace("{{name}}", &self.name)
+            .replace("{{namespace}}", NAMESPACE)
+            .replace("{{address}}", &self.address)
+            .replace("{{image}}", &self.image().await?)
+            .replace("{{public-key}}", &self.public("user")?)
+            .replace("{{host-key}}", &self.private("host")?.replace('\n', "\\n"));
+        let manifest = self.folder.join("host.yaml");
+        std::fs::write(&manifest, text)?;
+        run("kubectl", &["apply", "-f", &manifest.display().to_string()]).await?;
+        let ready = |pod: Option<&Pod>| {
+            let conditions = pod.and_then(|it| it.status.as_ref()?.conditions.as_ref());
+            conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
+        };
+        let booted = await_condition(self.pods(), &self.name, ready);
+        tokio::time::timeout(BOOT, booted).await.context("the host does not boot")??;
+        Ok(())
+    }
+
+    /// The image of the lab's own hosts.
+    async fn image(&self) -> Result<String> {
+        let hosts = self.pods().list(&ListParams::default().labels("app=edpm-host")).await?;
+        let image = hosts.iter().find_map(|it| it.spec.as_ref()?.containers[0].image.clone());
+        image.context("no host runs in the lab: cargo xtask demo starts them")
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    fn private(&self, key: &str) -> Result<String> {
+        Ok(std::fs::read_to_string(self.folder.join(key))?)
+    }
+
+    fn public(&self, key: &str) -> Result<String> {
+        let path: &Path = &self.folder.join(key).with_extension("pub");
+        let text = std::fs::read_to_string(path)?;
+        Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+    }
+}

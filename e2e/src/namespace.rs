@@ -1,0 +1,173 @@
+//! A namespace of its own for each test, and what tests do in it.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Namespace as CoreNamespace, Secret};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// A kind that tests read and write.
+pub trait Kind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Serialize
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Kind for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// A namespace that belongs to one test.
+///
+/// It stays when the test fails, so that a human can look; the next run of the test makes it anew.
+pub struct Namespace {
+    /// The client.
+    pub client: Client,
+    /// Its name.
+    pub name: String,
+}
+
+impl Namespace {
+    /// An empty namespace; what an earlier run left is removed first.
+    ///
+    /// Its pods must pass the restricted profile: that is what runner pods are promised to do.
+    pub async fn new(test: &str) -> Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::try_default().await.context("no cluster: set KUBECONFIG")?;
+        let name = format!("e2e-{test}");
+        let api: Api<CoreNamespace> = Api::all(client.clone());
+        if let Some(old) = api.get_opt(&name).await? {
+            api.delete(&name, &DeleteParams::default()).await?;
+            let uid = old.uid().unwrap_or_default();
+            let gone = await_condition(api.clone(), &name, conditions::is_deleted(&uid));
+            tokio::time::timeout(Duration::from_secs(90), gone)
+                .await
+                .with_context(|| format!("namespace {name} of an earlier run does not go"))??;
+        }
+        let object: CoreNamespace = serde_json::from_value(json!({
+            "metadata": {
+                "name": name,
+                "labels": { "pod-security.kubernetes.io/enforce": "restricted" },
+            },
+        }))?;
+        api.create(&PostParams::default(), &object).await?;
+        Ok(Self { client, name })
+    }
+
+    /// The objects of a kind.
+    pub fn api<K: Kind>(&self) -> Api<K> {
+        Api::namespaced(self.client.clone(), &self.name)
+    }
+
+    /// Creates an object from its spec.
+    pub async fn create<K: Kind>(&self, name: &str, spec: Value) -> Result<K> {
+        self.create_with(name, spec, json!({})).await
+    }
+
+    /// Creates an object from its spec and further metadata.
+    pub async fn create_with<K: Kind>(
+        &self,
+        name: &str,
+        spec: Value,
+        mut metadata: Value,
+    ) -> Result<K> {
+        metadata["name"] = json!(name);
+        let object = json!({
+            "apiVersion": K::api_version(&()),
+            "kind": K::kind(&()),
+            "metadata": metadata,
+            "spec": spec,
+        });
+        let object: K = serde_json::from_value(object)?;
+        let api = self.api::<K>();
+        api.create(&PostParams::default(), &object).await.with_context(|| format!("create {name}"))
+    }
+
+    /// Merges a change into an object, as `kubectl patch --type merge` does.
+    pub async fn merge<K: Kind>(&self, name: &str, change: Value) -> Result<K> {
+        let patch = Patch::Merge(&change);
+        let changed = self.api::<K>().patch(name, &PatchParams::default(), &patch).await;
+        changed.with_context(|| format!("change {name}"))
+    }
+
+    /// Creates or replaces a Secret's content.
+    pub async fn secret(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
+        let content: serde_json::Map<String, Value> =
+            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let object: Secret = serde_json::from_value(json!({
+            "metadata": { "name": name },
+            "stringData": content,
+        }))?;
+        let api = self.api::<Secret>();
+        if api.get_opt(name).await?.is_some() {
+            api.delete(name, &DeleteParams::default()).await?;
+        }
+        api.create(&PostParams::default(), &object).await?;
+        Ok(())
+    }
+
+    /// Waits, by a watch, until an object is as `holds` wants it; `what` names that in the error.
+    pub async fn wait<K: Kind>(
+        &self,
+        name: &str,
+        what: &str,
+        within: Duration,
+        holds: impl Fn(&K) -> bool,
+    ) -> Result<K> {
+        let condition = |it: Option<&K>| it.is_some_and(&holds);
+        let waiting = await_condition(self.api::<K>(), name, condition);
+        if let Ok(found) = tokio::time::timeout(within, waiting).await {
+            return found?.with_context(|| format!("{name} went away"));
+        }
+        let found = self.api::<K>().get_opt(name).await?;
+        let text = serde_json::to_string_pretty(&found)?;
+        bail!("{} {name}: not {what} within {} s; it is {text}", K::kind(&()), within.as_secs())
+    }
+
+    /// All objects of a kind.
+    pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
+        Ok(self.api::<K>().list(&ListParams::default()).await?.items)
+    }
+
+    /// The reasons of the Events on an object, in order.
+    pub async fn event_reasons(&self, kind: &str, name: &str) -> Result<Vec<String>> {
+        let mut events: Vec<Event> = self.list().await?;
+        events.retain(|it| {
+            let regarding = it.regarding.as_ref();
+            regarding.is_some_and(|it| {
+                it.kind.as_deref() == Some(kind) && it.name.as_deref() == Some(name)
+            })
+        });
+        events.sort_by_key(|it| it.event_time.clone().map(|it| it.0));
+        Ok(events.into_iter().filter_map(|it| it.reason).collect())
+    }
+
+    /// Removes the namespace; what it held goes in the background.
+    pub async fn done(self) -> Result<()> {
+        let api: Api<CoreNamespace> = Api::all(self.client.clone());
+        api.delete(&self.name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! Running programs and keeping what they say.
+
+use anyhow::{Context as _, Result, bail};
+use tokio::process::Command;
+
+/// Runs a program to its end; the error carries what it said.
+pub async fn run(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .kill_on_drop(true)
+        .output()
+        .await
+        .with_context(|| format!("cannot start {program}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} {} ended with {}: {text}{error}", arguments.join(" "), output.status);
+    }
+    Ok(text)
+}
