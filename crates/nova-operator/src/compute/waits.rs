@@ -32,6 +32,9 @@ pub struct Complete {
     pub default_config: Option<config::Default>,
 }
 
+/// The node's own controller has still to say how the host is reached: an ordinary step.
+const NOT_PUBLISHED: &str = "InventoryNotPublished";
+
 /// What keeps a compute from its configuration: one word, and object, cause and next step.
 type Fault = (&'static str, String);
 
@@ -51,12 +54,16 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
 }
 
 fn incomplete(faults: &[Fault]) -> Finding {
-    let Some((reason, _)) = faults.first() else {
-        let text = "The inputs are known once the node and the NovaCell exist.";
-        return Finding::unknown(INPUT_READY, "Waiting", text);
-    };
     let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
-    Finding::warning(INPUT_READY, reason, texts.join(" "))
+    // What a human can mend gives the reason.
+    match faults.iter().find(|it| it.0 != NOT_PUBLISHED).or(faults.first()) {
+        Some((NOT_PUBLISHED, text)) => Finding::waiting(INPUT_READY, NOT_PUBLISHED, text),
+        Some((reason, _)) => Finding::warning(INPUT_READY, reason, texts.join(" ")),
+        None => {
+            let text = "The inputs are known once the node and the NovaCell exist.";
+            Finding::unknown(INPUT_READY, "Waiting", text)
+        }
+    }
 }
 
 /// The cell as computes see it; without its object, its own condition tells.
@@ -145,19 +152,16 @@ fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::De
 
 fn ssh_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.compute.spec;
-    let node = &spec.dataplane_node_name;
     let mut faults = Vec::new();
-    if spec.inventory_config_map_name.is_none() && seen.node.is_some() {
-        let text = format!(
-            "OpenStackDataPlaneNode {node} has not published its inventory yet: it must have an \
-             address, a role and an ssh key."
-        );
-        faults.push(("InventoryNotPublished", text));
-    }
-    let Some(secret) = &spec.ssh_key_secret_name else {
+    let (Some(_), Some(secret)) = (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
+    else {
         if seen.node.is_some() {
-            let text = format!("OpenStackDataPlaneNode {node} names no ssh key yet.");
-            faults.push(("SshSecretNotNamed", text));
+            let text = format!(
+                "OpenStackDataPlaneNode {} has not published its inventory and ssh key yet; see \
+                 its conditions.",
+                spec.dataplane_node_name
+            );
+            faults.push((NOT_PUBLISHED, text));
         }
         return faults;
     };
