@@ -6,7 +6,7 @@ use shell::args::CommonArgs;
 use crate::callback;
 use crate::run::job::Settings;
 
-/// Runs every OpenStackAnsibleEE once as a Job, never two on one host at the same time, and writes
+/// Runs every `OpenStackAnsibleEE` once as a Job, never two on one host at the same time, and writes
 /// into its status what happened on each host.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "ansibleee-operator", version)]
@@ -15,7 +15,7 @@ pub struct Args {
     #[command(flatten)]
     pub common: CommonArgs,
 
-    /// Runner image of an OpenStackAnsibleEE that names none; without it, each must name one.
+    /// Runner image of an `OpenStackAnsibleEE` that names none; without it, each must name one.
     #[arg(
         long,
         env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",
@@ -24,7 +24,7 @@ pub struct Args {
     )]
     pub runner_image: String,
 
-    /// User of the runner pods, in group 0; empty leaves it to the platform, as on OpenShift.
+    /// User of the runner pods, in group 0; empty leaves it to the platform, as on `OpenShift`.
     #[arg(long, env = "RUNNER_UID", default_value = "1001", value_name = "UID")]
     pub runner_uid: Uid,
 
@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn an_empty_user_leaves_it_to_the_platform() {
-        let uid = |text| Args::try_parse_from(["x", "--runner-uid", text]).map(|it| it.runner_uid.0);
+        let uid =
+            |text| Args::try_parse_from(["x", "--runner-uid", text]).map(|it| it.runner_uid.0);
         assert_eq!(uid("").unwrap(), None);
         assert_eq!(uid("1001").unwrap(), Some(1001));
         assert!(uid("0").is_err() && uid("root").is_err());

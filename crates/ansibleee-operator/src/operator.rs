@@ -25,9 +25,8 @@ pub async fn run(args: Args) -> Result<()> {
     let candidate = Candidate::of(&runtime, NAME, args.common.namespaces());
     runtime.spawn(
         "controllers",
-        candidate.lead(async move |candidate: &Candidate, leader| {
-            work(&args, candidate, leader).await
-        }),
+        candidate
+            .lead(async move |candidate: &Candidate, leader| work(&args, candidate, leader).await),
     );
     runtime.run().await
 }

@@ -1,6 +1,7 @@
 //! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
 
 pub mod decide;
+pub mod end;
 pub mod identity;
 pub mod job;
 pub mod observe;
@@ -8,5 +9,6 @@ pub mod result;
 pub mod schedule;
 pub mod scheduler;
 pub mod status;
+pub mod summary;
 pub mod trouble;
 pub mod validate;

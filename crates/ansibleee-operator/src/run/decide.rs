@@ -7,6 +7,7 @@ use common::conditions::{self, Finding};
 use common::engine::outcome::Reason;
 use common::plan::{Plan, Step, Target};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::job::{self, Settings, is_engines};
@@ -278,6 +279,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     };
     let (mut next, finding) = result::without_job(run, reason, message);
     next.observed_generation = generation(run);
+    next.completion_time = Some(Time(now));
     let next = status::conclude(run, next, good_input(), finding, now);
     plan(status::write(run, &next, "the Job is gone"))
 }
@@ -317,7 +319,12 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
 /// Nothing is left to run; Jobs that nobody wants to look at go.
 fn finished(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
-    let mut plan = Plan::default();
+    let mut next = previous(run);
+    next.observed_generation = run.metadata.generation;
+    for condition in &mut next.conditions {
+        condition.observed_generation = run.metadata.generation;
+    }
+    let mut plan = plan(status::write(run, &next, "the change asks for nothing new"));
     let current = current_job(run).unwrap_or_default();
     for old in seen.jobs.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
         let is_current = old.name_any() == current;

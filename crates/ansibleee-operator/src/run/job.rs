@@ -283,12 +283,11 @@ fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     let mut callbacks = CALLBACK_DIR.to_owned();
     for variable in &spec.env {
         if variable.name == CALLBACKS {
-            callbacks = match &variable.value_from {
-                None => joined(variable.value.as_deref()),
-                Some(_) => {
-                    env.push(EnvVar { name: HUMANS_CALLBACKS.into(), ..variable.clone() });
-                    joined(Some(&format!("$({HUMANS_CALLBACKS})")))
-                }
+            callbacks = if variable.value_from.is_none() {
+                joined(variable.value.as_deref())
+            } else {
+                env.push(EnvVar { name: HUMANS_CALLBACKS.into(), ..variable.clone() });
+                joined(Some(&format!("$({HUMANS_CALLBACKS})")))
             };
         } else if ours.iter().all(|it| it.name != variable.name) {
             env.push(variable.clone());
@@ -336,18 +335,22 @@ fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>
     let files = files(spec);
     if !files.is_empty() {
         let field = |name| format!("metadata.annotations['{}']", annotation(name));
-        let item = |it: &RunFile| json!({
-            "path": it.name,
-            "fieldRef": { "fieldPath": field(it.name) },
-        });
+        let item = |it: &RunFile| {
+            json!({
+                "path": it.name,
+                "fieldRef": { "fieldPath": field(it.name) },
+            })
+        };
         let items: Vec<Value> = files.iter().map(item).collect();
         volumes.push(json!({ "name": FILES_VOLUME, "downwardAPI": { "items": items } }));
-        mounts.extend(files.iter().map(|it| json!({
-            "name": FILES_VOLUME,
-            "mountPath": it.path,
-            "subPath": it.name,
-            "readOnly": true,
-        })));
+        mounts.extend(files.iter().map(|it| {
+            json!({
+                "name": FILES_VOLUME,
+                "mountPath": it.path,
+                "subPath": it.name,
+                "readOnly": true,
+            })
+        }));
     }
     (volumes, mounts)
 }

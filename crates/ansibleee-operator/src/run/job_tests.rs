@@ -1,0 +1,238 @@
+//! Tests of the Job of a run: snapshots of what matters, and what never happens.
+
+use common::plan::Write;
+use common::yaml;
+
+use super::*;
+
+fn run(spec: &str) -> AnsibleEe {
+    yaml::from_str(&format!(
+        "
+metadata:
+  name: nova-1
+  namespace: openstack
+  uid: u1
+  labels: {{edpm.openstack.org/service: nova, app: other, job-name: x}}
+spec: {spec}
+"
+    ))
+    .unwrap()
+}
+
+fn settings() -> Settings {
+    Settings { image: "runner:1".into(), uid: Some(1001), callback: "callback-1".into() }
+}
+
+fn job(spec: &str) -> Value {
+    let step = creation(&run(spec), "0123456789abcdef", &settings());
+    let Write::Create { object, identity } = step.write else { panic!("no creation") };
+    assert_eq!(object.pointer(&identity), Some(&json!("0123456789abcdef")));
+    object
+}
+
+fn pod(spec: &str) -> Value {
+    job(spec)["spec"]["template"]["spec"].clone()
+}
+
+fn container(spec: &str) -> Value {
+    pod(spec)["containers"][0].clone()
+}
+
+fn env(spec: &str) -> Vec<(String, String)> {
+    let list = container(spec)["env"].as_array().unwrap().clone();
+    let text = |it: &Value, key: &str| it[key].as_str().unwrap_or_default().to_owned();
+    list.iter().map(|it| (text(it, "name"), text(it, "value"))).collect()
+}
+
+const ENGINES: &str = "{playbook: osp.edpm.nova, inputHash: x, activeDeadlineSeconds: 600, \
+                       hosts: [{name: a, address: '10.0.0.1:22'}]}";
+
+#[test]
+fn a_run_of_the_engine_is_tried_once_and_ends_in_time() {
+    let mut spec = job(ENGINES)["spec"].take();
+    spec["template"].take();
+    let expected = json!({
+        "activeDeadlineSeconds": 600,
+        "backoffLimit": 0,
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": { "rules": [
+            {
+                "action": "FailJob",
+                "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }],
+            },
+            {
+                "action": "FailJob",
+                "onExitCodes": {
+                    "containerName": "openstackansibleee",
+                    "operator": "NotIn",
+                    "values": [0],
+                },
+            },
+        ] },
+        "template": null,
+    });
+    assert_eq!(spec, expected);
+    assert_eq!(job("{inputHash: x}")["spec"]["activeDeadlineSeconds"], 7200);
+    assert_eq!(pod("{inputHash: x, restartPolicy: OnFailure}")["restartPolicy"], "Never");
+}
+
+#[test]
+fn a_hand_made_run_keeps_upstreams_ways() {
+    let job = job("{playbook: a.yml, restartPolicy: OnFailure, backoffLimit: 3}");
+    assert_eq!(job["spec"]["backoffLimit"], 3);
+    assert_eq!(job["spec"]["template"]["spec"]["restartPolicy"], "OnFailure");
+    assert_eq!(job["spec"].get("podFailurePolicy"), None);
+    assert_eq!(job["spec"].get("activeDeadlineSeconds"), None);
+}
+
+#[test]
+fn job_and_pod_are_owned_and_labelled_so_that_everybody_finds_them() {
+    let job = job(ENGINES);
+    let labels = json!({
+        "app": "openstackansibleee",
+        "edpm.openstack.org/service": "nova",
+        "openstackansibleee_cr": "nova-1",
+    });
+    assert_eq!(job["metadata"]["labels"], labels);
+    assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
+    assert_eq!(job["metadata"]["name"], "nova-1-0123456789");
+    let owner = &job["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["uid"], &owner["controller"]), (&json!("u1"), &json!(true)));
+    for metadata in [&job["metadata"], &job["spec"]["template"]["metadata"]] {
+        let metadata = serde_json::from_value(metadata.clone()).unwrap();
+        assert_eq!(crate::objects::addresses(&metadata), ["10.0.0.1:22"]);
+        assert_eq!(crate::objects::annotation(&metadata, RUN), "nova-1");
+    }
+}
+
+#[test]
+fn arguments_follow_upstreams_contract() {
+    let args = |spec: &str| serde_json::from_value::<Vec<String>>(container(spec)["args"].clone());
+    let check = |spec: &str, expected: &str| {
+        assert_eq!(args(spec).unwrap().join(" "), expected, "{spec}");
+    };
+    check("{playbook: osp.edpm.nova}", "ansible-runner run /runner -p osp.edpm.nova -i nova-1");
+    check("{}", "ansible-runner run /runner -p playbook.yaml -i nova-1");
+    check(
+        "{playbook: a.yml, playbookContents: '[]'}",
+        "ansible-runner run /runner -p playbook.yaml -i nova-1",
+    );
+    check("{args: [ansible-runner, run, /runner]}", "ansible-runner run /runner -i nova-1");
+    check("{args: [ansible-runner, run, /runner, -i, me]}", "ansible-runner run /runner -i me");
+    check("{args: [sleep, 1d]}", "sleep 1d");
+}
+
+#[test]
+fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
+    let variables =
+        env("{env: [{name: A, value: b}, {name: ANSIBLE_HOST_KEY_CHECKING, value: 'False'}, \
+         {name: ANSIBLE_CALLBACK_PLUGINS, value: /mine}], \
+         hosts: [{name: a, address: 'x:1'}, {name: b, address: 'x:2'}]}");
+    let expected = [
+        ("A", "b"),
+        ("ANSIBLE_HOST_KEY_CHECKING", "True"),
+        ("EDPM_RUN_HOSTS", "a,b"),
+        ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
+        ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback"),
+    ];
+    let expected: Vec<_> = expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    assert_eq!(variables, expected);
+    let from_elsewhere = env(
+        "{env: [{name: ANSIBLE_CALLBACK_PLUGINS, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}",
+    );
+    assert_eq!(from_elsewhere[0].0, "EDPM_OTHER_CALLBACK_PLUGINS");
+    let last = from_elsewhere.last().unwrap();
+    assert_eq!(last.1, "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback");
+}
+
+#[test]
+fn ansible_runner_gives_up_before_kubernetes_does() {
+    let limit = |spec: &str| {
+        let variables = env(spec);
+        variables.into_iter().find(|it| it.0 == "RUNNER_JOB_TIMEOUT").map(|it| it.1)
+    };
+    assert_eq!(limit("{inputHash: x}").as_deref(), Some("7080"));
+    assert_eq!(limit("{inputHash: x, activeDeadlineSeconds: 60}").as_deref(), Some("30"));
+    assert_eq!(limit("{inputHash: x, activeDeadlineSeconds: 1}").as_deref(), Some("1"));
+    assert_eq!(limit("{playbook: a.yml, activeDeadlineSeconds: 60}"), None);
+    let own = limit("{inputHash: x, env: [{name: RUNNER_JOB_TIMEOUT, value: '5'}]}");
+    assert_eq!(own.as_deref(), Some("5"));
+}
+
+#[test]
+fn texts_travel_in_annotations_and_arrive_as_files() {
+    let job = job(
+        "{playbookContents: P, inventory: I, cmdLine: --tags a, extraVars: {n: 1, l: [true, x]}}",
+    );
+    let template = &job["spec"]["template"];
+    let annotation = |name: &str| &template["metadata"]["annotations"][annotation(name)];
+    assert_eq!(annotation("playbook"), "P");
+    assert_eq!(annotation("inventory"), "I");
+    assert_eq!(annotation("cmdline"), "--tags a");
+    assert_eq!(annotation("extravars"), r#"{"l":[true,"x"],"n":1}"#);
+    let mounts = template["spec"]["containers"][0]["volumeMounts"].as_array().unwrap();
+    let paths: Vec<_> = mounts.iter().map(|it| it["mountPath"].as_str().unwrap()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/opt/edpm/callback",
+            "/runner/env/cmdline",
+            "/runner/env/extravars",
+            "/runner/project/playbook.yaml",
+            "/runner/inventory/inventory.yaml",
+        ]
+    );
+    let item = &template["spec"]["volumes"][1]["downwardAPI"]["items"][0];
+    let field = "metadata.annotations['edpm.openstack.org/file-cmdline']";
+    assert_eq!(item["fieldRef"]["fieldPath"], field);
+    assert_eq!(job["metadata"]["annotations"].get("edpm.openstack.org/file-playbook"), None);
+}
+
+#[test]
+fn only_mounts_that_are_meant_for_runs_reach_them() {
+    let extra = |propagation: &str| {
+        let spec = format!(
+            "{{extraMounts: [{{propagation: {propagation}, volumes: [{{name: a, emptyDir: {{}}}}], \
+             mounts: [{{name: a, mountPath: /a}}]}}]}}"
+        );
+        container(&spec)["volumeMounts"].as_array().unwrap().len()
+    };
+    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (2, 2, 1));
+}
+
+#[test]
+fn pods_have_no_rights_and_no_root() {
+    let pod = pod(ENGINES);
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    assert_eq!(
+        pod["securityContext"],
+        json!({
+            "runAsNonRoot": true,
+            "runAsUser": 1001,
+            "runAsGroup": 0,
+            "fsGroup": 0,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": { "type": "RuntimeDefault" },
+        })
+    );
+    assert_eq!(
+        pod["containers"][0]["securityContext"],
+        json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
+    );
+    let platform = Settings { uid: None, ..settings() };
+    let step = creation(&run(ENGINES), "0123456789", &platform);
+    let Write::Create { object, .. } = step.write else { panic!("no creation") };
+    let security = &object["spec"]["template"]["spec"]["securityContext"];
+    assert_eq!((security.get("runAsUser"), security.get("fsGroup")), (None, None));
+}
+
+#[test]
+fn networks_are_asked_of_multus_only_where_there_are_some() {
+    let annotations = |spec: &str| job(spec)["spec"]["template"]["metadata"]["annotations"].clone();
+    let key = "k8s.v1.cni.cncf.io/networks";
+    assert_eq!(annotations("{}").get(key), None);
+    assert_eq!(
+        annotations("{networkAttachments: [a-very-long-network]}")[key],
+        r#"[{"interface":"a-very-long-net","name":"a-very-long-network","namespace":"openstack"}]"#
+    );
+}

@@ -164,7 +164,8 @@ impl Runs {
         let is_late = since.is_some_and(|it| {
             Duration::try_from(clock::now().duration_since(it.0)).is_ok_and(|it| it >= LAG)
         });
-        let has_pods = pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
+        let has_pods =
+            pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
         if !is_late || has_pods || stage(run, true) != Stage::Admitted {
             return Ok(None);
         }

@@ -1,0 +1,249 @@
+//! Tests of what a Job's end means: a table of ends, each with its class, hosts and words.
+
+use common::yaml;
+
+use super::*;
+
+const HOSTS: &str = "[{name: a, address: 'a:22'}, {name: b, address: 'b:22'}]";
+
+fn ansible(hosts: &str, labels: &str) -> AnsibleEe {
+    yaml::from_str(&format!(
+        "
+metadata: {{name: run, namespace: ns, uid: u, labels: {labels}}}
+spec: {{playbook: p.yml, hosts: {hosts}}}
+status: {{admission: {{term: t, time: '2026-01-01T00:00:00Z'}}, hash: {{input: i}}}}
+"
+    ))
+    .unwrap()
+}
+
+fn job(end: &str) -> Job {
+    yaml::from_str(&format!("{{metadata: {{name: run-1}}, status: {{conditions: [{end}]}}}}"))
+        .unwrap()
+}
+
+const COMPLETE: &str =
+    "{type: Complete, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}";
+const FAILED: &str = "{type: Failed, status: 'True', reason: PodFailurePolicy, message: x, \
+                      lastTransitionTime: '2026-01-01T00:00:00Z'}";
+
+fn pod(phase: &str, ended: &str, more: &str) -> Pod {
+    yaml::from_str(&format!(
+        "
+metadata: {{name: run-1-x, creationTimestamp: '2026-01-01T00:00:00Z'}}
+status:
+  phase: {phase}
+  {more}
+  containerStatuses: [{{name: openstackansibleee, state: {{terminated: {ended}}}}}]
+"
+    ))
+    .unwrap()
+}
+
+fn said(code: i32, message: &str) -> String {
+    serde_json::json!({ "exitCode": code, "message": message }).to_string()
+}
+
+/// What came of it: status, reason and one letter per host.
+fn outcome(status: &AnsibleEeStatus) -> String {
+    let letter = |it: &HostResult| match it.result {
+        HostOutcome::Ok => 'o',
+        HostOutcome::Failed => 'f',
+        HostOutcome::Unreachable => 'u',
+        HostOutcome::KeyRefused => 'k',
+        HostOutcome::HostKeyMismatch => 'h',
+        HostOutcome::NotReached => 'n',
+        HostOutcome::Unknown => '?',
+    };
+    let hosts: String = status.hosts.iter().map(letter).collect();
+    let reason = status.reason.clone().unwrap_or_default();
+    format!("{:?} {reason} {hosts}", status.job_status.unwrap())
+}
+
+#[track_caller]
+fn check(end: &str, pods: &[Pod], expected: &str, words: &str) {
+    let (status, finding) = of_job(&ansible(HOSTS, "{}"), &job(end), pods);
+    assert_eq!(outcome(&status), expected, "{}", finding.message);
+    assert!(finding.message.contains(words), "{}", finding.message);
+    assert_eq!(finding.holds(), expected.starts_with("Succeeded"));
+}
+
+fn message(hosts: &str, failures: &str) -> String {
+    format!(r#"{{"v":1,"hosts":"{hosts}","changed":[1,2],"failures":[{failures}]}}"#)
+}
+
+const ON_B: &str = r#"{"host":"b","play":"P","task":"T","path":"/p.yml:7","message":"no\nmore"}"#;
+const LOCAL: &str = r#"{"host":"localhost","play":"P","task":"T","path":"","message":"no"}"#;
+
+#[test]
+fn all_hosts_done_is_a_success() {
+    let pod = pod("Succeeded", &said(0, &message("oo", "")), "");
+    check(
+        COMPLETE,
+        &[pod],
+        "Succeeded Succeeded oo",
+        "Job completed: 2 of 2 hosts done, 3 changes",
+    );
+}
+
+#[test]
+fn a_failed_task_is_named_with_host_file_and_line_and_the_others_keep_their_result() {
+    let pod = pod("Failed", &said(2, &message("of", ON_B)), "");
+    check(
+        FAILED,
+        &[pod],
+        "Failed HostsFailed of",
+        "1 of 2 hosts failed: b, task 'T' (/p.yml:7): no. Log: kubectl logs -n ns run-1-x",
+    );
+}
+
+#[test]
+fn hosts_that_were_not_reached_under_a_limit_are_no_failure() {
+    let pod = pod("Succeeded", &said(0, &message("on", "")), "");
+    check(COMPLETE, &[pod], "Succeeded Succeeded on", "1 of 2 hosts done");
+}
+
+#[test]
+fn no_host_reached_at_all_is_a_failure_unless_the_run_was_narrowed() {
+    let pod = pod("Succeeded", &said(0, &message("nn", "")), "");
+    check(COMPLETE, std::slice::from_ref(&pod), "Failed NoHostMatched nn", "No play reached any");
+    let mut run =
+        ansible(HOSTS, "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}");
+    run.metadata.annotations =
+        Some([("edpm.openstack.org/attempts".to_owned(), "{}".to_owned())].into());
+    let (status, _) = of_job(&run, &job(COMPLETE), &[pod]);
+    assert_eq!(outcome(&status), "Succeeded Succeeded nn");
+}
+
+#[test]
+fn a_failure_outside_of_the_runs_hosts_makes_their_success_doubtful() {
+    let other = pod("Failed", &said(2, &message("oo", LOCAL)), "");
+    check(FAILED, &[other], "Failed TaskFailed ??", "localhost, task 'T': no");
+    let both = pod("Failed", &said(2, &message("of", &format!("{ON_B},{LOCAL}"))), "");
+    check(FAILED, &[both], "Failed HostsFailed ?f", "(and 1 more)");
+}
+
+#[test]
+fn a_success_without_a_message_is_not_believed() {
+    let pod = pod("Succeeded", &said(0, ""), "");
+    check(COMPLETE, &[pod], "Failed ResultUnknown ??", "did not load the callback");
+}
+
+#[test]
+fn a_message_that_is_not_exactly_the_callbacks_is_none() {
+    for text in [
+        "ok",
+        "{}",
+        r#"{"v":2,"hosts":"oo","changed":[0,0],"failures":[]}"#,
+        r#"{"v":1,"hosts":"o","changed":[0],"failures":[]}"#,
+        r#"{"v":1,"hosts":"ooo","changed":[0,0,0],"failures":[]}"#,
+        r#"{"v":1,"hosts":"ox","changed":[0,0],"failures":[]}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0],"failures":[]}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0,0]}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0,0],"failures":[],"x":1}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0,0],"failures":[]} tail"#,
+        r#"{"v":1,"hosts":"","changed":[],"failures":[],"more":9}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0,0],"failu"#,
+    ] {
+        let pod = pod("Succeeded", &said(0, text), "");
+        check(COMPLETE, &[pod], "Failed ResultUnknown ??", "told no result");
+    }
+}
+
+#[test]
+fn counts_may_be_left_out_where_they_did_not_fit() {
+    let text = r#"{"v":1,"hosts":"oo","changed":[],"failures":[],"more":1}"#;
+    let pod = pod("Succeeded", &said(0, text), "");
+    check(COMPLETE, &[pod], "Succeeded Succeeded oo", "Job completed");
+}
+
+#[test]
+fn exit_codes_tell_the_class_where_ansible_told_nothing() {
+    for (code, class, words) in [
+        (1, "InvalidPlaybook", "exit code 1"),
+        (4, "InvalidPlaybook", "cannot read the playbook"),
+        (250, "InvalidPlaybook", "exit code 250"),
+        (254, "DeadlineExceeded", "RUNNER_JOB_TIMEOUT"),
+        (137, "PodEvicted", "its process was killed"),
+        (143, "PodEvicted", "exit code 143"),
+        (2, "ResultUnknown", "exit code 2"),
+        (99, "ResultUnknown", "exit code 99"),
+    ] {
+        let pod = pod("Failed", &said(code, ""), "");
+        check(FAILED, &[pod], &format!("Failed {class} ??"), words);
+    }
+}
+
+#[test]
+fn a_container_without_memory_is_not_tried_again_by_itself() {
+    let pod = pod("Failed", "{exitCode: 137, reason: OOMKilled}", "");
+    check(FAILED, &[pod], "Failed ResultUnknown ??", "raise spec.resources");
+}
+
+#[test]
+fn an_evicted_pod_is_known_by_its_condition_its_reason_or_the_jobs_words() {
+    let disrupted = "conditions: [{type: DisruptionTarget, status: 'True', reason: \
+                     EvictionByEvictionAPI, message: Eviction API}]";
+    let by_condition = pod("Failed", &said(137, ""), disrupted);
+    check(FAILED, &[by_condition], "Failed PodEvicted ??", "EvictionByEvictionAPI: Eviction API");
+    let by_reason = pod("Failed", &said(1, ""), "reason: Evicted\n  message: disk pressure");
+    check(FAILED, &[by_reason], "Failed PodEvicted ??", "Evicted: disk pressure");
+    let end = FAILED.replace("message: x", "message: 'has condition DisruptionTarget matching'");
+    check(&end, &[], "Failed PodEvicted ??", "DisruptionTarget");
+}
+
+#[test]
+fn a_run_over_its_deadline_is_told_from_one_whose_pod_was_killed() {
+    let end = FAILED.replace("PodFailurePolicy", "DeadlineExceeded");
+    check(&end, &[], "Failed DeadlineExceeded ??", "deadline");
+    let killed = pod("Failed", &said(137, ""), "");
+    check(&end, &[killed], "Failed DeadlineExceeded ??", "deadline");
+}
+
+#[test]
+fn a_result_that_was_told_counts_even_if_the_pod_was_killed_afterwards() {
+    let pod = pod("Failed", &said(137, &message("of", ON_B)), "");
+    check(FAILED, &[pod], "Failed HostsFailed of", "b, task 'T'");
+}
+
+#[test]
+fn a_run_that_ended_badly_after_good_results_is_not_believed() {
+    let pod = pod("Failed", &said(137, &message("oo", "")), "");
+    check(FAILED, &[pod], "Failed PodEvicted ??", "killed");
+}
+
+#[test]
+fn a_job_without_pods_has_no_result() {
+    check(FAILED, &[], "Failed ResultUnknown ??", "pods were gone");
+}
+
+#[test]
+fn a_hand_made_run_without_hosts_succeeds_with_its_job() {
+    let run = ansible("[]", "{}");
+    let (status, finding) = of_job(&run, &job(COMPLETE), &[pod("Succeeded", &said(0, ""), "")]);
+    assert_eq!(outcome(&status), "Succeeded Succeeded ");
+    assert_eq!((finding.reason.as_str(), finding.message.as_str()), ("Ready", "Job completed"));
+    assert_eq!(status.hash.get(HASH_DONE), Some(&"i".to_owned()));
+    let text = format!(r#"{{"v":1,"hosts":"","changed":[],"failures":[{ON_B}]}}"#);
+    let (status, finding) = of_job(&run, &job(FAILED), &[pod("Failed", &said(2, &text), "")]);
+    assert_eq!(outcome(&status), "Failed HostsFailed ");
+    assert!(finding.message.starts_with("b, task 'T' (/p.yml:7): no"), "{}", finding.message);
+    assert_eq!(status.hash.get(HASH_DONE), None);
+}
+
+#[test]
+fn of_several_attempts_the_successful_one_speaks_else_the_newest() {
+    let named = |mut pod: Pod, name: &str, time: &str| {
+        pod.metadata.name = Some(name.into());
+        pod.metadata.creation_timestamp = Some(yaml::from_str(time).unwrap());
+        pod
+    };
+    let good = pod("Succeeded", &said(0, &message("oo", "")), "");
+    let bad = pod("Failed", &said(2, &message("of", ON_B)), "");
+    let (early, late) = ("'2026-01-01T00:00:00Z'", "'2026-01-01T00:01:00Z'");
+    let pods = [named(good, "x", early), named(bad.clone(), "y", late)];
+    check(COMPLETE, &pods, "Succeeded Succeeded oo", "");
+    let silent = pod("Failed", &said(1, ""), "");
+    let pods = [named(silent, "y", late), named(bad, "x", early)];
+    check(FAILED, &pods, "Failed InvalidPlaybook ??", "logs -n ns y");
+}

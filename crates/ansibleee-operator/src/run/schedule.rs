@@ -109,14 +109,12 @@ fn wait_text(
     running: &BTreeSet<usize>,
 ) -> Option<String> {
     let State::Queued { told, .. } = &run.state else { return None };
-    let texts: Vec<String> = blockers
-        .iter()
-        .filter(|(idx, _)| !is_full || running.contains(idx))
-        .map(|(idx, address)| run.waits_for(&runs[*idx], address))
-        .collect();
+    let text = |(idx, address): &(usize, &str)| run.waits_for(&runs[*idx], address);
     // What it was told holds on as long as it is true: one write per cause.
-    let still_true = told.as_ref().is_some_and(|it| texts.contains(it));
-    if still_true { None } else { texts.into_iter().next() }
+    if blockers.iter().any(|it| told.as_ref() == Some(&text(it))) {
+        return None;
+    }
+    blockers.iter().find(|(idx, _)| !is_full || running.contains(idx)).map(text)
 }
 
 impl View {

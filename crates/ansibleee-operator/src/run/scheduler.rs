@@ -159,22 +159,13 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
     }
 }
 
-fn admitted(
-    run: &AnsibleEe,
-    term: &str,
-    now: Timestamp,
-) -> AnsibleEeStatus {
+fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
     let identity = identity::of(run);
     let job = identity::job_name(&run.name_any(), &identity);
     status::admitted(run, &identity, job, term, now)
 }
 
-fn waits(
-    run: &AnsibleEe,
-    what: String,
-    term: &str,
-    now: Timestamp,
-) -> AnsibleEeStatus {
+fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
     let job = Finding::waiting(JOB_READY, "Queued", format!("Waits for run {what}"));
     status::queued(run, Some(what), term, job, now)
 }

@@ -14,7 +14,7 @@ pub const PATIENCE: Duration = Duration::from_mins(3);
 /// How long a pod may be without a worker before that is worth a word.
 pub const PLACEMENT: Duration = Duration::from_secs(30);
 /// How long a pod may outlive its own end before its worker counts as lost.
-pub const LOST: Duration = Duration::from_secs(60);
+pub const LOST: Duration = Duration::from_mins(1);
 
 /// What is wrong with a pod that has neither started nor ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,13 +40,10 @@ pub enum Trouble {
 /// What is wrong with a pod, and when to look again where only time tells.
 pub fn of(pod: &Pod, now: Timestamp) -> (Option<Trouble>, Option<Duration>) {
     if let Some(deleted) = &pod.metadata.deletion_timestamp {
-        return match left(deleted.0, LOST, now) {
-            Some(pause) => (None, Some(pause)),
-            None => {
-                let (pod, worker) = (pod.name_any(), pod.spec.node_name.clone());
-                (Some(Trouble::WorkerLost { pod, worker }), None)
-            }
-        };
+        return after(Some(deleted.0), LOST, now, || {
+            let (pod, worker) = (pod.name_any(), pod.spec.node_name.clone());
+            Trouble::WorkerLost { pod, worker }
+        });
     }
     if pod.has_started() {
         return (None, None);

@@ -55,11 +55,10 @@ pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
 }
 
 fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    if let Some(contents) = &spec.playbook_contents {
-        if let Err(error) = yaml::from_str::<Vec<Map<String, Value>>>(contents) {
-            let message = format!("not a list of plays: {error}");
-            faults.push(Fault::new("spec.playbookContents", message));
-        }
+    let plays = |it: &String| yaml::from_str::<Vec<Map<String, Value>>>(it).err();
+    if let Some(error) = spec.playbook_contents.as_ref().and_then(plays) {
+        let message = format!("not a list of plays: {error}");
+        faults.push(Fault::new("spec.playbookContents", message));
     }
     let Some(playbook) = &spec.playbook else { return };
     let has_parent = playbook.split('/').any(|it| it == "..");
@@ -81,7 +80,8 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         let path = format!("spec.env[{idx}].name");
         let name = variable.name.as_str();
         if name == "ANSIBLE_ENABLE_TASK_DEBUGGER" {
-            let message = "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
+            let message =
+                "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
             faults.push(Fault::new(path, message));
         } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
             faults.push(Fault::new(path, format!("{name:?} cannot name a variable")));
@@ -209,7 +209,9 @@ mod tests {
     }
 
     fn mount(path: &str) -> String {
-        format!("extraMounts: [{{volumes: [{{name: a}}], mounts: [{{name: a, mountPath: {path}}}]}}]")
+        format!(
+            "extraMounts: [{{volumes: [{{name: a}}], mounts: [{{name: a, mountPath: {path}}}]}}]"
+        )
     }
 
     #[test]

@@ -1,0 +1,132 @@
+//! How a Job ended, and why where its run did not tell: from the words of Kubernetes and the runner.
+
+use common::api::ansibleee::AnsibleEe;
+use common::engine::outcome::Reason;
+use kube::ResourceExt;
+
+use crate::objects::{Job, Pod, Terminated};
+
+/// All that there is to see of a run's end.
+#[derive(Clone, Copy)]
+pub struct End<'a> {
+    /// The run.
+    pub run: &'a AnsibleEe,
+    /// Its Job.
+    pub job: &'a Job,
+    /// The pod that decides, where there is one.
+    pub pod: Option<&'a Pod>,
+    /// How that pod's runner container ended, if it did.
+    pub ended: Option<&'a Terminated>,
+}
+
+impl End<'_> {
+    /// Whether the Job succeeded.
+    pub fn is_complete(&self) -> bool {
+        self.job.end().is_some_and(|it| it.type_ == "Complete")
+    }
+
+    /// Whether the Job succeeded, and Ansible in it.
+    pub fn is_good(&self) -> bool {
+        self.is_complete() && self.ended.is_some_and(|it| it.exit_code == 0)
+    }
+
+    /// Why a run that did not tell failed.
+    pub fn class(&self) -> (Reason, String) {
+        class(self)
+    }
+}
+
+/// Why a run that did not tell failed: from Kubernetes' and ansible-runner's own words.
+fn class(end: &End<'_>) -> (Reason, String) {
+    let End { run, job, pod, ended } = *end;
+    let end = job.end().cloned().unwrap_or_default();
+    let name = job.name_any();
+    if end.reason == "DeadlineExceeded" {
+        let message = format!("Job {name} was stopped at its deadline ({})", end.message);
+        return (Reason::DeadlineExceeded, message);
+    }
+    if let Some(cause) = eviction(&end.message, pod) {
+        return (Reason::PodEvicted, format!("The runner pod was stopped: {cause}"));
+    }
+    let Some(pod) = pod else {
+        let message = format!("Job {name} ended, but its pods were gone before they were read");
+        return (Reason::ResultUnknown, message);
+    };
+    if let Some(first) = broken_init(pod) {
+        return (Reason::ResultUnknown, first);
+    }
+    let Some(ended) = ended else {
+        let message = format!("The runner container of pod {} left no result", pod.name_any());
+        return (Reason::ResultUnknown, message);
+    };
+    exit_class(run, pod, ended)
+}
+
+fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String) {
+    let code = ended.exit_code;
+    let image = run.spec.image.as_deref().unwrap_or("the default image");
+    match (ended.reason.as_str(), code) {
+        ("OOMKilled", _) => {
+            let message = "The runner container ran out of memory: raise spec.resources";
+            (Reason::ResultUnknown, message.into())
+        }
+        ("StartError" | "ContainerCannotRun", _) => {
+            let message =
+                format!("The runner container cannot start: {}", one_line(&ended.message));
+            (Reason::ResultUnknown, message)
+        }
+        (_, 0) => {
+            let message = format!(
+                "Ansible ended well, but told no result: {image} did not load the \
+                                   callback, or a play ended it early"
+            );
+            (Reason::ResultUnknown, message)
+        }
+        (_, 254) => {
+            let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
+                           RUNNER_IDLE_TIMEOUT ran out";
+            (Reason::DeadlineExceeded, message.into())
+        }
+        (_, 137 | 143) => {
+            let deleted = pod.metadata.deletion_timestamp.is_some();
+            let how = if deleted { "it was deleted" } else { "its process was killed" };
+            (Reason::PodEvicted, format!("The runner pod was stopped: {how} (exit code {code})"))
+        }
+        (_, 1 | 4 | 5 | 250) => {
+            let message = format!(
+                "Ansible gave up before any host (exit code {code}): it cannot \
+                                   read the playbook, the inventory or the options"
+            );
+            (Reason::InvalidPlaybook, message)
+        }
+        _ => {
+            let message = format!("Ansible ended with exit code {code} and told no result");
+            (Reason::ResultUnknown, message)
+        }
+    }
+}
+
+/// Who took the pod away, where someone did.
+fn eviction(end: &str, pod: Option<&Pod>) -> Option<String> {
+    if let Some(disrupted) = pod.and_then(|it| it.holds("DisruptionTarget")) {
+        return Some(format!("{}: {}", disrupted.reason, one_line(&disrupted.message)));
+    }
+    let status = pod.map(|it| &it.status);
+    let taken = ["Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"];
+    if let Some(status) = status.filter(|it| taken.contains(&it.reason.as_str())) {
+        return Some(format!("{}: {}", status.reason, one_line(&status.message)));
+    }
+    end.contains("DisruptionTarget").then(|| one_line(end))
+}
+
+fn broken_init(pod: &Pod) -> Option<String> {
+    let failed = pod.status.init_container_statuses.iter().find_map(|it| {
+        let ended = it.state.terminated.as_ref().filter(|it| it.exit_code != 0)?;
+        Some((&it.name, ended.exit_code))
+    });
+    failed.map(|(name, code)| format!("Init container {name} failed with exit code {code}"))
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,53 @@
+//! The callback's message, read strictly: anything that is not exactly that is none.
+
+use common::api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
+use serde::Deserialize;
+
+/// The callback's message, as the pod left it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    v: u32,
+    hosts: String,
+    changed: Vec<i64>,
+    failures: Vec<HostFailure>,
+    #[serde(default)]
+    more: usize,
+}
+
+/// What a run told about its hosts.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// One result per host of the spec, in its order.
+    pub hosts: Vec<HostResult>,
+    /// The failed tasks, of other hosts too.
+    pub failures: Vec<HostFailure>,
+    /// How many failures did not fit.
+    pub more: usize,
+}
+
+/// Reads the callback's message about these hosts.
+pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
+    let message: Message = serde_json::from_str(text).ok()?;
+    let letters: Vec<char> = message.hosts.chars().collect();
+    let counts = message.changed.len();
+    if message.v != 1 || letters.len() != hosts.len() || ![0, hosts.len()].contains(&counts) {
+        return None;
+    }
+    let mut results = Vec::new();
+    for (idx, (host, letter)) in hosts.iter().zip(letters).enumerate() {
+        let result = match letter {
+            'o' => HostOutcome::Ok,
+            'f' => HostOutcome::Failed,
+            'u' => HostOutcome::Unreachable,
+            'k' => HostOutcome::KeyRefused,
+            'h' => HostOutcome::HostKeyMismatch,
+            'n' => HostOutcome::NotReached,
+            '?' => HostOutcome::Unknown,
+            _ => return None,
+        };
+        let changed = message.changed.get(idx).copied();
+        results.push(HostResult { name: host.name.clone(), result, changed });
+    }
+    Some(Summary { hosts: results, failures: message.failures, more: message.more })
+}
