@@ -6,10 +6,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod codegen;
+mod controlplane;
+mod demo;
+mod hosts;
 mod images;
 mod lab;
 mod paths;
 mod sh;
+#[cfg(test)]
+mod tidy;
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -19,6 +24,10 @@ enum Command {
     Codegen(codegen::Args),
     /// Build the images and push them to a registry.
     Images(images::Args),
+    /// Start the OpenStack control plane in the lab, and wait until each part answers.
+    ControlPlane,
+    /// Show the main job: two hosts, two cells, nova-compute with the human's configuration.
+    Demo(demo::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
 }
@@ -27,6 +36,8 @@ fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Codegen(args) => codegen::main(&args),
         Command::Images(args) => images::main(&args),
+        Command::ControlPlane => controlplane::main(),
+        Command::Demo(args) => demo::main(&args),
         Command::Lab(args) => lab::main(&args),
     };
     match result {

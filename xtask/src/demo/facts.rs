@@ -20,19 +20,28 @@ const EXPECTED: &str = "['Nehalem']";
 pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
     for host in &HOSTS {
         sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
-            let compute = get(env, controlplane::NAMESPACE, "novaexternalcompute", host.name)?;
-            let ready = condition(&compute, "Ready");
-            if ready["status"] == "True" && is_current(&compute) {
-                return Ok(());
+            for kind in ["openstackdataplanenode", "novaexternalcompute"] {
+                let object = get(env, controlplane::NAMESPACE, kind, host.name)?;
+                settled(&object).with_context(|| format!("{kind} {}", host.name))?;
             }
-            bail!("{}: {}", ready["reason"], ready["message"])
+            Ok(())
         })?;
     }
     Ok(())
 }
 
-fn is_current(object: &Value) -> bool {
-    object["status"]["observedGeneration"] == object["metadata"]["generation"]
+/// Whether an object is ready with its present inputs; the error is its own cause.
+fn settled(object: &Value) -> Result<()> {
+    if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
+        bail!("its last change has not been seen yet");
+    }
+    for type_ in ["Ready", "UpToDate"] {
+        let condition = condition(object, type_);
+        if condition["status"] != "True" {
+            bail!("{type_}: {}: {}", condition["reason"], condition["message"]);
+        }
+    }
+    Ok(())
 }
 
 fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {

@@ -1,0 +1,142 @@
+//! `cargo xtask bench`: what the operators cost, asserted against limits.
+
+mod audit;
+mod process;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::demo::facts::wait_until_ready;
+use crate::{controlplane, lab, paths, sh};
+use audit::{Audit, Requests};
+
+/// How long nothing may be written after everything is ready.
+const REST: Duration = Duration::from_mins(3);
+/// The most that an operator may hold in memory.
+const MEMORY_MIB: f64 = 20.0;
+
+/// Measure what the operators cost on the lab after a demo.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Write the counts of this run as the baseline that later runs are compared with.
+    #[arg(long)]
+    write_baseline: bool,
+}
+
+/// Deploys everything once more, rests, and asserts the limits.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    let env = lab::env();
+    let audit = Audit::of(&env);
+    wait_until_ready(&env).context("the bench needs a finished demo: cargo xtask demo")?;
+    let (start, first_revision) = (audit.position()?, revision(&env)?);
+    let clock = Instant::now();
+    sh::step("deploy every service once more", || {
+        redeploy(&env)?;
+        wait_until_ready(&env)
+    })?;
+    let (end, last_revision) = (audit.position()?, revision(&env)?);
+    let seconds = clock.elapsed().as_secs_f64();
+    let work = audit.requests(start, end)?;
+    let rest = sh::step("rest for three minutes", || {
+        let from = audit.position()?;
+        // The measurement is the time: nothing is awaited here, everything must stay as it is.
+        std::thread::sleep(REST);
+        audit.requests(from, audit.position()?)
+    })?;
+    let processes = process::operators()?;
+    let report = json!({
+        "seconds": seconds,
+        "etcdRevisions": last_revision - first_revision,
+        "work": work.as_json(),
+        "rest": rest.as_json(),
+        "processes": processes.iter().map(|it| (it.name.clone(), it.as_json())).collect::<BTreeMap<_, _>>(),
+    });
+    write(&paths::target().join("bench/main-job.json"), &report)?;
+    println!("{}", serde_json::to_string_pretty(&report)?);
+    if args.write_baseline {
+        write(&baseline_path(), &json!({ "work": work.as_json() }))?;
+    }
+    judge(&work, &rest, &processes)
+}
+
+fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Result<()> {
+    let mut wrong = rest.unexpected_at_rest();
+    wrong.extend(work.lists());
+    wrong.extend(beyond_baseline(work)?);
+    for it in processes.iter().filter(|it| it.rss_mib > MEMORY_MIB) {
+        wrong.push(format!("{} holds {:.1} MiB, more than {MEMORY_MIB}", it.name, it.rss_mib));
+    }
+    if !wrong.is_empty() {
+        bail!("limits are exceeded:\n  {}", wrong.join("\n  "));
+    }
+    println!("All limits hold.");
+    Ok(())
+}
+
+/// More requests of a kind than the baseline allows; fewer are welcome.
+fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
+    let path = baseline_path();
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("no baseline at {}: run with --write-baseline", path.display()))?;
+    let baseline: Value = serde_json::from_str(&text)?;
+    let found = work.as_json();
+    let mut wrong = Vec::new();
+    for (operator, requests) in found.as_object().into_iter().flatten() {
+        for (request, n) in requests.as_object().into_iter().flatten() {
+            // Events may be lost or merged, and watches and Leases go with time, not with work.
+            if request.contains("events") || request.starts_with("watch") || request.contains("leases") {
+                continue;
+            }
+            let allowed = baseline["work"][operator][request].as_u64().unwrap_or(0);
+            let n = n.as_u64().unwrap_or(0);
+            if n > allowed {
+                wrong.push(format!("{operator}: {n} × {request}, the baseline has {allowed}"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+fn baseline_path() -> std::path::PathBuf {
+    paths::repo().join("bench/baseline.json")
+}
+
+fn write(path: &std::path::Path, report: &Value) -> Result<()> {
+    sh::write_if_changed(path, &(serde_json::to_string_pretty(report)? + "\n")).map(drop)
+}
+
+/// A new redeploy value on the role, and on each compute for phase 1.
+fn redeploy(env: &lab::Env) -> Result<()> {
+    let value = seconds_since_1970();
+    let namespace = controlplane::NAMESPACE;
+    let mut annotate = env.kubectl();
+    annotate.args(["-n", namespace, "annotate", "--overwrite", "openstackdataplanerole/edpm-compute"]);
+    annotate.arg(format!("dataplane.openstack.org/redeploy={value}"));
+    sh::run(&mut annotate)?;
+    sh::wait_for("the nodes leave Ready", Duration::from_secs(30), || {
+        let node = crate::demo::get(env, namespace, "openstackdataplanenode", "edpm-compute-0")?;
+        let conditions = node["status"]["conditions"].as_array();
+        let ready = conditions.into_iter().flatten().find(|it| it["type"] == "Ready");
+        match ready {
+            Some(it) if it["status"] == "False" => Ok(()),
+            _ => bail!("edpm-compute-0 is still Ready"),
+        }
+    })
+}
+
+/// A value that no earlier bench has used.
+fn seconds_since_1970() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs()
+}
+
+/// etcd's revision, which every list carries.
+fn revision(env: &lab::Env) -> Result<u64> {
+    let mut get = env.kubectl();
+    get.args(["get", "--raw", "/api/v1/namespaces?limit=1"]);
+    let list: Value = serde_json::from_str(&sh::run(&mut get)?)?;
+    let version = list["metadata"]["resourceVersion"].as_str().context("no resourceVersion")?;
+    Ok(version.parse()?)
+}

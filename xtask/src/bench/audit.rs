@@ -1,0 +1,128 @@
+//! What the operators asked of the API server, read from its audit log.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::demo::OPERATORS;
+use crate::lab;
+
+/// The audit log of the lab's API server.
+pub(crate) struct Audit {
+    path: PathBuf,
+}
+
+/// Operator → `verb resource` → how often.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Requests(BTreeMap<String, BTreeMap<String, u64>>);
+
+impl Audit {
+    /// The running lab's.
+    pub(crate) fn of(env: &lab::Env) -> Self {
+        Self { path: env.audit_log.clone() }
+    }
+
+    /// Where the log ends now.
+    pub(crate) fn position(&self) -> Result<u64> {
+        let metadata = std::fs::metadata(&self.path);
+        Ok(metadata.with_context(|| format!("no audit log at {}", self.path.display()))?.len())
+    }
+
+    /// The operators' requests between two positions.
+    pub(crate) fn requests(&self, from: u64, to: u64) -> Result<Requests> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(from))?;
+        let mut requests = Requests::default();
+        let mut read = from;
+        for line in BufReader::new(file).lines() {
+            let line = line?;
+            read += line.len() as u64 + 1;
+            if read > to {
+                break;
+            }
+            if let Ok(event) = serde_json::from_str(&line) {
+                requests.count(&event);
+            }
+        }
+        Ok(requests)
+    }
+}
+
+impl Requests {
+    fn count(&mut self, event: &Value) {
+        // Watches are logged at their start and at their end.
+        let stage = if event["verb"] == "watch" { "ResponseStarted" } else { "ResponseComplete" };
+        let user = event["user"]["username"].as_str().unwrap_or_default();
+        let prefix = format!("system:serviceaccount:{OPERATORS}:");
+        let Some(operator) = user.strip_prefix(&prefix).filter(|_| event["stage"] == stage) else {
+            return;
+        };
+        let reference = &event["objectRef"];
+        let text = |name: &str| reference[name].as_str().unwrap_or_default();
+        let mut resource = text("resource").to_owned();
+        if !text("subresource").is_empty() {
+            resource = format!("{resource}/{}", text("subresource"));
+        }
+        let verb = event["verb"].as_str().unwrap_or_default();
+        let of_operator = self.0.entry(operator.to_owned()).or_default();
+        *of_operator.entry(format!("{verb} {resource}")).or_default() += 1;
+    }
+
+    /// The counts as JSON.
+    pub(crate) fn as_json(&self) -> Value {
+        json!(self.0)
+    }
+
+    /// Everything but Lease renewals and watches, none of which may happen at rest.
+    pub(crate) fn unexpected_at_rest(&self) -> Vec<String> {
+        self.find(|request| !request.starts_with("watch ") && request != "update leases")
+            .map(|it| format!("at rest: {it}"))
+            .collect()
+    }
+
+    /// Lists, none of which may happen after the start.
+    pub(crate) fn lists(&self) -> Vec<String> {
+        self.find(|request| request.starts_with("list ")).collect()
+    }
+
+    fn find(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+        self.0.iter().flat_map(move |(operator, requests)| {
+            let found = requests.iter().filter(|(request, _)| wanted(request));
+            found.map(|(request, n)| format!("{operator}: {n} × {request}")).collect::<Vec<_>>()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(user: &str, verb: &str, stage: &str) -> Value {
+        json!({
+            "stage": stage,
+            "verb": verb,
+            "user": { "username": user },
+            "objectRef": { "resource": "secrets" },
+        })
+    }
+
+    #[test]
+    fn only_the_operators_own_answered_requests_count() {
+        let mut requests = Requests::default();
+        let nova = "system:serviceaccount:edpm-system:nova-operator";
+        requests.count(&event(nova, "get", "ResponseComplete"));
+        requests.count(&event(nova, "watch", "ResponseStarted"));
+        requests.count(&event(nova, "watch", "ResponseComplete"));
+        requests.count(&event("admin", "get", "ResponseComplete"));
+        assert_eq!(
+            requests.as_json(),
+            json!({ "nova-operator": { "get secrets": 1, "watch secrets": 1 } })
+        );
+        assert_eq!(requests.unexpected_at_rest(), ["at rest: nova-operator: 1 × get secrets"]);
+        assert_eq!(requests.lists(), [""; 0]);
+    }
+}

@@ -1,0 +1,141 @@
+//! `cargo xtask test`: every check of the project, whole or in parts, with one count at the end.
+
+mod count;
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+use crate::{chart, demo, images, lab, paths, sh};
+use count::{Count, counted};
+
+/// Run the project's tests.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these parts; all of them without any.
+    #[arg(value_enum)]
+    parts: Vec<Part>,
+}
+
+/// A part of the tests that can be run alone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Part {
+    /// rustfmt.
+    Format,
+    /// clippy, warnings being errors; and the pure crate compiled alone.
+    Lint,
+    /// Licences, sources and duplicates of the dependencies.
+    Deny,
+    /// Unit tests, and the tests that generated files and crate edges are as they should be.
+    Unit,
+    /// The chart: lint and rendering.
+    Chart,
+    /// The collection and the callback plugin, by real runs of Ansible.
+    Ansible,
+    /// The main job and everything else on the lab.
+    E2e,
+}
+
+/// Runs the parts; fails if anything failed, after all of them.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
+    let mut total = Count::default();
+    for part in parts {
+        let name = format!("{part:?}").to_lowercase();
+        println!("\n== {name}");
+        let count = part.run().unwrap_or_else(|error| {
+            println!("{error:#}");
+            Count { passed: 0, failed: 1 }
+        });
+        println!("== {name}: {count}");
+        total += count;
+    }
+    println!("\n{total}");
+    if total.failed > 0 {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+impl Part {
+    fn run(self) -> Result<Count> {
+        match self {
+            Self::Format => check(cargo(&["fmt", "--all", "--check"])),
+            Self::Lint => lint(),
+            Self::Deny => deny(),
+            Self::Unit => counted(cargo(&[
+                "test",
+                "--workspace",
+                "--exclude",
+                "e2e",
+                "--no-fail-fast",
+                "--quiet",
+            ])),
+            Self::Chart => chart(),
+            Self::Ansible => ansible(),
+            Self::E2e => e2e(),
+        }
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(arguments).current_dir(paths::repo()).env("RUST_BACKTRACE", "0");
+    cargo
+}
+
+/// One check that holds or does not.
+fn check(mut command: Command) -> Result<Count> {
+    sh::run(&mut command)?;
+    Ok(Count::one())
+}
+
+fn lint() -> Result<Count> {
+    let all = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    let mut count = check(cargo(&all))?;
+    // Alone, so that another crate's features cannot hide what it lacks.
+    count += check(cargo(&["check", "--package", "common", "--quiet"]))?;
+    Ok(count)
+}
+
+/// The database of advisories is a git repository, which is not a package source: it is left out.
+fn deny() -> Result<Count> {
+    let root = paths::cache().join("tools");
+    let program = root.join("bin/cargo-deny");
+    if !program.exists() {
+        sh::step("build cargo-deny", || {
+            let mut install = cargo(&["install", "cargo-deny@0.20.2", "--locked", "--quiet", "--root"]);
+            install.arg(&root).env_remove("CARGO_TARGET_DIR");
+            sh::run(&mut install).map(drop)
+        })?;
+    }
+    let mut deny = Command::new(program);
+    deny.args(["check", "bans", "licenses", "sources"]).current_dir(paths::repo());
+    check(deny)
+}
+
+fn chart() -> Result<Count> {
+    lab::tools()?;
+    chart::checks()?;
+    Ok(Count::one())
+}
+
+fn ansible() -> Result<Count> {
+    let mut tests = Command::new(paths::repo().join("ansible/tests/run"));
+    tests.current_dir(paths::repo());
+    counted(tests)
+}
+
+/// The demo brings the lab, the hosts and the operators; the tests then do their worst to it.
+fn e2e() -> Result<Count> {
+    demo::show()?;
+    let mut count = Count::one();
+    let env = lab::env();
+    let mut tests = cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    tests.env("PATH", format!("{}:{path}", env.bin.display()));
+    tests.env("KUBECONFIG", &env.kubeconfig);
+    count += counted(tests)?;
+    Ok(count)
+}

@@ -1,0 +1,161 @@
+//! Tests of the code's shape: crate edges, purity, headers and sizes. Nothing here runs in a command.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{paths, sh};
+
+/// Who may depend on which crate of ours, tests aside.
+const EDGES: &[(&str, &[&str])] = &[
+    ("common", &[]),
+    ("shell", &["common"]),
+    ("ansibleee-operator", &["common", "shell"]),
+    ("dataplane-operator", &["common", "shell"]),
+    ("nova-operator", &["common", "shell"]),
+    ("e2e", &["common"]),
+    ("xtask", &["ansibleee-operator", "common", "dataplane-operator", "nova-operator"]),
+];
+
+/// What the pure crate must never come to depend on, directly or not.
+const IMPURE: &[&str] = &["hyper", "kube-client", "kube-runtime", "reqwest", "tokio"];
+
+/// What a judgement, a builder or anything else pure must not name.
+const IMPURE_WORDS: &[&str] = &[
+    "Timestamp::now",
+    "clock::",
+    "Instant",
+    "SystemTime",
+    "std::env",
+    "std::fs",
+    "tokio",
+    "tracing",
+    "kube::Client",
+    "kube::Api",
+    "shell::api",
+    "async fn",
+    ".await",
+];
+
+/// Files above this many lines outside their tests, each with its reason.
+const LARGE: &[(&str, &str)] = &[];
+const LIMIT: usize = 500;
+
+fn metadata() -> Value {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["metadata", "--format-version", "1", "--offline"]).current_dir(paths::repo());
+    serde_json::from_str(&sh::run(&mut cargo).unwrap()).unwrap()
+}
+
+#[test]
+fn crates_depend_on_each_other_as_the_architecture_says() {
+    let metadata = metadata();
+    let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let is_member = package["source"].is_null();
+        if !is_member {
+            continue;
+        }
+        assert!(ours.contains(name), "crate {name} has no line in EDGES");
+        let normal =
+            package["dependencies"].as_array().unwrap().iter().filter(|it| it["kind"].is_null());
+        let edges = normal.filter_map(|it| it["name"].as_str()).filter(|it| ours.contains(it));
+        found.insert(name.to_owned(), edges.map(Into::into).collect());
+    }
+    for (name, allowed) in EDGES {
+        for edge in &found[*name] {
+            assert!(allowed.contains(&edge.as_str()), "{name} must not depend on {edge}");
+        }
+    }
+}
+
+#[test]
+fn the_pure_crate_holds_no_client_and_no_runtime() {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["tree", "--package", "common", "--edges", "normal", "--prefix", "none"]);
+    cargo.args(["--format", "{p}", "--offline"]).current_dir(paths::repo());
+    let tree = sh::run(&mut cargo).unwrap();
+    for line in tree.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        assert!(!IMPURE.contains(&name), "common depends on {name}");
+    }
+}
+
+/// Every file that is followed by git, or will be, below a folder, with that ending.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", folder]);
+    git.current_dir(paths::repo());
+    let list = sh::run(&mut git).unwrap();
+    let files = list.lines().filter(|it| it.ends_with(ending)).map(|it| paths::repo().join(it));
+    files.filter(|it| it.exists()).collect()
+}
+
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
+}
+
+#[test]
+fn judgements_and_builders_are_pure() {
+    let mut n_checked = 0;
+    for path in files("crates", ".rs") {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.contains("test") {
+            continue;
+        }
+        let is_common = path.starts_with(paths::repo().join("crates/common"));
+        if !is_common
+            && !["decide.rs", "build.rs", "status.rs", "faults.rs"].contains(&name.as_str())
+        {
+            continue;
+        }
+        n_checked += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        let code = without_tests(&text);
+        for word in IMPURE_WORDS {
+            let line =
+                code.lines().find(|it| it.contains(word) && !it.trim_start().starts_with("//"));
+            assert_eq!(line, None, "{}: {word}", path.display());
+        }
+    }
+    assert!(n_checked > 20, "only {n_checked} files were looked at");
+}
+
+#[test]
+fn every_file_starts_with_a_sentence_and_stays_readable() {
+    for folder in ["crates", "e2e", "xtask"] {
+        for path in files(folder, ".rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let first = text.lines().next().unwrap_or_default();
+            let is_sentence = first.starts_with("//! ") && first.ends_with(['.', '?', ':']);
+            let goes_on = text.lines().nth(1).is_some_and(|it| it.starts_with("//! "));
+            assert!(is_sentence || goes_on, "{}: no sentence at its start", path.display());
+            let n_lines = without_tests(&text).lines().count();
+            let is_listed = LARGE.iter().any(|(name, _)| path.ends_with(Path::new(name)));
+            let is_test = path.to_string_lossy().contains("test");
+            assert!(
+                n_lines <= LIMIT || is_listed || is_test,
+                "{}: {n_lines} lines",
+                path.display()
+            );
+        }
+    }
+}
+
+/// The operators of other services must be possible without a change here.
+#[test]
+fn dataplane_operator_and_the_engine_name_no_openstack_service() {
+    let mut code = files("crates/dataplane-operator/src", ".rs");
+    code.extend(files("crates/common/src/engine", ".rs"));
+    for path in code {
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        for word in ["nova", "libvirt", "neutron", "cinder", "glance", "keystone", "placement"] {
+            assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
