@@ -1,16 +1,25 @@
 //! `cargo xtask codegen`: the files that are written from the code, and the check that they are.
 
+mod chart;
+#[cfg(test)]
+mod rules;
+mod values;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::paths;
+use crate::{paths, sh};
 
 /// Folders that hold generated files and nothing else.
-const GENERATED_FOLDERS: [&str; 1] = ["crds"];
+const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/crds"];
+/// Tells the test of the chart's rules to write them.
+const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
-/// Write the files that are generated from the code: the definitions of all kinds.
+/// Write the files that are generated from the code: the definitions of all kinds, and the chart's
+/// copies of them, its roles and its table of values.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Write nothing; fail if a file is not what the code says.
@@ -26,21 +35,36 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     let root = paths::repo();
     let drift = drift(&root, &files()?)?;
     if args.check {
-        if drift.is_empty() {
-            return Ok(());
+        if !drift.is_empty() {
+            bail!("run `cargo xtask codegen`: {}", described(&drift));
         }
-        bail!("run `cargo xtask codegen`: {}", described(&drift));
+        return rules(false);
     }
     for it in &drift {
         it.mend(&root)?;
+        println!("{}", it.described());
     }
-    println!("{}", if drift.is_empty() { "nothing to do".into() } else { described(&drift) });
-    Ok(())
+    rules(true)
+}
+
+/// Writes or checks the chart's rules in a process that links the operators.
+fn rules(write: bool) -> Result<()> {
+    let mut test = Command::new(env!("CARGO"));
+    test.current_dir(paths::repo()).args(["test", "--quiet", "--package", "xtask"]);
+    test.args(["codegen::rules::the_charts_rules", "--", "--nocapture"]);
+    if write {
+        test.env(WRITE, "1");
+    } else {
+        test.env_remove(WRITE);
+    }
+    sh::run(&mut test).map(drop).context("the chart's rules")
 }
 
 /// All generated files.
 fn files() -> Result<Vec<Generated>> {
-    definitions()
+    let mut files = definitions()?;
+    files.extend(chart::files()?);
+    Ok(files)
 }
 
 /// One file per kind, ready for `kubectl apply`.
@@ -78,23 +102,29 @@ impl Drift {
             Self::Left(path) => Ok(fs::remove_file(root.join(path))?),
         }
     }
+
+    fn described(&self) -> String {
+        match self {
+            Self::Stale((path, _)) => format!("{} is written anew", path.display()),
+            Self::Left(path) => format!("{} is not generated any more", path.display()),
+        }
+    }
 }
 
 fn described(drift: &[Drift]) -> String {
-    let lines = drift.iter().map(|it| match it {
-        Drift::Stale((path, _)) => format!("{} is written anew", path.display()),
-        Drift::Left(path) => format!("{} is not generated any more", path.display()),
-    });
-    lines.collect::<Vec<_>>().join(", ")
+    drift.iter().map(Drift::described).collect::<Vec<_>>().join(", ")
+}
+
+/// The files that are missing or have another content.
+fn stale(root: &Path, files: &[Generated]) -> Vec<Drift> {
+    let is_current = |(path, content): &&Generated| {
+        fs::read_to_string(root.join(path)).is_ok_and(|it| it == *content)
+    };
+    files.iter().filter(|it| !is_current(it)).cloned().map(Drift::Stale).collect()
 }
 
 fn drift(root: &Path, files: &[Generated]) -> Result<Vec<Drift>> {
-    let mut drift = Vec::new();
-    for (path, content) in files {
-        if fs::read_to_string(root.join(path)).ok().as_ref() != Some(content) {
-            drift.push(Drift::Stale((path.clone(), content.clone())));
-        }
-    }
+    let mut drift = stale(root, files);
     for folder in GENERATED_FOLDERS.iter().filter(|it| root.join(it).is_dir()) {
         for entry in fs::read_dir(root.join(folder))? {
             let path = Path::new(folder).join(entry?.file_name());
