@@ -1,33 +1,40 @@
 {{/*
-Whether a definition may be installed; refuses with the owner's name if it is someone else's. Takes
-root and name. Without a cluster (helm template) nobody owns anything.
+Refuses definitions that are switched on and belong to somebody else, naming each owner and the ways on.
+Without a cluster (helm template) nobody owns anything.
 
 A definition that was left by an earlier release of the same name and namespace is Helm's own to adopt.
 */}}
-{{- define "edpm.crd.refuseForeign" -}}
-{{- $found := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name -}}
-{{- if $found -}}
-{{- $labels := $found.metadata.labels | default dict -}}
-{{- $annotations := $found.metadata.annotations | default dict -}}
+{{- define "edpm.crds.refuseForeign" -}}
+{{- $foreign := list -}}
+{{- $switches := list -}}
+{{- $ours := true -}}
+{{- range $kind, $name := fromJson (include "edpm.crds.names" .) -}}
+{{- $found := get $.Values.crds $kind | ternary (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name) dict -}}
+{{- $annotations := dig "metadata" "annotations" dict $found -}}
 {{- $release := get $annotations "meta.helm.sh/release-name" -}}
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
-{{- $ours := and (eq $release .root.Release.Name) (eq $namespace .root.Release.Namespace) -}}
-{{- if not $ours -}}
-{{- $owner := include "edpm.crd.owner" (dict "found" $found "release" $release "namespace" $namespace) -}}
-{{- $ways := list (printf "leave it to its owner: --set crds.%s=false" $found.spec.names.kind) -}}
-{{- if hasKey $labels "edpm.openstack.org/managed-by" -}}
-{{- $selector := "-l edpm.openstack.org/managed-by=edpm-operators" -}}
-{{- $handOver := printf "kubectl label crd %s --overwrite app.kubernetes.io/managed-by=Helm && kubectl annotate crd %s --overwrite meta.helm.sh/release-name=%s meta.helm.sh/release-namespace=%s" $selector $selector .root.Release.Name .root.Release.Namespace -}}
-{{- $ways = append $ways (printf "or, if that owner is gone, hand over all definitions of this chart: %s" $handOver) -}}
+{{- if and $found (not (and (eq $release $.Release.Name) (eq $namespace $.Release.Namespace))) -}}
+{{- $owner := include "edpm.crds.owner" (dict "found" $found "release" $release "namespace" $namespace) -}}
+{{- $foreign = append $foreign (printf "  %s belongs to %s" $name $owner) -}}
+{{- $switches = append $switches (printf "crds.%s=false" $kind) -}}
+{{- $ours = and $ours (hasKey (dig "metadata" "labels" dict $found) "edpm.openstack.org/managed-by") -}}
 {{- end -}}
-{{- fail (printf "\n\nThe definition %s is there already; its owner is %s.\n%s\n" .name $owner (join "\n" $ways)) -}}
 {{- end -}}
+{{- if $foreign -}}
+{{- $ways := printf "Leave them to their owner:\n  --set %s" (join "," $switches) -}}
+{{- if $ours -}}
+{{- $all := "kubectl %s crd --overwrite -l edpm.openstack.org/managed-by=edpm-operators" -}}
+{{- $label := printf "%s app.kubernetes.io/managed-by=Helm" (printf $all "label") -}}
+{{- $annotate := printf "%s meta.helm.sh/release-name=%s meta.helm.sh/release-namespace=%s" (printf $all "annotate") .Release.Name .Release.Namespace -}}
+{{- $ways = printf "%s\nor, if that owner is gone, hand this chart's definitions over to this release:\n  %s\n  %s" $ways $label $annotate -}}
+{{- end -}}
+{{- fail (printf "\n\nSome definitions are there already:\n%s\n%s\n" (join "\n" $foreign) $ways) -}}
 {{- end -}}
 {{- end }}
 
 {{/* Who owns a definition, as far as it says so. */}}
-{{- define "edpm.crd.owner" -}}
-{{- $labels := .found.metadata.labels | default dict -}}
+{{- define "edpm.crds.owner" -}}
+{{- $labels := dig "metadata" "labels" dict .found -}}
 {{- $operators := list -}}
 {{- range $key, $_ := $labels -}}
 {{- if hasPrefix "operators.coreos.com/" $key -}}
@@ -37,10 +44,10 @@ A definition that was left by an earlier release of the same name and namespace 
 {{- if .release -}}
 the Helm release {{ .release }} in namespace {{ .namespace }}
 {{- else if $operators -}}
-the operator {{ join ", " $operators }} of the Operator Lifecycle Manager
+{{ join ", " $operators }} of the Operator Lifecycle Manager
 {{- else if hasKey $labels "app.kubernetes.io/managed-by" -}}
 {{ get $labels "app.kubernetes.io/managed-by" }}
 {{- else -}}
-whoever wrote it as {{ .found.metadata.managedFields | default list | first | default dict | dig "manager" "an unknown manager" }}
+whoever wrote it with {{ .found.metadata.managedFields | default list | first | default dict | dig "manager" "unknown means" }}
 {{- end -}}
 {{- end }}
