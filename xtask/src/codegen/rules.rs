@@ -1,11 +1,14 @@
-//! The chart's rules from the operators' tables.
+//! The chart's rules from the operators' tables, and its variables compared with their options.
 //!
 //! Only the tests link the operators: `cargo xtask lab` must not wait until they are compiled.
 //! `cargo xtask codegen` runs the test below, which rewrites the file where it is told to.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::PathBuf;
 
+use clap::CommandFactory as _;
 use common::rbac::{ELECTION, Rule};
 
 use super::chart::CHART;
@@ -94,4 +97,32 @@ fn a_lease_is_bound_to_its_name_but_for_its_creation() {
     let rules = election("x-operator");
     assert!(rules.contains("resourceNames: [\"edpm-x-operator\"]\n  verbs: [\"get\", \"update\"]"));
     assert!(rules.contains("[\"leases\"]\n  verbs: [\"create\"]"), "{rules}");
+}
+
+#[test]
+fn every_variable_of_the_chart_is_an_option_of_its_operator() {
+    for (operator, command) in [
+        ("ansibleee-operator", ansibleee_operator::args::Args::command()),
+        ("dataplane-operator", dataplane_operator::operator::Args::command()),
+        ("nova-operator", nova_operator::operator::Args::command()),
+    ] {
+        let options: BTreeSet<String> = command
+            .get_arguments()
+            .filter_map(|it| Some(it.get_env()?.to_string_lossy().into_owned()))
+            .collect();
+        let variables = variables(operator);
+        let unknown: Vec<&String> = variables.difference(&options).collect();
+        assert!(variables.len() >= 5 && unknown.is_empty(), "{operator}: {unknown:?}");
+    }
+}
+
+/// What an operator's template and the common one set.
+fn variables(operator: &str) -> BTreeSet<String> {
+    let templates = paths::repo().join(CHART).join("templates");
+    let own = fs::read_to_string(templates.join(format!("{operator}.yaml"))).unwrap();
+    let all = fs::read_to_string(templates.join("_operator.tpl")).unwrap();
+    let own = own.split("(dict \"name\" \"").skip(1).filter_map(|it| it.split('"').next());
+    let all = all.lines().filter_map(|it| it.strip_prefix("- name: "));
+    let is_variable = |it: &&str| it.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    own.chain(all).filter(is_variable).map(str::to_owned).collect()
 }
