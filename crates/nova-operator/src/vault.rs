@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use shell::api::Api;
 use shell::error::Result;
 use shell::sources::{SourceRef, Sources, Values};
+use tokio::sync::Mutex;
 
 /// Content by source, as of its version.
 #[derive(Default)]
@@ -45,23 +46,19 @@ impl Vault {
         sources: &Sources,
         source: &SourceRef,
     ) -> Result<Option<Content>> {
+        // Held while it is read, so that many readers of one change make one request.
+        let mut contents = self.0.lock().await;
         let Some(version) = sources.version(source) else {
-            self.lock().remove(source);
+            contents.remove(source);
             return Ok(None);
         };
-        let known = self.lock().get(source).filter(|it| it.version == version).cloned();
-        if known.is_some() {
-            return Ok(known);
+        if let Some(known) = contents.get(source).filter(|it| it.version == version) {
+            return Ok(Some(known.clone()));
         }
         let read = sources.values(api, source).await?.map(Content::from);
         if let Some(content) = &read {
-            self.lock().insert(source.clone(), content.clone());
+            contents.insert(source.clone(), content.clone());
         }
         Ok(read)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SourceRef, Content>> {
-        // A poisoned lock only means that a reader panicked; the map itself is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -50,6 +50,11 @@ pub struct Values {
 }
 
 impl Values {
+    /// These values, as of a version.
+    pub fn new(version: impl Into<String>, values: BTreeMap<String, Vec<u8>>) -> Self {
+        Self { version: version.into(), values }
+    }
+
     /// The text of a key; `None` where it is absent or no UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.values.get(key)?).ok()
