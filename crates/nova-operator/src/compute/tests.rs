@@ -1,1 +1,544 @@
-//! The judgement, case by case.
+//! Whole deployments of a compute, decided step by step against a world in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
+use common::conditions::{Condition, Truth, find};
+use common::plan::{Plan, Write};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shell::sources::{Digests, Values};
+
+use super::config::{CONFIG_FILES, CONFIG_HASH};
+use super::observe::{DefaultConfig, Rendered};
+use super::{Observed, decide};
+use crate::annotations::REDEPLOY;
+use crate::vault::Content;
+
+/// The world as the API server would hold it, and what was written to it.
+struct World {
+    seen: Observed,
+    files: BTreeMap<String, String>,
+    now: Timestamp,
+    writes: Vec<String>,
+}
+
+fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": format!("{api_version}.openstack.org/v1beta1"),
+        "kind": kind,
+        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}"), "generation": 1 },
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn content(entries: &[(&str, &str)]) -> Content {
+    let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
+    Content::from(Values::new("1", entries.iter().map(entry).collect()))
+}
+
+fn ready(status: &str) -> Value {
+    json!([{
+        "type": "Ready", "status": status, "reason": "Why", "message": "so it is.",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }])
+}
+
+fn node() -> Node {
+    let spec =
+        json!({ "ansibleHost": "192.0.2.7", "hostName": "n0.example.org", "role": "compute" });
+    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
+    let status = json!({
+        "observedGeneration": 1,
+        "observedRole": { "name": "compute", "uid": "uid-compute", "generation": 1 },
+        "conditions": ready("True"),
+        "hostName": "n0.example.org",
+        "address": "192.0.2.7:22",
+    });
+    node.status = Some(serde_json::from_value(status).unwrap());
+    node
+}
+
+fn cell() -> Cell {
+    let spec = json!({
+        "cellName": "cell1",
+        "secret": "nova-cell1",
+        "cellMessageBusSecretName": "bus",
+        "keystoneAuthURL": "http://192.0.2.1:5000",
+        "cellDatabaseHostname": "db",
+        "conductorServiceTemplate": {},
+        "noVNCProxyServiceTemplate": {},
+        "serviceAccount": "nova",
+    });
+    let mut cell: Cell = object("nova", "NovaCell", "nova-cell1", &spec);
+    let status = json!({ "observedGeneration": 1, "conditions": ready("True") });
+    cell.status = Some(serde_json::from_value(status).unwrap());
+    cell
+}
+
+impl World {
+    /// Everything that a deployment needs.
+    fn new() -> Self {
+        let spec = json!({
+            "dataplaneNodeName": "n0",
+            "cellName": "nova-cell1",
+            "customServiceConfig": "[libvirt]\ncpu_mode = custom\n",
+            "inventoryConfigMapName": "inventory",
+            "sshKeySecretName": "key",
+            "deploy": true,
+            "novaComputeContainerImage": "compute:1",
+            "novaLibvirtContainerImage": "libvirt:1",
+        });
+        let compute: ExternalCompute = object("nova", "NovaExternalCompute", "n0", &spec);
+        let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
+        let seen = Observed {
+            compute: Arc::new(compute),
+            node: Some(Arc::new(node())),
+            role: Some(Arc::new(role)),
+            cell: Some(Arc::new(cell())),
+            cell_secret: Some(content(&[("ServicePassword", "keystone-password")])),
+            message_bus: Some(content(&[(
+                "transport_url",
+                "rabbit://nova:bus-password@192.0.2.2/v",
+            )])),
+            default_config: None,
+            ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
+            rendered: None,
+            runs: Vec::new(),
+        };
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Self { seen, files: BTreeMap::new(), now, writes: Vec::new() }
+    }
+
+    /// The same, deployed.
+    fn deployed() -> Self {
+        let mut world = Self::new();
+        for _ in 0..3 {
+            world.settle();
+            world.end("Ok");
+        }
+        world.settle();
+        assert_eq!(world.condition("Ready").status, Truth::True);
+        world.writes.clear();
+        world
+    }
+
+    fn compute(&mut self) -> &mut ExternalCompute {
+        Arc::make_mut(&mut self.seen.compute)
+    }
+
+    fn node(&mut self) -> &mut Node {
+        Arc::make_mut(self.seen.node.as_mut().unwrap())
+    }
+
+    fn cell(&mut self) -> &mut Cell {
+        Arc::make_mut(self.seen.cell.as_mut().unwrap())
+    }
+
+    /// What the human writes: another generation.
+    fn configure(&mut self, config: Option<&str>) {
+        let compute = self.compute();
+        compute.spec.custom_service_config = config.map(str::to_owned);
+        *compute.metadata.generation.as_mut().unwrap() += 1;
+    }
+
+    /// One pass.
+    fn pass(&mut self) -> Plan {
+        let plan = decide(&self.seen, self.now);
+        for step in &plan.steps {
+            let name = step.target.name.clone();
+            match &step.write {
+                Write::Apply { object, .. } => self.take_secret(object),
+                Write::Create { object, .. } => {
+                    let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                    run.metadata.uid = Some(name.clone());
+                    let service = run.labels()["edpm.openstack.org/service"].clone();
+                    self.writes.push(format!("run {service}"));
+                    self.seen.runs.push(Arc::new(run));
+                }
+                Write::Status { status, .. } => {
+                    let status: ExternalComputeStatus =
+                        serde_json::from_value(status.clone()).unwrap();
+                    self.compute().status = Some(status);
+                    self.writes.push("status".into());
+                }
+                Write::Delete { .. } => {
+                    self.seen.runs.retain(|it| it.name_any() != name);
+                    self.writes.push("delete run".into());
+                }
+            }
+        }
+        plan
+    }
+
+    fn take_secret(&mut self, object: &Value) {
+        let annotation =
+            |name: &str| object["metadata"]["annotations"][name].as_str().unwrap().to_owned();
+        let (hash, files) = (annotation(CONFIG_HASH), annotation(CONFIG_FILES));
+        self.seen.rendered = Some(Rendered { hash, files });
+        let data: BTreeMap<String, ByteString> =
+            serde_json::from_value(object["data"].clone()).unwrap();
+        self.files = data.into_iter().map(|(k, v)| (k, String::from_utf8(v.0).unwrap())).collect();
+        self.writes.push("files".into());
+    }
+
+    /// Passes until nothing is written any more; what was written.
+    fn settle(&mut self) -> Vec<String> {
+        let start = self.writes.len();
+        for _ in 0..10 {
+            let before = self.writes.len();
+            self.pass();
+            if self.writes.len() == before {
+                return self.writes[start..].to_vec();
+            }
+        }
+        panic!("it never settles: {:?}", self.writes);
+    }
+
+    /// Ends the run that is going on.
+    fn end(&mut self, result: &str) {
+        let is_open =
+            |it: &Arc<AnsibleEe>| it.status.as_ref().is_none_or(|it| it.completion_time.is_none());
+        let run = self.seen.runs.iter().position(is_open).unwrap();
+        let status = json!({
+            "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
+            "completionTime": self.now.to_string(),
+            "hosts": [{ "name": "n0", "result": result }],
+            "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": "boom" }],
+        });
+        Arc::make_mut(&mut self.seen.runs[run]).status =
+            Some(serde_json::from_value(status).unwrap());
+    }
+
+    fn condition(&self, type_: &str) -> Condition {
+        let status = self.seen.compute.status.as_ref().unwrap();
+        find(&status.conditions, type_).cloned().unwrap()
+    }
+
+    fn reason(&self, type_: &str) -> String {
+        self.condition(type_).reason
+    }
+
+    fn n_runs(&self) -> usize {
+        self.writes.iter().filter(|it| it.starts_with("run")).count()
+    }
+}
+
+#[test]
+fn files_and_attempts_are_written_before_the_first_run_and_the_services_follow_in_order() {
+    let mut world = World::new();
+    assert_eq!(world.settle()[..3], ["files", "status", "run libvirt"]);
+    world.end("Ok");
+    assert_eq!(world.settle(), ["run nova"]);
+    world.end("Ok");
+    assert_eq!(world.settle(), ["run nova-registered"]);
+    assert_eq!(world.condition("Ready").status, Truth::False);
+    world.end("Ok");
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("UpToDate").status, Truth::True);
+}
+
+#[test]
+fn only_the_run_that_brings_the_files_mounts_them() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        world.settle();
+        world.end("Ok");
+    }
+    for run in &world.seen.runs {
+        let text = serde_json::to_string(&run.spec).unwrap();
+        let is_nova = run.labels()["edpm.openstack.org/service"] == "nova";
+        assert_eq!(text.contains("n0-config-data"), is_nova, "{}", run.name_any());
+        assert_eq!(text.contains("/var/lib/openstack/configs/nova/01-nova.conf"), is_nova);
+        assert!(!text.contains("bus-password"));
+    }
+}
+
+#[test]
+fn a_deployed_compute_rests_and_no_secret_stands_in_its_status() {
+    let mut world = World::deployed();
+    assert_eq!(world.settle(), Vec::<String>::new());
+    let status = serde_json::to_string(&world.seen.compute.status).unwrap();
+    assert!(!status.contains("password"), "{status}");
+    assert!(world.files["01-nova.conf"].contains("bus-password"));
+}
+
+#[test]
+fn each_wait_is_named_and_no_run_starts() {
+    type Change = fn(&mut World);
+    let cases: [(&str, &str, &str, Change); 12] = [
+        ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
+        ("NodeReady", "NodeNotReady", "n0", |it| {
+            it.node().status.as_mut().unwrap().conditions =
+                serde_json::from_value(ready("False")).unwrap();
+        }),
+        ("NodeReady", "NodeNotReady", "n0", |it| it.node().metadata.generation = Some(2)),
+        ("NodeReady", "NodeNotReady", "n0", |it| {
+            Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2);
+        }),
+        ("NovaCellReady", "NovaCellNotFound", "NovaCell nova-cell1", |it| it.seen.cell = None),
+        ("NovaCellReady", "NovaCellNotReady", "so it is.", |it| {
+            it.cell().status.as_mut().unwrap().conditions =
+                serde_json::from_value(ready("False")).unwrap();
+        }),
+        ("InputReady", "SecretNotFound", "Secret nova-cell1", |it| it.seen.cell_secret = None),
+        ("InputReady", "SecretIncomplete", "ServicePassword", |it| {
+            it.seen.cell_secret = Some(content(&[]));
+        }),
+        ("InputReady", "SecretNotFound", "Secret bus", |it| it.seen.message_bus = None),
+        ("InputReady", "SshSecretNotFound", "Secret key", |it| it.seen.ssh = None),
+        ("InputReady", "SshSecretIncomplete", "known_hosts", |it| {
+            it.seen.ssh.as_mut().unwrap().keys.remove("known_hosts");
+        }),
+        ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
+            it.compute().spec.nova_compute_container_image = None;
+        }),
+    ];
+    for (type_, reason, part, change) in cases {
+        let mut world = World::new();
+        change(&mut world);
+        world.settle();
+        let condition = world.condition(type_);
+        assert_eq!(condition.reason, reason);
+        assert!(condition.message.contains(part), "{}", condition.message);
+        assert_eq!(
+            (world.condition("Ready").status, world.n_runs()),
+            (Truth::False, 0),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn what_is_lost_later_undoes_nothing() {
+    let changes: [fn(&mut World); 4] = [
+        |it| it.seen.node = None,
+        |it| it.seen.cell = None,
+        |it| it.seen.cell_secret = None,
+        |it| {
+            it.node().status.as_mut().unwrap().conditions =
+                serde_json::from_value(ready("False")).unwrap();
+        },
+    ];
+    for change in changes {
+        let mut world = World::deployed();
+        change(&mut world);
+        assert_eq!(world.settle(), ["status"]);
+        assert_eq!(world.condition("Ready").status, Truth::True);
+    }
+}
+
+#[test]
+fn old_news_of_the_node_is_no_news() {
+    let mut world = World::deployed();
+    world.node().metadata.generation = Some(2);
+    assert_eq!(world.settle(), Vec::<String>::new());
+    // But nothing may rely on it either.
+    world.configure(None);
+    world.settle();
+    assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, Truth::True));
+}
+
+#[test]
+fn options_that_cannot_be_read_are_told_with_line_and_column_and_nothing_is_deployed() {
+    for mut world in [World::new(), World::deployed()] {
+        world.configure(Some("[libvirt]\ncpu_mode custom"));
+        world.settle();
+        let condition = world.condition("ServiceConfigReady");
+        assert_eq!(condition.reason, "InvalidConfig");
+        assert!(condition.message.contains("line 2, column 1"), "{}", condition.message);
+        assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("InvalidConfig", 0));
+        world.configure(Some("[libvirt]\ncpu_mode = custom\n# mended"));
+        world.settle();
+        assert_eq!(world.n_runs(), 1);
+    }
+}
+
+#[test]
+fn emptied_options_are_deployed_as_a_file_without_options() {
+    let mut world = World::deployed();
+    world.configure(None);
+    assert_eq!(world.settle()[..3], ["files", "status", "run nova"]);
+    assert!(world.files["02-nova-override.conf"].lines().all(|it| it.starts_with('#')));
+    assert!(world.condition("UpToDate").message.contains("customServiceConfig"));
+}
+
+#[test]
+fn a_changed_input_runs_what_depends_on_it_and_is_named() {
+    type Change = fn(&mut World);
+    let cases: [(&str, &str, Change); 6] = [
+        ("Secret bus transport_url", "run nova", |it| {
+            it.seen.message_bus =
+                Some(content(&[("transport_url", "rabbit://nova:x@192.0.2.2/v")]));
+        }),
+        ("NovaCell nova-cell1 keystoneAuthURL", "run nova", |it| {
+            it.cell().spec.keystone_auth_url = "http://192.0.2.9:5000".into();
+        }),
+        ("novaLibvirtContainerImage", "run libvirt", |it| {
+            it.compute().spec.nova_libvirt_container_image = Some("libvirt:2".into());
+        }),
+        ("ConfigMap defaults", "run nova", |it| {
+            let content = Some(content(&[("any", "[libvirt]\nvirt_type = qemu")]));
+            it.seen.default_config = Some(DefaultConfig { name: "defaults".into(), content });
+        }),
+        ("redeploy", "run libvirt", |it| {
+            it.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
+        }),
+        ("redeploy", "run libvirt", |it| {
+            it.node().status.as_mut().unwrap().host_instance = Some("another".into());
+        }),
+    ];
+    for (input, first_run, change) in cases {
+        let mut world = World::deployed();
+        change(&mut world);
+        let writes = world.settle();
+        let first = writes.iter().find(|it| it.starts_with("run"));
+        assert_eq!(first.map(String::as_str), Some(first_run), "{input}");
+        let message = world.condition("UpToDate").message;
+        assert_eq!(message, format!("Changed since the last deployment: {input}."));
+        assert_eq!(world.condition("Ready").status, Truth::False);
+    }
+}
+
+#[test]
+fn with_deploy_off_files_are_rendered_nothing_runs_and_a_deployed_compute_stays_ready() {
+    let mut world = World::new();
+    world.compute().spec.deploy = Some(false);
+    world.settle();
+    assert_eq!((world.writes.contains(&"files".to_owned()), world.n_runs()), (true, 0));
+    assert_eq!(world.reason("Ready"), "NotRequested");
+
+    let mut world = World::deployed();
+    world.compute().spec.deploy = Some(false);
+    world.configure(Some("[libvirt]"));
+    world.settle();
+    assert_eq!((world.n_runs(), world.condition("Ready").status), (0, Truth::True));
+    assert_eq!(world.reason("UpToDate"), "InputsChanged");
+}
+
+#[test]
+fn the_runner_image_and_the_ssh_secret_deploy_nothing_again() {
+    let mut world = World::deployed();
+    world.compute().spec.ansible_ee_container_image = Some("runner:2".into());
+    world.seen.ssh.as_mut().unwrap().version = "2".into();
+    assert_eq!(world.settle(), Vec::<String>::new());
+}
+
+#[test]
+fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
+    let mut world = World::deployed();
+    world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
+    for _ in 0..3 {
+        world.settle();
+        world.end("Ok");
+    }
+    world.settle();
+    assert_eq!(world.n_runs(), 3);
+    world.compute().annotations_mut().remove(REDEPLOY);
+    world.settle();
+    assert_eq!((world.n_runs(), world.condition("Ready").status), (3, Truth::True));
+}
+
+#[test]
+fn a_host_that_could_not_be_reached_is_tried_again_by_itself() {
+    let mut world = World::new();
+    world.settle();
+    world.end("Unreachable");
+    world.settle();
+    assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("HostUnreachable", 1));
+    let pause = world.pass().look_again.unwrap();
+    assert!(pause.as_secs() <= 16, "{pause:?}");
+    world.now += SignedDuration::from_secs(16);
+    world.settle();
+    assert_eq!(world.n_runs(), 2);
+}
+
+#[test]
+fn a_compute_that_does_not_register_says_why_and_how_to_go_on() {
+    let mut world = World::new();
+    for result in ["Ok", "Ok", "Failed"] {
+        world.settle();
+        world.end(result);
+    }
+    world.settle();
+    let ready = world.condition("Ready");
+    assert_eq!(ready.reason, "TaskFailed");
+    for part in ["nova-registered", "boom", "kubectl annotate", "novaexternalcompute/n0"] {
+        assert!(ready.message.contains(part), "{}", ready.message);
+    }
+    world.now += SignedDuration::from_hours(24);
+    world.settle();
+    assert_eq!(world.n_runs(), 3);
+}
+
+#[test]
+fn the_host_name_is_set_once() {
+    let mut world = World::deployed();
+    world.node().status.as_mut().unwrap().host_name = Some("other.example.org".into());
+    world.settle();
+    assert_eq!((world.reason("InputReady").as_str(), world.n_runs()), ("HostNameChanged", 0));
+    let status = world.seen.compute.status.as_ref().unwrap();
+    assert_eq!(status.host_name.as_deref(), Some("n0.example.org"));
+}
+
+#[test]
+fn the_default_configuration_lies_between_the_generated_and_the_humans() {
+    let mut world = World::new();
+    let text = Some(content(&[("any", "[libvirt]\nvirt_type = qemu")]));
+    world.seen.default_config = Some(DefaultConfig { name: "defaults".into(), content: text });
+    world.settle();
+    let files = &world.seen.compute.status.as_ref().unwrap().config_files;
+    let names: Vec<(&str, &str)> =
+        files.iter().map(|it| (it.name.as_str(), it.source.as_str())).collect();
+    assert_eq!(
+        names,
+        [
+            ("01-nova.conf", "NovaCell ns/nova-cell1"),
+            ("02-nova-default.conf", "ConfigMap ns/defaults"),
+            ("02-nova-override.conf", "NovaExternalCompute ns/n0"),
+            ("nova-blank.conf", "NovaExternalCompute ns/n0"),
+        ]
+    );
+    for (config, reason) in [
+        (None, "DefaultConfigNotFound"),
+        (Some(content(&[("a", ""), ("b", "")])), "DefaultConfigInvalid"),
+    ] {
+        let mut world = World::new();
+        world.seen.default_config =
+            Some(DefaultConfig { name: "defaults".into(), content: config });
+        world.settle();
+        assert_eq!((world.reason("InputReady").as_str(), world.n_runs()), (reason, 0));
+    }
+}
+
+#[test]
+fn surprising_options_are_told_and_do_not_affect_ready() {
+    let mut world = World::deployed();
+    world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x"));
+    world.settle();
+    assert_eq!(world.condition("ConfigWarnings").status, Truth::True);
+    for result in ["Ok", "Ok"] {
+        world.end(result);
+        world.settle();
+    }
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+/// Golden: another value here would deploy every compute again after an upgrade.
+#[test]
+fn the_hashes_of_the_same_inputs_never_change() {
+    let mut world = World::new();
+    world.settle();
+    let services = &world.seen.compute.status.as_ref().unwrap().services;
+    let hashes: Vec<&str> = services.iter().map(|it| &it.hash[..12]).collect();
+    assert_eq!(hashes, ["f80a43ac4190", "d5f6102da864", "dc0796edbc59"]);
+}
