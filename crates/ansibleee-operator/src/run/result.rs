@@ -165,13 +165,13 @@ fn unknown(hosts: &[RunHost]) -> Vec<HostResult> {
 
 /// One line about a failed task.
 fn words(failure: &HostFailure) -> String {
-    let HostFailure { host, play, task, path, message } = failure;
+    let HostFailure { host, play, task, path, .. } = failure;
     let what = match (task.is_empty(), path.is_empty()) {
         (true, _) => format!("play '{play}'"),
         (false, true) => format!("task '{task}'"),
         (false, false) => format!("task '{task}' ({path})"),
     };
-    format!("{host}, {what}: {}", message.lines().next().unwrap_or_default())
+    format!("{host}, {what}: {}", failure.gist())
 }
 
 fn log_hint(run: &AnsibleEe, pod: Option<&Pod>, succeeded: bool) -> String {

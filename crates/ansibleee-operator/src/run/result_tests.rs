@@ -93,7 +93,7 @@ fn a_failed_task_is_named_with_host_file_and_line_and_the_others_keep_their_resu
         FAILED,
         &[pod],
         "Failed HostsFailed of",
-        "1 of 2 hosts failed: b, task 'T' (/p.yml:7): no. Log: kubectl logs -n ns run-1-x",
+        "1 of 2 hosts failed: b, task 'T' (/p.yml:7): no: more. Log: kubectl logs -n ns run-1-x",
     );
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::{AnyMap, VolMounts, any_map};
-use crate::conditions::Condition;
+use crate::conditions::{Condition, trimmed};
 
 /// What shall be run.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -355,4 +355,43 @@ pub struct HostFailure {
     /// The first lines of what the task said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+}
+
+impl HostFailure {
+    /// What the task said in one line: its first two lines of text, without the frames and full
+    /// stops that ssh puts around its warnings.
+    pub fn gist(&self) -> String {
+        let text = |line: &str| line.trim_matches(|it: char| " @.:…".contains(it)).to_owned();
+        let without_frame = self.message.replace("@@", " ");
+        let lines = without_frame.lines().map(text).filter(|it| !it.is_empty());
+        let line = lines.take(2).collect::<Vec<_>>().join(": ");
+        trimmed(&line, GIST_LIMIT)
+    }
+}
+
+/// How long the gist of a failure may be.
+const GIST_LIMIT: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gist_of_a_failure_is_one_line_that_tells_the_cause() {
+        let gist = |message: &str| {
+            HostFailure { message: message.into(), ..HostFailure::default() }.gist()
+        };
+        assert_eq!(
+            gist("non-zero return code\ncat: /x: No such file\n"),
+            "non-zero return code: cat: /x: No such file"
+        );
+        assert_eq!(
+            gist("a@b: Permission denied (publickey)."),
+            "a@b: Permission denied (publickey)"
+        );
+        let changed = "Failed to connect: @@@@@@\n@    WARNING: HAS CHANGED!     @\nIT IS";
+        assert_eq!(gist(changed), "Failed to connect: WARNING: HAS CHANGED!");
+        assert_eq!(gist(""), "");
+        assert!(gist(&"x".repeat(900)).len() <= GIST_LIMIT);
+    }
 }

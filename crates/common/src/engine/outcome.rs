@@ -182,9 +182,9 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, redeploy: &str) -> String 
 
 /// One line for what Ansible said about a host.
 fn cause(failure: &HostFailure, reason: Reason) -> String {
-    let first = failure.message.lines().next().unwrap_or_default().trim_end_matches('.');
+    let first = failure.gist();
     if reason != Reason::TaskFailed {
-        return first.to_owned();
+        return first;
     }
     format!("task '{}' at {}: {first}", failure.task, failure.path)
 }
