@@ -56,7 +56,7 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
 fn incomplete(faults: &[Fault]) -> Finding {
     let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
     // What a human can mend gives the reason.
-    match faults.iter().find(|it| it.0 != NOT_PUBLISHED).or(faults.first()) {
+    match faults.iter().find(|it| it.0 != NOT_PUBLISHED).or_else(|| faults.first()) {
         Some((NOT_PUBLISHED, text)) => Finding::waiting(INPUT_READY, NOT_PUBLISHED, text),
         Some((reason, _)) => Finding::warning(INPUT_READY, reason, texts.join(" ")),
         None => {
