@@ -4,7 +4,8 @@ use common::api::ansibleee::AnsibleEe;
 use common::engine::outcome::Reason;
 use kube::ResourceExt;
 
-use crate::objects::{Job, Pod, Terminated};
+use super::job::is_engines;
+use crate::objects::{Aspect, Job, Pod, Terminated};
 
 /// All that there is to see of a run's end.
 #[derive(Clone, Copy)]
@@ -48,10 +49,7 @@ fn class(end: &End<'_>) -> (Reason, String) {
     if let Some(cause) = eviction(&end.message, pod) {
         return (Reason::PodEvicted, format!("The runner pod was stopped: {cause}"));
     }
-    let Some(pod) = pod else {
-        let message = format!("Job {name} ended, but its pods were gone before they were read");
-        return (Reason::ResultUnknown, message);
-    };
+    let Some(pod) = pod else { return without_pod(run, &name, &end) };
     if let Some(first) = broken_init(pod) {
         return (Reason::ResultUnknown, first);
     }
@@ -60,6 +58,34 @@ fn class(end: &End<'_>) -> (Reason, String) {
         return (Reason::ResultUnknown, message);
     };
     exit_class(run, pod, ended)
+}
+
+/// The pod is gone: whoever deleted it also took away what it had to say.
+fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (Reason, String) {
+    match exit_code(&end.message) {
+        // 254 is ansible-runner's own answer to SIGTERM.
+        Some(137 | 143 | 254) => {
+            let message = "The runner pod was deleted while it ran";
+            (Reason::PodEvicted, message.into())
+        }
+        // Of a run of the engine the policy meets every exit code: its pod never came to one.
+        None if is_engines(&run.spec) && end.reason == "BackoffLimitExceeded" => {
+            (Reason::PodEvicted, "The runner pod was deleted before it started".into())
+        }
+        _ => {
+            let message = format!(
+                "Job {job} ended, but its pods were gone before they were read ({})",
+                one_line(&end.message)
+            );
+            (Reason::ResultUnknown, message)
+        }
+    }
+}
+
+/// The exit code in the words of a Job that its failure policy ended.
+fn exit_code(words: &str) -> Option<i32> {
+    let (_, after) = words.split_once("failed with exit code ")?;
+    after.split(' ').next()?.parse().ok()
 }
 
 fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String) {
@@ -82,12 +108,12 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String
             );
             (Reason::ResultUnknown, message)
         }
-        (_, 254) => {
+        (_, 254) if pod.metadata.deletion_timestamp.is_none() => {
             let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
                            RUNNER_IDLE_TIMEOUT ran out";
             (Reason::DeadlineExceeded, message.into())
         }
-        (_, 137 | 143) => {
+        (_, 137 | 143 | 254) => {
             let deleted = pod.metadata.deletion_timestamp.is_some();
             let how = if deleted { "it was deleted" } else { "its process was killed" };
             (Reason::PodEvicted, format!("The runner pod was stopped: {how} (exit code {code})"))

@@ -218,6 +218,24 @@ fn a_job_without_pods_has_no_result() {
 }
 
 #[test]
+fn a_pod_that_was_deleted_while_it_ran_is_known_by_the_jobs_words() {
+    let of = |code: u8| {
+        let words = format!("'Container c for pod ns/p failed with exit code {code} matching x'");
+        FAILED.replace("message: x", &format!("message: {words}"))
+    };
+    check(&of(254), &[], "Failed PodEvicted ??", "deleted while it ran");
+    let mut leaving = pod("Failed", &said(254, ""), "");
+    leaving.metadata.deletion_timestamp = Some(yaml::from_str("'2026-01-01T00:00:00Z'").unwrap());
+    check(&of(254), &[leaving], "Failed PodEvicted ??", "it was deleted (exit code 254)");
+    check(&of(2), &[], "Failed ResultUnknown ??", "failed with exit code 2");
+    let mut run = ansible(HOSTS, "{}");
+    let end = job(&FAILED.replace("PodFailurePolicy", "BackoffLimitExceeded"));
+    assert_eq!(outcome(&of_job(&run, &end, &[]).0), "Failed ResultUnknown ??");
+    run.spec.input_hash = Some("x".into());
+    assert_eq!(outcome(&of_job(&run, &end, &[]).0), "Failed PodEvicted ??");
+}
+
+#[test]
 fn a_hand_made_run_without_hosts_succeeds_with_its_job() {
     let run = ansible("[]", "{}");
     let (status, finding) = of_job(&run, &job(COMPLETE), &[pod("Succeeded", &said(0, ""), "")]);
