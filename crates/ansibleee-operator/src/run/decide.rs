@@ -102,12 +102,19 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         (true, true) => good_input(),
         (true, false) => return Plan::default(),
     };
-    let next = AnsibleEeStatus {
+    let mut next = AnsibleEeStatus {
         observed_generation: run.metadata.generation,
         hash: before.hash,
         term: before.term,
         ..AnsibleEeStatus::default()
     };
+    if !faults.is_empty() && is_engines(&run.spec) {
+        // Its parent makes another one as soon as its own input changes, and waits for this one's
+        // end until then.
+        next.job_status = Some(JobStatus::Failed);
+        next.reason = Some(Reason::InvalidPlaybook.as_str().into());
+        next.hosts = result::unknown(&run.spec.hosts);
+    }
     let next = status::conclude(run, next, input, status::not_started(), now);
     plan(status::write(run, &next, "the spec was judged"))
 }
@@ -238,9 +245,18 @@ fn judge(seen: &Observed, job: &Job, trouble: Option<Trouble>) -> (Option<Reason
             let wanted = job::image(spec, &seen.settings);
             let is_other = containers.iter().all(|it| it.image != wanted);
             let is_withdrawn = is_engines(spec) || is_other;
+            // kubelet's words alternate between the error and its pause after it.
+            let message = told_as(&seen.run, reason).unwrap_or(message);
             (is_withdrawn.then_some(reason), Finding::warning(JOB_READY, reason.as_str(), message))
         }
     }
+}
+
+/// What the Job's condition says already, if for the same reason.
+fn told_as(run: &AnsibleEe, reason: Reason) -> Option<String> {
+    let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
+    let told = conditions::find(conditions, JOB_READY)?;
+    (told.reason == reason.as_str()).then(|| told.message.clone())
 }
 
 /// A Job that was recorded is not there: withdrawn by us, or deleted by somebody.

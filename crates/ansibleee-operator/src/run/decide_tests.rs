@@ -150,7 +150,7 @@ fn a_run_that_was_not_let_in_is_left_to_the_scheduler() {
 
 #[test]
 fn what_cannot_be_run_is_told_and_told_off_once_it_can() {
-    let mut run = new_run();
+    let mut run = by_hand();
     run.spec.playbook = Some("../x".into());
     let refused = seen(run, vec![], vec![]);
     check(&refused, " InvalidSpec");
@@ -160,8 +160,18 @@ fn what_cannot_be_run_is_told_and_told_off_once_it_can() {
 }
 
 #[test]
+fn a_run_of_the_engine_that_cannot_be_run_has_failed_so_that_its_parent_goes_on() {
+    let mut run = new_run();
+    run.spec.playbook = Some("../x".into());
+    let refused = seen(run, vec![], vec![]);
+    check(&refused, "Failed InvalidSpec");
+    let status = after(&refused).status.unwrap();
+    assert_eq!((status.reason.as_deref(), status.hosts.len()), (Some("InvalidPlaybook"), 1));
+}
+
+#[test]
 fn a_run_without_an_image_is_refused_where_there_is_no_default() {
-    let mut seen = seen(new_run(), vec![], vec![]);
+    let mut seen = seen(by_hand(), vec![], vec![]);
     seen.settings.image = String::new();
     check(&seen, " InvalidSpec");
 }
@@ -267,6 +277,7 @@ fn a_hand_made_run_is_left_to_kubelet_until_it_names_another_image() {
     let stuck = seen(started(by_hand()), vec![job_of("")], vec![waiting("ErrImagePull")]);
     check(&stuck, "Running ImagePullFailed");
     let mut run = after(&stuck);
+    check(&seen(run.clone(), vec![job_of("")], vec![waiting("ImagePullBackOff")]), "");
     run.spec.image = Some("runner:2".into());
     run.metadata.generation = Some(2);
     let other = seen(run, vec![job_of("")], vec![waiting("ErrImagePull")]);

@@ -154,7 +154,8 @@ fn terminated<'a>(run: &AnsibleEe, pod: &'a Pod) -> Option<&'a Terminated> {
     runner.state.terminated.as_ref()
 }
 
-fn unknown(hosts: &[RunHost]) -> Vec<HostResult> {
+/// The results of a run that did not tell.
+pub fn unknown(hosts: &[RunHost]) -> Vec<HostResult> {
     let unknown = |it: &RunHost| HostResult {
         name: it.name.clone(),
         result: HostOutcome::Unknown,
