@@ -6,7 +6,9 @@ import json
 import os
 import re
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
+from ansible.template import Templar
 
 DOCUMENTATION = """
 name: edpm_result
@@ -82,6 +84,7 @@ class CallbackModule(CallbackBase):
         self._close_play()
         self.play = play
         self.play_number += 1
+        _honour_any_errors_fatal(play)
 
     def _close_play(self):
         """Notes the hosts that the play left out, whoever's failure was the reason."""
@@ -187,6 +190,22 @@ class CallbackModule(CallbackBase):
             "path": "",
             "message": "stopped because of another host's failure (any_errors_fatal, max_fail_percentage or run_once)",
         }
+
+
+def _honour_any_errors_fatal(play):
+    """Makes any_errors_fatal: "{{ variable }}" mean the variable's value.
+
+    Ansible never resolves a template there and takes its text for true: with such a header one bad host would stop
+    all others although the variable says false.
+    """
+    if not isinstance(play.any_errors_fatal, str):
+        return
+    variables = play.get_variable_manager().get_vars(play=play)
+    value = boolean(Templar(loader=play.get_loader(), variables=variables).template(play.any_errors_fatal))
+    # Tasks ask the play as it was written, of which Ansible gives us a copy.
+    for holder in [play, *(block._play for block in [*play.pre_tasks, *play.tasks, *play.post_tasks])]:
+        if isinstance(holder.any_errors_fatal, str):
+            holder.any_errors_fatal = value
 
 
 def _last_part(action):

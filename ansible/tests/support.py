@@ -11,6 +11,7 @@ import textwrap
 import unittest
 
 ANSIBLE = pathlib.Path(__file__).resolve().parent.parent
+COLLECTION = ANSIBLE / "osp" / "edpm"
 BIN = pathlib.Path(sys.executable).parent
 
 

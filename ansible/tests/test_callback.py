@@ -1,8 +1,9 @@
 """The callback plugin, judged by the message that real runs of ansible-playbook leave."""
 
+import textwrap
 import unittest
 
-from support import CallbackTest
+from support import COLLECTION, CallbackTest
 
 
 class OrdinaryResults(CallbackTest):
@@ -209,18 +210,40 @@ class HostsThatStopForAnother(CallbackTest):
         if message["changed"][1] == 0:
             self.assertEqual(message["hosts"][1], "f")
 
-    def test_with_the_engines_variables_the_others_go_on(self):
-        message, _ = self.play("""
-            - hosts: all
-              gather_facts: false
-              any_errors_fatal: false
-              max_fail_percentage: 100
-              tasks:
-                - ansible.builtin.fail:
-                  when: inventory_hostname == 'a'
-                - ansible.builtin.command: "true"
-        """)
+    UPSTREAM = """
+        any_errors_fatal: "{{ edpm_any_errors_fatal | default(true) }}"
+        max_fail_percentage: "{{ edpm_max_fail_percentage | default(0) }}"
+    """
+    OURS = next(
+        text.split("max_fail_percentage", 1)[1].split("environment:", 1)[0]
+        for text in [(COLLECTION / "playbooks" / "nova.yml").read_text()]
+    )
+    FALSE = "{edpm_any_errors_fatal: false, edpm_max_fail_percentage: 100}"
+
+    def play_with(self, header, variables):
+        head = "- hosts: all\n  gather_facts: false\n" + textwrap.indent(textwrap.dedent(header).strip(), "  ")
+        return self.play(f"{head}\n  vars: {variables}\n" + textwrap.indent(textwrap.dedent("""
+            tasks:
+              - ansible.builtin.fail: {msg: mine}
+                when: inventory_hostname == 'a'
+              - ansible.builtin.command: "true"
+        """), "  "))[0]
+
+    def test_upstreams_header_obeys_the_engines_variables(self):
+        message = self.play_with(self.UPSTREAM, self.FALSE)
         self.assertEqual((message["hosts"], message["changed"]), ("fo", [0, 1]))
+
+    def test_upstreams_header_stops_all_by_default(self):
+        self.assertEqual(self.play_with(self.UPSTREAM, "{}")["hosts"], "ff")
+
+    def test_our_header_obeys_the_engines_variables(self):
+        message = self.play_with("max_fail_percentage" + self.OURS, self.FALSE)
+        self.assertEqual((message["hosts"], message["changed"]), ("fo", [0, 1]))
+        only_one = self.play_with("max_fail_percentage" + self.OURS, "{edpm_any_errors_fatal: false}")
+        self.assertEqual(only_one["hosts"], "fo")
+
+    def test_our_header_stops_all_by_default(self):
+        self.assertEqual(self.play_with("max_fail_percentage" + self.OURS, "{}")["hosts"], "ff")
 
 
 class Hidden(CallbackTest):

@@ -4,9 +4,8 @@ import pathlib
 import re
 import unittest
 
-from support import ANSIBLE, BIN, TemporaryDirectoryTest, collections_path
+from support import ANSIBLE, BIN, COLLECTION, TemporaryDirectoryTest, collections_path
 
-COLLECTION = ANSIBLE / "osp" / "edpm"
 PLAYBOOKS = ["configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova"]
 
 
