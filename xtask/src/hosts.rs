@@ -109,6 +109,7 @@ fn manifest(host: &Host, image: &str, user_key: &Path, host_key: &Path) -> Resul
         ("namespace".to_owned(), NAMESPACE.to_owned()),
         ("address".to_owned(), host.address.to_owned()),
         ("image".to_owned(), image.to_owned()),
+        ("state".to_owned(), paths::state().display().to_string()),
         ("public-key".to_owned(), public(user_key)?),
         ("host-key".to_owned(), private),
     ]);
