@@ -31,7 +31,7 @@ const PASSWORDS: &[&str] = &[
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
 /// Nobody is waited for longer than this.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// What stands for `{{name}}` in a template.
 type Values = BTreeMap<String, String>;
@@ -66,11 +66,6 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
         sh::step(&format!("wait for {part}"), || ready(env, &part))?;
     }
     Ok(())
-}
-
-/// Applies the cells as nova-operator's kind; its definition must be there already.
-pub(crate) fn cells(env: &lab::Env) -> Result<()> {
-    apply(env, &template("novacells", &Values::new())?)
 }
 
 fn secrets(values: &Values) -> Result<String> {
