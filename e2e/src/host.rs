@@ -13,6 +13,8 @@ use crate::run;
 
 /// Where the lab keeps its hosts: the profile of this namespace allows privileged pods.
 const NAMESPACE: &str = "edpm-hosts";
+/// Where the lab keeps what outlives a host's pod.
+const STATE: &str = "/var/lib/edpm-lab";
 /// How long a host may take from its pod to sshd.
 const BOOT: Duration = Duration::from_mins(2);
 
@@ -29,6 +31,23 @@ pub struct Host {
 impl Host {
     /// Starts a host; what an earlier run left under its name is removed first.
     pub async fn start(client: &Client, name: &str, address: &str) -> Result<Self> {
+        let mut host = Self::prepare(client, name, address).await?;
+        host.boot().await?;
+        Ok(host)
+    }
+
+    /// Starts a host that lets in the same user as another one.
+    pub async fn start_like(other: &Self, name: &str, address: &str) -> Result<Self> {
+        let mut host = Self::prepare(&other.client, name, address).await?;
+        for file in ["user", "user.pub"] {
+            std::fs::copy(other.folder.join(file), host.folder.join(file))?;
+        }
+        host.boot().await?;
+        Ok(host)
+    }
+
+    /// Makes the keys of a host that does not run yet.
+    pub async fn prepare(client: &Client, name: &str, address: &str) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("e2e-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)?;
@@ -43,7 +62,6 @@ impl Host {
             folder,
         };
         host.stop().await?;
-        host.create().await?;
         Ok(host)
     }
 
@@ -87,11 +105,13 @@ impl Host {
         Ok(())
     }
 
-    async fn create(&self) -> Result<()> {
+    /// Boots the host; resolves when its sshd listens.
+    pub async fn boot(&mut self) -> Result<()> {
         let text = include_str!("../../lab/hosts/host.yaml")
             .replace("{{name}}", &self.name)
             .replace("{{namespace}}", NAMESPACE)
             .replace("{{address}}", &self.address)
+            .replace("{{state}}", STATE)
             .replace("{{image}}", &self.image().await?)
             .replace("{{public-key}}", &self.public("user")?)
             .replace("{{host-key}}", &self.private("host")?.replace('\n', "\\n"));

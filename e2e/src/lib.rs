@@ -4,6 +4,7 @@
 //! e2e` brings both.
 
 mod host;
+pub mod journey;
 mod namespace;
 mod program;
 

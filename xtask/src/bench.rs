@@ -87,7 +87,10 @@ fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
     for (operator, requests) in found.as_object().into_iter().flatten() {
         for (request, n) in requests.as_object().into_iter().flatten() {
             // Events may be lost or merged, and watches and Leases go with time, not with work.
-            if request.contains("events") || request.starts_with("watch") || request.contains("leases") {
+            if request.contains("events")
+                || request.starts_with("watch")
+                || request.contains("leases")
+            {
                 continue;
             }
             let allowed = baseline["work"][operator][request].as_u64().unwrap_or(0);
@@ -113,7 +116,13 @@ fn redeploy(env: &lab::Env) -> Result<()> {
     let value = seconds_since_1970();
     let namespace = controlplane::NAMESPACE;
     let mut annotate = env.kubectl();
-    annotate.args(["-n", namespace, "annotate", "--overwrite", "openstackdataplanerole/edpm-compute"]);
+    annotate.args([
+        "-n",
+        namespace,
+        "annotate",
+        "--overwrite",
+        "openstackdataplanerole/edpm-compute",
+    ]);
     annotate.arg(format!("dataplane.openstack.org/redeploy={value}"));
     sh::run(&mut annotate)?;
     sh::wait_for("the nodes leave Ready", Duration::from_secs(30), || {

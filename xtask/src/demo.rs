@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the main job from nothing to a running nova-compute on two hosts.
 
-mod facts;
+pub(crate) mod facts;
 mod report;
 
 use std::time::Instant;
@@ -28,7 +28,8 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     if args.verify { verify() } else { show() }
 }
 
-fn show() -> Result<()> {
+/// Brings everything up and shows that it holds.
+pub(crate) fn show() -> Result<()> {
     let start = Instant::now();
     let mut report = Report::default();
     let env = report.time("lab", lab::up)?;

@@ -74,16 +74,15 @@ impl Set {
 
     /// The chart's values that name these images.
     pub(crate) fn helm_values(&self) -> Result<String> {
-        let mut text = "images:\n".to_owned();
-        for (value, image) in [
-            ("operators", "operators"),
-            ("ansibleRunner", "ansible-runner"),
-            ("novaCompute", "nova-compute"),
-            ("novaLibvirt", "nova-libvirt"),
-        ] {
-            text += &format!("  {value}: {}\n", self.reference(image)?);
-        }
-        Ok(text)
+        let (repository, tag) =
+            self.reference("operators")?.rsplit_once(':').context("a reference without a tag")?;
+        Ok(format!(
+            "image:\n  repository: {repository}\n  tag: {tag}\nrelatedImages:\n  \
+             ansibleEERunner: {}\n  novaCompute: {}\n  novaLibvirt: {}\n",
+            self.reference("ansible-runner")?,
+            self.reference("nova-compute")?,
+            self.reference("nova-libvirt")?,
+        ))
     }
 }
 
@@ -119,6 +118,7 @@ pub(crate) fn for_lab_only(name: &str) -> Result<String> {
 /// An image whose inputs did not change is not built: its tag is a hash of them, and the registry
 /// is asked for the tag first.
 fn provide(registry: &str, plain_http: bool, only: &[String]) -> Result<Set> {
+    let _lock = sh::lock("images")?;
     sources::tools()?;
     let store = Store::open(registry, plain_http)?;
     let mut plans = Plans::new();

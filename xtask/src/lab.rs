@@ -103,7 +103,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         Action::Up => up().map(drop),
         Action::Down => {
             check::root()?;
-            let _lock = lock()?;
+            let _lock = sh::lock("lab")?;
             clean::down()
         }
         Action::Status => status(),
@@ -117,7 +117,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 pub(crate) fn up() -> Result<Env> {
     let start = Instant::now();
     check::root()?;
-    let _lock = lock()?;
+    let _lock = sh::lock("lab")?;
     let state = paths::state();
     let env = env();
     forget_an_earlier_boot(&state)?;
@@ -129,17 +129,6 @@ pub(crate) fn up() -> Result<Env> {
     println!("  export KUBECONFIG={}", paths::target().join("lab/kubeconfig").display());
     println!("  export PATH={}:$PATH", paths::target().join("lab/bin").display());
     Ok(env)
-}
-
-/// Only one run at a time may change the lab; the others wait.
-fn lock() -> Result<fs::File> {
-    fs::create_dir_all(paths::cache())?;
-    let file = fs::File::create(paths::cache().join("lab.lock"))?;
-    if file.try_lock().is_err() {
-        println!("another run is changing the lab: waiting for it");
-        file.lock().context("wait for the lab's lock")?;
-    }
-    Ok(file)
 }
 
 /// After a reboot neither processes nor mounts exist that the state speaks of.

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod bench;
+mod chart;
 mod codegen;
 mod controlplane;
 mod demo;
@@ -13,6 +15,7 @@ mod images;
 mod lab;
 mod paths;
 mod sh;
+mod test;
 #[cfg(test)]
 mod tidy;
 
@@ -20,6 +23,8 @@ mod tidy;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
+    /// Measure what the operators cost, and assert the limits.
+    Bench(bench::Args),
     /// Write the files that are generated from the code.
     Codegen(codegen::Args),
     /// Build the images and push them to a registry.
@@ -30,15 +35,19 @@ enum Command {
     Demo(demo::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
+    /// Run the project's tests, whole or in parts.
+    Test(test::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Command::parse() {
+        Command::Bench(args) => bench::main(&args),
         Command::Codegen(args) => codegen::main(&args),
         Command::Images(args) => images::main(&args),
         Command::ControlPlane => controlplane::main(),
         Command::Demo(args) => demo::main(&args),
         Command::Lab(args) => lab::main(&args),
+        Command::Test(args) => test::main(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,6 @@
 //! Running programs, telling how long things take, and waiting for conditions.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -147,6 +148,20 @@ pub(crate) fn write_if_changed(path: &Path, content: &str) -> Result<bool> {
     }
     std::fs::write(path, content).with_context(|| format!("write {}", path.display()))?;
     Ok(true)
+}
+
+/// Only one run at a time may do what `name` stands for, on this machine; the others wait.
+///
+/// The lock ends with the file that is returned.
+pub(crate) fn lock(name: &str) -> Result<File> {
+    let folder = crate::paths::cache();
+    std::fs::create_dir_all(&folder)?;
+    let file = File::create(folder.join(format!("{name}.lock")))?;
+    if file.try_lock().is_err() {
+        println!("another run is at work on {name}: waiting for it");
+        file.lock().with_context(|| format!("wait for the lock {name}"))?;
+    }
+    Ok(file)
 }
 
 /// The SHA-256 of `data` in hex.

@@ -105,7 +105,8 @@ fn deny() -> Result<Count> {
     let program = root.join("bin/cargo-deny");
     if !program.exists() {
         sh::step("build cargo-deny", || {
-            let mut install = cargo(&["install", "cargo-deny@0.20.2", "--locked", "--quiet", "--root"]);
+            let mut install =
+                cargo(&["install", "cargo-deny@0.20.2", "--locked", "--quiet", "--root"]);
             install.arg(&root).env_remove("CARGO_TARGET_DIR");
             sh::run(&mut install).map(drop)
         })?;
@@ -116,9 +117,7 @@ fn deny() -> Result<Count> {
 }
 
 fn chart() -> Result<Count> {
-    lab::tools()?;
-    chart::checks()?;
-    Ok(Count::one())
+    Ok(Count { passed: chart::checks()?, failed: 0 })
 }
 
 fn ansible() -> Result<Count> {
@@ -132,7 +131,8 @@ fn e2e() -> Result<Count> {
     demo::show()?;
     let mut count = Count::one();
     let env = lab::env();
-    let mut tests = cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);
+    let mut tests =
+        cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);
     let path = std::env::var("PATH").unwrap_or_default();
     tests.env("PATH", format!("{}:{path}", env.bin.display()));
     tests.env("KUBECONFIG", &env.kubeconfig);

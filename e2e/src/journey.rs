@@ -1,0 +1,97 @@
+//! The smallest deployment that leaves a trace: a role whose service writes a line on each host.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::dataplane::{Node, Role, Service};
+use common::conditions::Condition;
+use serde_json::{Value, json};
+
+use crate::{Host, Namespace, holds, says};
+
+/// How long a run may take, from its cause to the status.
+pub const RUN: Duration = Duration::from_mins(2);
+/// The Secret with the ssh key.
+pub const SSH_SECRET: &str = "key";
+/// The role, and its only service.
+pub const ROLE: &str = "compute";
+/// The service.
+pub const SERVICE: &str = "trace";
+
+/// Writes one line per run; refuses where a file says so.
+const PLAYBOOK: &str = r#"
+- name: Leave a trace
+  hosts: "{{ edpm_override_hosts | default('all') }}"
+  any_errors_fatal: "{{ edpm_any_errors_fatal | default(true) }}"
+  max_fail_percentage: "{{ edpm_max_fail_percentage | default(0) }}"
+  gather_facts: false
+  tasks:
+    - name: Nothing forbids it
+      ansible.builtin.command: test ! -e forbidden
+      changed_when: false
+    - name: Write a line
+      ansible.builtin.shell: echo "{{ greeting | default('hello') }}" >> trace
+"#;
+
+/// A role with the service, deployed, for the given hosts.
+pub async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
+    ns.create::<Service>(SERVICE, json!({ "playbookContents": PLAYBOOK })).await?;
+    ns.create::<Role>(ROLE, role()).await?;
+    for host in hosts {
+        node(ns, &host.name, &host.address).await?;
+    }
+    Ok(())
+}
+
+/// The role's spec.
+pub fn role() -> Value {
+    json!({
+        "preProvisioned": true,
+        "services": [SERVICE],
+        "deployStrategy": { "deploy": true },
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET, "ansibleUser": "cloud-admin" },
+    })
+}
+
+/// A node of the role.
+pub async fn node(ns: &Namespace, name: &str, address: &str) -> Result<Node> {
+    let spec = json!({ "role": ROLE, "hostName": name, "ansibleHost": address });
+    ns.create::<Node>(name, spec).await
+}
+
+/// A Secret that reaches all of the hosts, which must share one user key.
+pub async fn ssh_secret(ns: &Namespace, host: &Host) -> Result<()> {
+    let content = host.ssh_secret()?;
+    let content: Vec<(&str, &str)> = content.iter().map(|(key, it)| (*key, it.as_str())).collect();
+    ns.secret(SSH_SECRET, &content).await
+}
+
+/// The conditions of a node.
+pub fn conditions(node: &Node) -> &[Condition] {
+    node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// Waits until the node is ready with its present inputs.
+pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
+    let is_ready = |it: &Node| {
+        holds(conditions(it), "Ready")
+            && holds(conditions(it), "UpToDate")
+            && it.status.as_ref().and_then(|it| it.observed_generation) == it.metadata.generation
+    };
+    ns.wait::<Node>(node, "ready and up to date", RUN, is_ready).await
+}
+
+/// Waits until the node's Ready says so, and there is an Event of that reason.
+pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let what = format!("{reason} with {words:?}");
+    ns.wait::<Node>(node, &what, RUN, |it| says(conditions(it), "Ready", reason, words)).await?;
+    let events = ns.event_reasons("OpenStackDataPlaneNode", node).await?;
+    anyhow::ensure!(events.iter().any(|it| it == reason), "no Event {reason} among {events:?}");
+    Ok(())
+}
+
+/// The lines that runs have left on a host.
+pub async fn trace(host: &Host) -> Result<Vec<String>> {
+    let text = host.ssh("cat trace 2>/dev/null || true").await?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
