@@ -6,6 +6,7 @@
 mod host;
 pub mod journey;
 mod namespace;
+pub mod operator;
 mod program;
 
 pub use host::Host;

@@ -4,11 +4,13 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace as CoreNamespace, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -144,6 +146,28 @@ impl Namespace {
         let found = self.api::<K>().get_opt(name).await?;
         let text = serde_json::to_string_pretty(&found)?;
         bail!("{} {name}: not {what} within {} s; it is {text}", K::kind(&()), within.as_secs())
+    }
+
+    /// Waits, by a watch, for any object of a kind that is as `holds` wants it.
+    pub async fn wait_any<K: Kind>(
+        &self,
+        within: Duration,
+        what: &str,
+        holds: impl Fn(&K) -> bool,
+    ) -> Result<K> {
+        let watching = watcher(self.api::<K>(), watcher::Config::default());
+        let mut objects = std::pin::pin!(watching.default_backoff().applied_objects());
+        let find = async {
+            while let Some(object) = objects.next().await {
+                match object {
+                    Ok(object) if holds(&object) => return Ok(object),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            bail!("the watch ended")
+        };
+        let found = tokio::time::timeout(within, find).await;
+        found.with_context(|| format!("{what}: not within {} s", within.as_secs()))?
     }
 
     /// All objects of a kind.

@@ -1,0 +1,103 @@
+//! Operators killed at the worst moments: the same end, and every run happened once on the host.
+//!
+//! The moments are states of the API server, never times: an AnsibleEE without a Job, a Job that
+//! runs, a Job that is complete while nobody has written so.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::api::dataplane::Node;
+use e2e::journey::{self, RUN, ready, trace};
+use e2e::{Host, Namespace, operator, says};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ResourceQuota;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+/// These tests stop the operators that all tests share, so they take turns.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// A host with its role, deployed once.
+async fn deployed(test: &str, address: &str) -> Result<(Namespace, Host)> {
+    let ns = Namespace::new(test).await?;
+    let host = Host::start(&ns.client, &format!("e2e-{test}"), address).await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[&host]).await?;
+    ready(&ns, &host.name).await?;
+    Ok((ns, host))
+}
+
+/// Asks for one more run, and returns its AnsibleEE as soon as `holds`.
+async fn redeploy(
+    ns: &Namespace,
+    host: &Host,
+    value: &str,
+    holds: impl Fn(&AnsibleEe) -> bool,
+) -> Result<AnsibleEe> {
+    let known: Vec<String> =
+        ns.list::<AnsibleEe>().await?.iter().map(ResourceExt::name_any).collect();
+    let annotations = json!({ "dataplane.openstack.org/redeploy": value });
+    ns.merge::<Node>(&host.name, json!({ "metadata": { "annotations": annotations } })).await?;
+    ns.wait_any(RUN, "the new run", |it: &AnsibleEe| !known.contains(&it.name_any()) && holds(it))
+        .await
+}
+
+fn is_running(run: &AnsibleEe) -> bool {
+    run.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Running)
+}
+
+/// Waits for the end of the story: the host is ready again, and one more line was written.
+async fn ends_well(ns: Namespace, host: Host, lines: usize) -> Result<()> {
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?.len(), lines, "runs counted on the host");
+    host.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn killed_while_a_run_has_no_job_yet() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let (ns, host) = deployed("no-job", "192.168.122.170").await?;
+    // No Job can be created: the state before it lasts until the quota goes.
+    ns.create::<ResourceQuota>("no-jobs", json!({ "hard": { "count/jobs.batch": "0" } })).await?;
+    let is_refused = |it: &AnsibleEe| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(conditions.unwrap_or_default(), "JobReady", "JobRefused", &[])
+    };
+    redeploy(&ns, &host, "a", is_refused).await?;
+    for name in ["ansibleee-operator", "dataplane-operator"] {
+        operator::kill(name).await?;
+    }
+    ns.api::<ResourceQuota>().delete("no-jobs", &DeleteParams::default()).await?;
+    ends_well(ns, host, 2).await
+}
+
+#[tokio::test]
+async fn killed_while_a_job_runs() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let (ns, host) = deployed("job-runs", "192.168.122.171").await?;
+    redeploy(&ns, &host, "b", is_running).await?;
+    for name in ["ansibleee-operator", "dataplane-operator", "nova-operator"] {
+        operator::kill(name).await?;
+    }
+    ends_well(ns, host, 2).await
+}
+
+#[tokio::test]
+async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let (ns, host) = deployed("job-done", "192.168.122.172").await?;
+    let run = redeploy(&ns, &host, "c", is_running).await?;
+    let stopped = operator::stop("ansibleee-operator").await?;
+    let job = run.status.and_then(|it| it.job).context("a running run names its Job")?;
+    let is_complete = |it: &Job| {
+        let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
+        conditions.into_iter().flatten().any(|it| it.type_ == "Complete" && it.status == "True")
+    };
+    ns.wait::<Job>(&job.name, "complete", Duration::from_mins(2), is_complete).await?;
+    stopped.kill().await?;
+    ends_well(ns, host, 2).await
+}
