@@ -232,7 +232,7 @@ def _message(result, no_log):
             return text if text == HIDDEN else _shorten(f"item {label}: {text}")
     parts = [result.get("msg") or result.get("reason") or ""]
     parts += [result[key] for key in ("module_stderr", "stderr", "stdout", "module_stdout") if result.get(key)]
-    if result.get("assertion"):
+    if result.get("assertion") and result.get("msg") == "Assertion failed":
         parts.append(f"assertion: {result['assertion']}")
     if not any(parts):
         parts = [result.get("exception") or "failed without a message"]

@@ -47,6 +47,19 @@ class OrdinaryResults(CallbackTest):
         self.assertIn("non-zero return code", message["failures"][0]["message"])
         self.assertIn("out of paper", message["failures"][0]["message"])
 
+    def test_an_assertion_is_quoted_where_its_author_says_nothing(self):
+        message, _ = self.play("""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.assert: {that: 1 > 2}
+                  when: inventory_hostname == 'a'
+                - ansible.builtin.assert: {that: 1 > 2, fail_msg: one is less}
+                  when: inventory_hostname == 'b'
+        """)
+        texts = [failure["message"] for failure in message["failures"]]
+        self.assertEqual(texts, ["Assertion failed\nassertion: 1 > 2", "one is less"])
+
     def test_letters_follow_the_order_of_the_run_and_not_of_the_inventory(self):
         message, _ = self.play("""
             - hosts: all
