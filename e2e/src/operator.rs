@@ -41,7 +41,7 @@ async fn pid(name: &str) -> Result<String> {
         loop {
             tick.tick().await;
             // The kernel keeps 15 characters of a name; the full command line tells the rest.
-            let found = run("pgrep", &["-f", &format!("^/{name}( |$)")]).await.unwrap_or_default();
+            let found = run("pgrep", &["-f", &format!("^/usr/local/bin/{name}( |$)")]).await.unwrap_or_default();
             let pids: Vec<&str> = found.lines().collect();
             match pids[..] {
                 [pid] => return Ok(pid.to_owned()),
