@@ -55,11 +55,11 @@ metadata:
 rules:
   {{- include (printf "edpm.election.%s" .operator) .root | nindent 2 }}
   {{- if .webhook }}
-  # The chart makes the Secret, the operator fills and renews it.
+  # The chart makes the Secret, the operator fills and renews it; it watches this name alone.
   - apiGroups: [""]
     resources: [secrets]
     resourceNames: [{{ include "edpm.webhook" . }}-tls]
-    verbs: [get, update]
+    verbs: [list, update, watch]
   {{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -81,7 +81,7 @@ rules:
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
     resourceNames: [{{ $name }}]
-    verbs: [get, patch]
+    verbs: [list, patch, watch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

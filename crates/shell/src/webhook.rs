@@ -18,7 +18,12 @@ use crate::{
 };
 
 mod certificate;
+#[cfg(test)]
+mod certificate_tests;
+#[cfg(test)]
+mod cluster;
 mod listener;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod verdict;

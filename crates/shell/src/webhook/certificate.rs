@@ -1,7 +1,9 @@
 //! Keeps the webhook's certificate in a Secret, and its authority in the webhook configurations.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use futures::StreamExt as _;
+use jiff::Timestamp;
 use k8s_openapi::{
     ByteString,
     api::{
@@ -13,28 +15,38 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, ResourceExt,
     api::{Patch, PatchParams, PostParams},
 };
 use rustls::ServerConfig;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 use tracing::{debug, info, warn};
 
+use super::seen::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
     admin::{Check, Pulse},
     backoff::Backoff,
     clock,
-    error::{During as _, Result},
+    error::{During as _, Error, Result},
     runtime::Shutdown,
     tls::Bundle,
 };
 
-/// How often everything is compared anew: an overwritten caBundle is mended within this time.
-const ROUND: Duration = Duration::from_secs(30);
+/// How often the clock is looked at, for a renewal may be due; it costs no request.
+const LOOK: Duration = Duration::from_mins(1);
+/// How soon after a round another may follow: whoever overwrites ours for ever must not drive us.
+const GAP: Duration = Duration::from_secs(1);
 /// How long API servers may take to notice a new caBundle before its certificate is presented.
 const NOTICE: Duration = Duration::from_secs(2);
+/// How long at most a failed round rests.
+const REST: Duration = Duration::from_secs(30);
+
+/// Tells the time.
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Where the certificate and its authority live.
 #[derive(Clone, Debug)]
@@ -55,9 +67,13 @@ pub struct Place {
 pub struct Certificates {
     client: Client,
     place: Place,
+    now: Clock,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
+    seen: Seen,
     /// The bundle that is presented now.
     current: Option<Bundle>,
+    /// The bundle whose authority is published, and since when that is known.
+    published: Option<(Bundle, Instant)>,
     reports: Option<(Check, Pulse)>,
 }
 
@@ -70,7 +86,16 @@ impl fmt::Debug for Certificates {
 impl Certificates {
     /// A keeper that presents nothing yet.
     pub fn new(client: Client, place: Place) -> Self {
-        Self { client, place, presented: watch::Sender::new(None), current: None, reports: None }
+        Self {
+            client,
+            place,
+            now: Arc::new(clock::now),
+            presented: watch::Sender::new(None),
+            seen: Seen::default(),
+            current: None,
+            published: None,
+            reports: None,
+        }
     }
 
     /// Presents the certificate through this channel.
@@ -87,57 +112,105 @@ impl Certificates {
         self
     }
 
+    /// Lives by another clock.
+    #[cfg(test)]
+    pub(super) fn by(mut self, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.now = Arc::new(now);
+        self
+    }
+
     /// Keeps certificate and caBundle in step until shutdown.
     ///
     /// # Guarantees
-    /// All replicas present the same certificate: the first create wins, the others read it.
+    /// All replicas present the same certificate: the first write wins, the others see it.
     /// A renewed certificate is presented only after its authority was published.
+    /// At rest nothing is requested: watches tell of changes, and the renewal's date is computed.
     pub async fn keep(mut self, mut stop: Shutdown) -> Result<()> {
-        let backoff = Backoff::new(Duration::from_secs(2), ROUND);
+        let mut changes = changes(&self.client, &self.place);
+        let backoff = Backoff::new(Duration::from_secs(2), REST);
+        let mut earliest = Instant::now();
+        let mut due = earliest + LOOK;
         loop {
-            let outcome = tokio::select! {
-                outcome = self.round() => outcome,
-                () = stop.requested() => return Ok(()),
-            };
-            let pause = match outcome {
-                Ok(pause) => {
-                    backoff.reset("");
-                    pause
-                }
-                Err(error) => {
-                    // Replicas that mend the same thing at once meet in a conflict.
-                    if error.is_conflict() {
-                        debug!(secret = self.place.secret, "{}", error.chain());
-                    } else {
-                        warn!(secret = self.place.secret, "{}", error.chain());
-                    }
-                    self.report(Some(error.chain()));
-                    backoff.failed("")
-                }
-            };
             tokio::select! {
-                () = sleep(pause) => {}
+                Some(change) = changes.next() => {
+                    if let Err(error) = self.seen.take(change) {
+                        self.watch_failed(&error);
+                    } else if self.seen.is_complete(&self.place) {
+                        due = due.min(earliest);
+                    }
+                    continue;
+                }
+                () = sleep_until(due) => {}
                 () = stop.requested() => return Ok(()),
+            }
+            let pause = tokio::select! {
+                outcome = self.round() => self.judged(outcome, &backoff),
+                () = stop.requested() => return Ok(()),
+            };
+            earliest = Instant::now() + GAP;
+            due = Instant::now() + pause;
+        }
+    }
+
+    /// When to come back after a round.
+    fn judged(&self, outcome: Result<Duration>, backoff: &Backoff) -> Duration {
+        match outcome {
+            Ok(pause) => {
+                backoff.reset("");
+                pause
+            }
+            Err(error) => {
+                // Replicas that mend the same thing at once meet in a conflict.
+                if error.is_conflict() {
+                    debug!(secret = self.place.secret, "{}", error.chain());
+                } else {
+                    warn!(secret = self.place.secret, "{}", error.chain());
+                }
+                self.report(Some(error.chain()));
+                backoff.failed("")
             }
         }
     }
 
-    /// Compares and mends everything once; when to look again.
-    pub async fn round(&mut self) -> Result<Duration> {
-        let bundle = self.stored().await?;
-        let was_published = self.published(&bundle).await?;
-        let is_presented = self.current.as_ref() == Some(&bundle);
-        if !is_presented && !was_published && self.current.is_some() {
-            self.report(Some("the caBundle was renewed a moment ago".into()));
-            return Ok(NOTICE);
+    /// A watch that ends is opened again, and meanwhile what it told holds.
+    fn watch_failed(&self, error: &Error) {
+        warn!(secret = self.place.secret, "{}", error.chain());
+        if !self.seen.is_complete(&self.place) {
+            self.report(Some(error.chain()));
         }
-        if !is_presented {
+    }
+
+    /// Compares and mends everything once; when to look again.
+    async fn round(&mut self) -> Result<Duration> {
+        if !self.seen.is_complete(&self.place) {
+            self.report(Some("the watches have not delivered everything yet".into()));
+            return Ok(LOOK);
+        }
+        let bundle = self.stored().await?;
+        self.publish(&bundle).await?;
+        if self.current.as_ref() != Some(&bundle) {
+            let left = NOTICE.saturating_sub(self.published_for(&bundle));
+            if self.current.is_some() && !left.is_zero() {
+                self.report(Some("the caBundle was renewed a moment ago".into()));
+                return Ok(left);
+            }
             self.presented.send_replace(Some(bundle.server_config()?));
             self.current = Some(bundle);
             info!(secret = self.place.secret, "presenting the webhook's certificate");
         }
         self.report(None);
-        Ok(ROUND)
+        Ok(LOOK)
+    }
+
+    /// How long the bundle's authority is known to be published, which it is.
+    fn published_for(&mut self, bundle: &Bundle) -> Duration {
+        match &self.published {
+            Some((published, since)) if published == bundle => since.elapsed(),
+            _ => {
+                self.published = Some((bundle.clone(), Instant::now()));
+                Duration::ZERO
+            }
+        }
     }
 
     fn report(&self, failure: Option<String>) {
@@ -150,89 +223,61 @@ impl Certificates {
     }
 
     /// The bundle of the Secret; made or renewed first where that is due.
-    async fn stored(&self) -> Result<Bundle> {
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.place.namespace);
-        let (name, host, now) = (&self.place.secret, &self.place.host, clock::now());
-        let seen = api.get_opt(name).await.during(format!("get secrets/{name}"))?;
-        let bundle = seen.as_ref().and_then(bundle_of);
+    async fn stored(&mut self) -> Result<Bundle> {
+        let (name, host, now) = (&self.place.secret, &self.place.host, (self.now)());
+        let seen = self.seen.secret.get();
+        let bundle = seen.and_then(bundle_of);
         if let Some(usable) = bundle.clone().filter(|it| !it.is_due(host, now)) {
             return Ok(usable);
         }
         let fresh = Bundle::issue(host, now, bundle.as_ref())?;
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.place.namespace);
         let params = PostParams::default();
-        let written = match seen {
+        let written = match seen.cloned() {
             None => {
                 let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
                 let secret = secret_of(&fresh, metadata, Some("kubernetes.io/tls".into()));
                 api.create(&params, &secret).await.during(format!("create secrets/{name}"))
             }
             Some(seen) => {
-                // The resourceVersion in the metadata makes the first replica win; a Secret's type
-                // cannot be changed.
+                // The resourceVersion in the metadata makes the first replica win, whose bundle the
+                // watch then brings; a Secret's type cannot be changed.
                 let secret = secret_of(&fresh, seen.metadata, seen.type_);
                 api.replace(name, &params, &secret).await.during(format!("update secrets/{name}"))
             }
         };
-        match written {
-            Ok(_) => Ok(fresh),
-            Err(error) if error.is_conflict() => {
-                let theirs = api.get(name).await.during(format!("get secrets/{name}"))?;
-                bundle_of(&theirs).ok_or(error)
-            }
-            Err(error) => Err(error),
-        }
+        self.seen.secret = Known::Present(written?);
+        Ok(fresh)
     }
 
-    /// Brings the configurations in step; whether they were so already.
-    async fn published(&self, bundle: &Bundle) -> Result<bool> {
-        let mutating = async {
-            match &self.place.mutating {
-                Some(name) => self.patched::<MutatingWebhookConfiguration>(name, bundle).await,
-                None => Ok(true),
-            }
+    /// Brings the configurations in step, both of them even if one fails.
+    async fn publish(&mut self, bundle: &Bundle) -> Result<()> {
+        let mutating = match self.place.mutating.clone() {
+            Some(name) => self.patch::<MutatingWebhookConfiguration>(&name, bundle).await,
+            None => Ok(()),
         };
-        let validating = async {
-            match &self.place.validating {
-                Some(name) => self.patched::<ValidatingWebhookConfiguration>(name, bundle).await,
-                None => Ok(true),
-            }
+        let validating = match self.place.validating.clone() {
+            Some(name) => self.patch::<ValidatingWebhookConfiguration>(&name, bundle).await,
+            None => Ok(()),
         };
-        let (mutating, validating) = (mutating.await, validating.await);
-        Ok(mutating? && validating?)
+        mutating.and(validating)
     }
 
-    async fn patched<K: Configuration>(&self, name: &str, bundle: &Bundle) -> Result<bool> {
-        let api: Api<K> = Api::all(self.client.clone());
-        let plural = K::plural(&());
-        let seen = api.get(name).await.during(format!("get {plural}/{name}"))?;
-        let Some(webhooks) = foreign(&seen.client_configs(), bundle) else { return Ok(true) };
+    async fn patch<K: Configuration>(&mut self, name: &str, bundle: &Bundle) -> Result<()> {
+        let Some(seen) = K::seen(&mut self.seen).get() else { return Err(K::missing(name)) };
+        let Some(webhooks) = foreign(&seen.client_configs(), bundle) else { return Ok(()) };
         // With the version, so that an entry that was removed meanwhile does not come back.
         let metadata = json!({ "resourceVersion": seen.resource_version() });
         let patch = Patch::Strategic(json!({ "metadata": metadata, "webhooks": webhooks }));
+        let api: Api<K> = Api::all(self.client.clone());
+        let plural = K::plural(&());
         let patched = api.patch(name, &PatchParams::default(), &patch).await;
-        patched.during(format!("patch {plural}/{name}"))?;
+        // API servers notice anew, whatever was published before.
+        self.published = None;
+        *K::seen(&mut self.seen) =
+            Known::Present(patched.during(format!("patch {plural}/{name}"))?);
         info!("published the webhook's authority in {plural}/{name}");
-        Ok(false)
-    }
-}
-
-/// The two kinds of webhook configuration.
-trait Configuration: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned {
-    /// Its webhooks' names and how they are reached.
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)>;
-}
-
-impl Configuration for MutatingWebhookConfiguration {
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        let webhooks = self.webhooks.iter().flatten();
-        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
-    }
-}
-
-impl Configuration for ValidatingWebhookConfiguration {
-    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        let webhooks = self.webhooks.iter().flatten();
-        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
+        Ok(())
     }
 }
 
@@ -244,27 +289,4 @@ fn foreign(configs: &[(&str, &WebhookClientConfig)], bundle: &Bundle) -> Option<
         .map(|(name, _)| json!({ "name": name, "clientConfig": { "caBundle": ours } }))
         .collect();
     (!entries.is_empty()).then_some(entries)
-}
-
-fn bundle_of(secret: &Secret) -> Option<Bundle> {
-    let data = secret.data.as_ref()?;
-    let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
-    Some(Bundle {
-        authorities: text("ca.crt")?,
-        certificate: text("tls.crt")?,
-        key: text("tls.key")?,
-    })
-}
-
-fn secret_of(bundle: &Bundle, metadata: ObjectMeta, type_: Option<String>) -> Secret {
-    let entries = [
-        ("ca.crt", &bundle.authorities),
-        ("tls.crt", &bundle.certificate),
-        ("tls.key", &bundle.key),
-    ];
-    let data: BTreeMap<String, ByteString> = entries
-        .map(|(key, text)| (key.to_owned(), ByteString(text.clone().into_bytes())))
-        .into_iter()
-        .collect();
-    Secret { metadata, data: Some(data), type_, ..Secret::default() }
 }

@@ -1,32 +1,19 @@
-//! The webhook as the API server meets it: reviews, TLS across a swap, certificates in a cluster.
+//! The webhook as the API server meets it: reviews, and TLS across a swap.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
-
-use axum::body::Body as AxumBody;
-use http::{Method, Response};
-use http_body_util::{BodyExt as _, Full};
-use jiff::{SignedDuration, Timestamp};
-use kube::{Client, client::Body};
+use axum::body::Body;
+use http_body_util::BodyExt as _;
 use rustls::{ClientConfig, RootCertStore, pki_types::pem::PemObject as _};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
-use tower::{ServiceExt as _, service_fn};
+use tower::ServiceExt as _;
 
 use super::*;
-use crate::{
-    admin::Health, client::client_over, clock, error::BoxError, metrics::Metrics, tls::Bundle,
-};
+use crate::{clock, error::BoxError, tls::Bundle};
 
 const HOST: &str = "op.edpm-system.svc";
-const SECRET: &str = "/api/v1/namespaces/edpm-system/secrets";
-const CONFIGURATION: &str =
-    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/op";
 
 fn review(spec: &Value) -> String {
     let kind = json!({ "group": "x.org", "version": "v1", "kind": "X" });
@@ -56,7 +43,7 @@ fn webhook() -> Webhook {
 }
 
 async fn ask(path: &str, body: String) -> (StatusCode, Value) {
-    let request = http::Request::post(path).body(AxumBody::from(body)).unwrap();
+    let request = http::Request::post(path).body(Body::from(body)).unwrap();
     let response = webhook().router().oneshot(request).await.unwrap();
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
@@ -136,174 +123,4 @@ async fn the_certificate_is_swapped_without_a_restart() {
     assert!(ask_securely(address, &new).await.unwrap().contains("200 OK"));
     assert!(ask_securely(address, &old).await.is_err(), "the old authority signed another");
     server.abort();
-}
-
-/// The few paths of an API server that the keeper of certificates uses.
-#[derive(Clone, Default)]
-struct Cluster(Arc<Mutex<BTreeMap<String, Value>>>);
-
-impl Cluster {
-    fn with_configuration() -> Self {
-        let cluster = Self::default();
-        let webhooks = ["a", "b"].map(|name| {
-            json!({ "name": name, "clientConfig": {}, "sideEffects": "None",
-                "admissionReviewVersions": ["v1"] })
-        });
-        let metadata = json!({ "name": "op", "resourceVersion": "1" });
-        cluster.put(CONFIGURATION, json!({ "metadata": metadata, "webhooks": webhooks }));
-        cluster
-    }
-
-    fn get(&self, path: &str) -> Option<Value> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
-    }
-
-    fn put(&self, path: &str, mut object: Value) -> Value {
-        let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = objects.get(path).and_then(|it| it["metadata"]["resourceVersion"].as_str());
-        let version = before.and_then(|it| it.parse::<u64>().ok()).unwrap_or_default() + 1;
-        object["metadata"]["resourceVersion"] = json!(version.to_string());
-        objects.insert(path.to_owned(), object.clone());
-        object
-    }
-
-    /// The authorities that the API server would trust, per webhook.
-    fn trusted(&self) -> Vec<Value> {
-        let configuration = self.get(CONFIGURATION).unwrap();
-        let webhooks = configuration["webhooks"].as_array().unwrap().iter();
-        webhooks.map(|it| it["clientConfig"]["caBundle"].clone()).collect()
-    }
-
-    fn client(&self) -> Client {
-        let cluster = self.clone();
-        let service = service_fn(move |request: http::Request<Body>| {
-            let cluster = cluster.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect_bytes().await?;
-                let body = serde_json::from_slice(&body).unwrap_or_default();
-                let (code, answer) = cluster.answer(&head.method, head.uri.path(), body);
-                let bytes = Bytes::from(answer.to_string());
-                Ok::<_, BoxError>(Response::builder().status(code).body(Full::new(bytes))?)
-            }
-        });
-        client_over(service, "edpm-system", &Metrics::new("test"))
-    }
-
-    fn answer(&self, method: &Method, path: &str, body: Value) -> (u16, Value) {
-        let failure = |code: u16, reason: &str| {
-            let status = json!({ "kind": "Status", "status": "Failure", "code": code,
-                "reason": reason, "message": reason });
-            (code, status)
-        };
-        let path = match body["metadata"]["name"].as_str() {
-            Some(name) if *method == Method::POST => format!("{path}/{name}"),
-            _ => path.to_owned(),
-        };
-        let version = &body["metadata"]["resourceVersion"];
-        match (method.as_str(), self.get(&path)) {
-            ("POST", Some(_)) => failure(409, "AlreadyExists"),
-            ("POST", None) => (201, self.put(&path, body)),
-            (_, None) => failure(404, "NotFound"),
-            ("GET", Some(seen)) => (200, seen),
-            (_, Some(seen)) if *version != seen["metadata"]["resourceVersion"] => {
-                failure(409, "Conflict")
-            }
-            ("PUT", Some(_)) => (200, self.put(&path, body)),
-            (_, Some(mut seen)) => {
-                for entry in body["webhooks"].as_array().unwrap() {
-                    let webhooks = seen["webhooks"].as_array_mut().unwrap();
-                    let webhook = webhooks.iter_mut().find(|it| it["name"] == entry["name"]);
-                    webhook.unwrap()["clientConfig"]["caBundle"] =
-                        entry["clientConfig"]["caBundle"].clone();
-                }
-                (200, self.put(&path, seen))
-            }
-        }
-    }
-}
-
-fn keeper(cluster: &Cluster) -> (Certificates, Presented) {
-    let (sender, presented) = watch::channel(None);
-    let place = Place {
-        namespace: "edpm-system".into(),
-        secret: "op-tls".into(),
-        host: HOST.into(),
-        mutating: None,
-        validating: Some("op".into()),
-    };
-    (Certificates::new(cluster.client(), place).served_by(sender), presented)
-}
-
-fn data_of(bundle: &Bundle) -> Value {
-    let bytes = |text: &str| k8s_openapi::ByteString(text.to_owned().into_bytes());
-    json!({ "ca.crt": bytes(&bundle.authorities), "tls.crt": bytes(&bundle.certificate),
-        "tls.key": bytes(&bundle.key) })
-}
-
-fn store(cluster: &Cluster, made: Timestamp) {
-    let bundle = Bundle::issue(HOST, made, None).unwrap();
-    let metadata = json!({ "name": "op-tls" });
-    cluster.put(
-        &format!("{SECRET}/op-tls"),
-        json!({ "metadata": metadata, "data": data_of(&bundle), "type": "kubernetes.io/tls" }),
-    );
-}
-
-#[tokio::test]
-async fn replicas_that_start_together_agree_on_one_certificate() {
-    let cluster = Cluster::with_configuration();
-    let ((mut one, _), (mut other, _)) = (keeper(&cluster), keeper(&cluster));
-    let (first, second) = tokio::join!(one.round(), other.round());
-    // Whoever lost the race for the caBundle comes to the same end in its next round.
-    drop((first, second));
-    one.round().await.unwrap();
-    other.round().await.unwrap();
-    let stored = cluster.get(&format!("{SECRET}/op-tls")).unwrap();
-    assert_eq!(stored["metadata"]["resourceVersion"], "1", "it was written once");
-    assert_eq!(cluster.trusted(), vec![stored["data"]["ca.crt"].clone(); 2]);
-}
-
-#[tokio::test]
-async fn an_overwritten_ca_bundle_is_mended_and_the_webhook_is_ready() {
-    let cluster = Cluster::with_configuration();
-    let health = Health::default();
-    let (keeper, presented) = keeper(&cluster);
-    let day = Duration::from_hours(24);
-    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", day));
-    let mut keeper = keeper.reported_to(reports.0, reports.1);
-    assert_eq!(health.unready(), ["webhook: not started"]);
-    keeper.round().await.unwrap();
-    assert_eq!(health.unready(), Vec::<String>::new());
-    assert!(presented.borrow().is_some());
-    let ours = cluster.trusted();
-    let mut configuration = cluster.get(CONFIGURATION).unwrap();
-    configuration["webhooks"][1]["clientConfig"]["caBundle"] = json!("bm90IG91cnM=");
-    cluster.put(CONFIGURATION, configuration);
-    keeper.round().await.unwrap();
-    assert_eq!(cluster.trusted(), ours);
-}
-
-#[tokio::test]
-async fn a_renewed_certificate_is_presented_only_after_its_authority_was_published() {
-    let cluster = Cluster::with_configuration();
-    store(&cluster, clock::now());
-    let (mut keeper, mut presented) = keeper(&cluster);
-    keeper.round().await.unwrap();
-    presented.mark_unchanged();
-    let before = cluster.trusted();
-    store(&cluster, clock::now() - SignedDuration::from_hours(24 * 330));
-    keeper.round().await.unwrap();
-    assert_ne!(cluster.trusted(), before, "the certificate was due and its authority published");
-    assert!(!presented.has_changed().unwrap());
-    keeper.round().await.unwrap();
-    assert!(presented.has_changed().unwrap());
-}
-
-#[tokio::test]
-async fn without_its_configuration_the_webhook_is_not_ready() {
-    let cluster = Cluster::default();
-    let (mut keeper, presented) = keeper(&cluster);
-    assert!(keeper.round().await.unwrap_err().is_not_found());
-    assert!(presented.borrow().is_none());
 }

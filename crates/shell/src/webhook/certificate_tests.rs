@@ -1,0 +1,177 @@
+//! The keeper of certificates in a cluster: replicas, overwriting, renewal, and silence at rest.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::Instant};
+
+use super::cluster::Cluster;
+use super::*;
+use crate::{
+    admin::Health,
+    clock,
+    runtime::{Trigger, shutdown},
+    tls::Bundle,
+};
+
+const HOST: &str = "op.edpm-system.svc";
+const SECRET: &str = "/api/v1/namespaces/edpm-system/secrets/op-tls";
+const CONFIGURATION: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/op";
+
+fn configure(cluster: &Cluster) {
+    let webhooks = ["a", "b"].map(|name| {
+        json!({ "name": name, "clientConfig": {}, "sideEffects": "None",
+            "admissionReviewVersions": ["v1"] })
+    });
+    cluster.put(CONFIGURATION, json!({ "metadata": { "name": "op" }, "webhooks": webhooks }));
+}
+
+fn configured() -> Cluster {
+    let cluster = Cluster::default();
+    configure(&cluster);
+    cluster
+}
+
+/// The authorities that the API server would trust, per webhook.
+fn trusted(cluster: &Cluster) -> Vec<Value> {
+    let configuration = cluster.get(CONFIGURATION).unwrap();
+    let webhooks = configuration["webhooks"].as_array().unwrap().iter();
+    webhooks.map(|it| it["clientConfig"]["caBundle"].clone()).collect()
+}
+
+fn keeper(cluster: &Cluster) -> (Certificates, Presented) {
+    let (sender, presented) = watch::channel(None);
+    let place = Place {
+        namespace: "edpm-system".into(),
+        secret: "op-tls".into(),
+        host: HOST.into(),
+        mutating: None,
+        validating: Some("op".into()),
+    };
+    (Certificates::new(cluster.client(), place).served_by(sender), presented)
+}
+
+/// Lets the keeper work until the trigger goes.
+fn started(keeper: Certificates) -> Trigger {
+    let (trigger, stop) = shutdown();
+    tokio::spawn(keeper.keep(stop));
+    trigger
+}
+
+/// Waits for the next certificate.
+async fn next(presented: &mut Presented) {
+    let wait = presented.changed();
+    tokio::time::timeout(Duration::from_mins(1), wait).await.expect("a certificate").unwrap();
+}
+
+fn store(cluster: &Cluster, made: Timestamp) {
+    let bundle = Bundle::issue(HOST, made, None).unwrap();
+    let bytes = |text: &str| k8s_openapi::ByteString(text.to_owned().into_bytes());
+    let data = json!({ "ca.crt": bytes(&bundle.authorities), "tls.crt": bytes(&bundle.certificate),
+        "tls.key": bytes(&bundle.key) });
+    let metadata = json!({ "name": "op-tls" });
+    let secret = json!({ "metadata": metadata, "data": data, "type": "kubernetes.io/tls" });
+    cluster.put(SECRET, secret);
+}
+
+fn days(n: i64) -> SignedDuration {
+    SignedDuration::from_hours(24 * n)
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_start_together_agree_on_one_certificate() {
+    let cluster = configured();
+    let ((one, mut first), (other, mut second)) = (keeper(&cluster), keeper(&cluster));
+    let _running = [started(one), started(other)];
+    next(&mut first).await;
+    next(&mut second).await;
+    let writes = |code: &str| cluster.requests(&format!("POST {SECRET} {code}")).len();
+    assert_eq!((writes("201"), writes("409")), (1, 1), "one wins, the other follows");
+    let stored = cluster.get(SECRET).unwrap();
+    assert_eq!(trusted(&cluster), vec![stored["data"]["ca.crt"].clone(); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overwritten_ca_bundle_is_mended_and_the_webhook_is_ready() {
+    let cluster = configured();
+    let health = Health::default();
+    let (keeper, mut presented) = keeper(&cluster);
+    let limit = Duration::from_mins(5);
+    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
+    let keeper = keeper.reported_to(reports.0, reports.1);
+    assert_eq!(health.unready(), ["webhook: not started"]);
+    let _running = started(keeper);
+    next(&mut presented).await;
+    assert_eq!(health.unready(), Vec::<String>::new());
+    let ours = trusted(&cluster);
+    let mut configuration = cluster.get(CONFIGURATION).unwrap();
+    configuration["webhooks"][1]["clientConfig"]["caBundle"] = json!("bm90IG91cnM=");
+    cluster.put(CONFIGURATION, configuration);
+    assert_ne!(trusted(&cluster), ours);
+    let overwritten = Instant::now();
+    cluster.until(|it| trusted(it) == ours).await;
+    assert!(overwritten.elapsed() <= Duration::from_secs(1), "{:?}", overwritten.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewed_certificate_is_presented_only_after_its_authority_was_published() {
+    let cluster = configured();
+    store(&cluster, clock::now());
+    let (keeper, mut presented) = keeper(&cluster);
+    let _running = started(keeper);
+    next(&mut presented).await;
+    let before = trusted(&cluster);
+    store(&cluster, clock::now() - days(330));
+    cluster.until(|it| trusted(it) != before).await;
+    let published = Instant::now();
+    assert!(!presented.has_changed().unwrap());
+    next(&mut presented).await;
+    assert!(published.elapsed() >= Duration::from_secs(2), "{:?}", published.elapsed());
+    let stored = cluster.get(SECRET).unwrap();
+    assert_eq!(trusted(&cluster), vec![stored["data"]["ca.crt"].clone(); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_its_configuration_the_webhook_is_not_ready() {
+    let cluster = Cluster::default();
+    let health = Health::default();
+    let (keeper, mut presented) = keeper(&cluster);
+    let limit = Duration::from_mins(5);
+    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
+    let _running = started(keeper.reported_to(reports.0, reports.1));
+    // A missing Secret is made all the same.
+    cluster.until(|it| it.get(SECRET).is_some()).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    let unready = health.unready().concat();
+    assert!(unready.contains("validatingwebhookconfigurations/op: not found"), "{unready}");
+    assert!(presented.borrow().is_none());
+    assert_eq!(health.stale(), Vec::<String>::new());
+    configure(&cluster);
+    next(&mut presented).await;
+    assert_eq!(health.unready(), Vec::<String>::new());
+}
+
+/// The clock of the keeper goes with the paused one of the test.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_requested_at_rest_until_the_renewal_is_due() {
+    let cluster = configured();
+    let base = clock::now();
+    // Valid for a year and renewed ninety days before its end, at midnight after this day.
+    store(&cluster, base - days(273));
+    let (keeper, mut presented) = keeper(&cluster);
+    let start = Instant::now();
+    let now = move || base + SignedDuration::try_from(start.elapsed()).unwrap();
+    let _running = started(keeper.by(now));
+    next(&mut presented).await;
+    let (before, ours) = (cluster.requests("").len(), trusted(&cluster));
+    tokio::time::sleep(Duration::from_hours(12)).await;
+    let requests = cluster.requests("").split_off(before);
+    let others: Vec<_> = requests.iter().filter(|it| !it.starts_with("WATCH ")).collect();
+    assert!(others.is_empty(), "only a watch that ended is opened again: {others:?}");
+    assert_eq!(trusted(&cluster), ours);
+    tokio::time::sleep(Duration::from_hours(48)).await;
+    assert_ne!(trusted(&cluster), ours, "the renewal was due");
+    assert!(presented.has_changed().unwrap());
+    assert_eq!(cluster.requests(&format!("PUT {SECRET} 200")).len(), 1);
+    assert_eq!(cluster.requests("GET ").len(), 2, "one list for each watch, at the start");
+}

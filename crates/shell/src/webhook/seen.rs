@@ -1,0 +1,190 @@
+//! The objects in which a webhook's certificate lives, as watches of these alone deliver them.
+
+use std::{collections::BTreeMap, fmt};
+
+use futures::{
+    StreamExt as _,
+    stream::{BoxStream, select_all},
+};
+use k8s_openapi::{
+    ByteString,
+    api::{
+        admissionregistration::v1::{
+            MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+        },
+        core::v1::Secret,
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{
+    Api, Client, Resource,
+    core::Status,
+    runtime::{WatchStreamExt as _, watcher::watch_object},
+};
+use serde::de::DeserializeOwned;
+
+use super::Place;
+use crate::{
+    error::{Error, Result},
+    tls::Bundle,
+};
+
+/// An object as far as its watch has told.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Known<K> {
+    /// The watch has delivered nothing yet.
+    #[default]
+    NotYet,
+    /// There is no such object.
+    Absent,
+    /// The object.
+    Present(K),
+}
+
+impl<K> Known<K> {
+    /// The object, if it is there.
+    pub(super) fn get(&self) -> Option<&K> {
+        if let Self::Present(it) = self { Some(it) } else { None }
+    }
+
+    fn is_told(&self) -> bool {
+        !matches!(self, Self::NotYet)
+    }
+}
+
+impl<K> From<Option<K>> for Known<K> {
+    fn from(object: Option<K>) -> Self {
+        object.map_or(Self::Absent, Self::Present)
+    }
+}
+
+/// What a watch says.
+pub(super) enum Change {
+    Secret(Option<Secret>),
+    Mutating(Option<MutatingWebhookConfiguration>),
+    Validating(Option<ValidatingWebhookConfiguration>),
+    Failed(Error),
+}
+
+/// All that the watches have told, and what was written since.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) secret: Known<Secret>,
+    pub(super) mutating: Known<MutatingWebhookConfiguration>,
+    pub(super) validating: Known<ValidatingWebhookConfiguration>,
+}
+
+impl Seen {
+    /// Takes in what a watch says; its failure is given back.
+    pub(super) fn take(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::Secret(it) => self.secret = it.into(),
+            Change::Mutating(it) => self.mutating = it.into(),
+            Change::Validating(it) => self.validating = it.into(),
+            Change::Failed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether each watch of [`changes`] has told something.
+    pub(super) fn is_complete(&self, place: &Place) -> bool {
+        self.secret.is_told()
+            && (place.mutating.is_none() || self.mutating.is_told())
+            && (place.validating.is_none() || self.validating.is_told())
+    }
+}
+
+/// Watches the Secret and the configurations, each by its name, which is all that the operator may.
+pub(super) fn changes(client: &Client, place: &Place) -> BoxStream<'static, Change> {
+    let secrets = Api::namespaced(client.clone(), &place.namespace);
+    let mut watches = vec![watched(secrets, &place.secret, Change::Secret)];
+    if let Some(name) = &place.mutating {
+        watches.push(watched(Api::all(client.clone()), name, Change::Mutating));
+    }
+    if let Some(name) = &place.validating {
+        watches.push(watched(Api::all(client.clone()), name, Change::Validating));
+    }
+    select_all(watches).boxed()
+}
+
+fn watched<K>(
+    api: Api<K>,
+    name: &str,
+    change: fn(Option<K>) -> Change,
+) -> BoxStream<'static, Change>
+where
+    K: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned + Send + 'static,
+{
+    let what = format!("watch {}/{name}", K::plural(&()));
+    let told = watch_object(api, name).default_backoff();
+    let told = told.map(move |it| match it {
+        Ok(object) => change(object),
+        Err(error) => Change::Failed(Error::process(what.clone(), error)),
+    });
+    told.boxed()
+}
+
+/// The two kinds of webhook configuration.
+pub(super) trait Configuration:
+    Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned
+{
+    /// What was seen of it.
+    fn seen(all: &mut Seen) -> &mut Known<Self>;
+
+    /// Its webhooks' names and how they are reached.
+    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)>;
+
+    /// The error of a configuration that is not there.
+    fn missing(name: &str) -> Error {
+        let status = Status::failure("the webhook configuration does not exist", "NotFound");
+        let what = format!("watch {}/{name}", Self::plural(&()));
+        Error::NotFound { what, status: status.with_code(404).boxed() }
+    }
+}
+
+impl Configuration for MutatingWebhookConfiguration {
+    fn seen(all: &mut Seen) -> &mut Known<Self> {
+        &mut all.mutating
+    }
+
+    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
+        let webhooks = self.webhooks.iter().flatten();
+        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
+    }
+}
+
+impl Configuration for ValidatingWebhookConfiguration {
+    fn seen(all: &mut Seen) -> &mut Known<Self> {
+        &mut all.validating
+    }
+
+    fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)> {
+        let webhooks = self.webhooks.iter().flatten();
+        webhooks.map(|it| (it.name.as_str(), &it.client_config)).collect()
+    }
+}
+
+/// The bundle that the Secret holds.
+pub(super) fn bundle_of(secret: &Secret) -> Option<Bundle> {
+    let data = secret.data.as_ref()?;
+    let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
+    Some(Bundle {
+        authorities: text("ca.crt")?,
+        certificate: text("tls.crt")?,
+        key: text("tls.key")?,
+    })
+}
+
+/// A Secret that holds the bundle.
+pub(super) fn secret_of(bundle: &Bundle, metadata: ObjectMeta, type_: Option<String>) -> Secret {
+    let entries = [
+        ("ca.crt", &bundle.authorities),
+        ("tls.crt", &bundle.certificate),
+        ("tls.key", &bundle.key),
+    ];
+    let data: BTreeMap<String, ByteString> = entries
+        .map(|(key, text)| (key.to_owned(), ByteString(text.clone().into_bytes())))
+        .into_iter()
+        .collect();
+    Secret { metadata, data: Some(data), type_, ..Secret::default() }
+}
