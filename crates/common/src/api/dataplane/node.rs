@@ -76,7 +76,7 @@ pub struct NodeSpec {
     /// How deployments to this host are steered; each field wins over the role's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_strategy: Option<DeployStrategy>,
-    /// `NetworkAttachmentDefinitions` for the pods of the runs; the role's list if both are given.
+    /// `NetworkAttachmentDefinitions` for the pods of the runs; without any, the role's list holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 253)))]
     pub network_attachments: Vec<String>,
