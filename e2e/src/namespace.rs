@@ -78,6 +78,11 @@ impl Namespace {
         Ok(Self { client, name })
     }
 
+    /// A namespace that others made, and that stays.
+    pub fn existing(client: &Client, name: &str) -> Self {
+        Self { client: client.clone(), name: name.to_owned() }
+    }
+
     /// The objects of a kind.
     pub fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.name)

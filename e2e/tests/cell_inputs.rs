@@ -1,0 +1,181 @@
+//! What a human may get wrong about a cell: told on cell, compute and node, and healed at once.
+//!
+//! The cells are the lab's own, described again in a namespace of each test; no host is touched.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::{Cell, ExternalCompute};
+use common::conditions::Condition;
+use e2e::{Namespace, holds, says};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events::v1::Event;
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+/// Where the demo keeps its cells.
+const DEMO: &str = "openstack";
+const CELL: &str = "nova-cell1";
+const BUS: &str = "nova-cell1-transport";
+/// The condition by which a node tells of its compute.
+const COMPUTE: &str = "nova.openstack.org/Compute";
+
+/// A node that asks for the cell, with every other input there; nothing is deployed.
+async fn node(test: &str) -> Result<Namespace> {
+    let ns = Namespace::new(test).await?;
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
+    ns.create::<Service>("noop", service).await?;
+    let role = json!({
+        "preProvisioned": true,
+        "services": ["noop"],
+        "deployStrategy": { "deploy": false },
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
+    });
+    ns.create::<Role>("compute", role).await?;
+    let spec = json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.254" });
+    let metadata = json!({ "annotations": { "nova.openstack.org/cell": CELL } });
+    ns.create_with::<Node>("n0", spec, metadata).await?;
+    Ok(ns)
+}
+
+/// The value of a key in one of the demo's Secrets.
+async fn real(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
+    let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
+    let data = found.data.unwrap_or_default();
+    let value = data.get(key).with_context(|| format!("Secret {secret} has no key {key}"))?;
+    Ok(String::from_utf8(value.0.clone())?)
+}
+
+/// Describes the demo's cell in the test's namespace.
+async fn create_cell(ns: &Namespace) -> Result<()> {
+    let demo = Namespace::existing(&ns.client, DEMO);
+    let spec = serde_json::to_value(demo.api::<Cell>().get(CELL).await?.spec)?;
+    ns.create::<Cell>(CELL, spec).await.map(drop)
+}
+
+async fn create_secrets(ns: &Namespace) -> Result<()> {
+    for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
+        let value = real(ns, secret, key).await?;
+        ns.secret(secret, &[(key, &value)]).await?;
+    }
+    Ok(())
+}
+
+fn of_node(it: &Node) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn of_compute(it: &ExternalCompute) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn of_cell(it: &Cell) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// Waits until the compute says so in that condition and in Ready, and the node repeats it; an
+/// Event of the reason stands on both.
+async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let what = format!("{type_} {reason} with {words:?}");
+    let tells = |it: &ExternalCompute| {
+        [type_, "Ready"].iter().all(|type_| says(of_compute(it), type_, reason, words))
+    };
+    ns.wait::<ExternalCompute>("n0", &what, SOON, tells).await?;
+    ns.wait::<Node>("n0", &what, SOON, |it| says(of_node(it), COMPUTE, reason, words)).await?;
+    for kind in ["NovaExternalCompute", "OpenStackDataPlaneNode"] {
+        event(ns, kind, "n0", reason).await?;
+    }
+    Ok(())
+}
+
+/// Waits until a cell says so in that condition and in Ready, with an Event.
+async fn cell_told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let what = format!("{type_} {reason} with {words:?}");
+    let tells =
+        |it: &Cell| [type_, "Ready"].iter().all(|type_| says(of_cell(it), type_, reason, words));
+    ns.wait::<Cell>(CELL, &what, SOON, tells).await?;
+    event(ns, "NovaCell", CELL, reason).await
+}
+
+/// Waits for an Event, which is written just after the condition that it tells of.
+async fn event(ns: &Namespace, kind: &str, name: &str, reason: &str) -> Result<()> {
+    let is_it = |it: &Event| {
+        let regarding = it.regarding.as_ref();
+        it.reason.as_deref() == Some(reason)
+            && regarding.is_some_and(|it| it.kind.as_deref() == Some(kind))
+            && regarding.is_some_and(|it| it.name.as_deref() == Some(name))
+    };
+    let what = format!("Event {reason} on {kind} {name}");
+    ns.wait_any::<Event>(SOON, &what, is_it).await.map(drop)
+}
+
+/// Waits until cell and compute have what they need; nothing may have run.
+async fn healed(ns: &Namespace) -> Result<()> {
+    ns.wait::<Cell>(CELL, "Ready", SOON, |it| holds(of_cell(it), "Ready")).await?;
+    let is_complete = |it: &ExternalCompute| {
+        let types = ["NovaCellReady", "InputReady", "ServiceConfigReady"];
+        types.iter().all(|type_| holds(of_compute(it), type_))
+    };
+    ns.wait::<ExternalCompute>("n0", "complete", SOON, is_complete).await?;
+    assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_missing_cell_is_named_on_compute_and_node_until_it_exists() -> Result<()> {
+    let ns = node("missing-cell").await?;
+    create_secrets(&ns).await?;
+    let words = ["NovaCell nova-cell1 does not exist: create it", "nova.openstack.org/cell"];
+    told(&ns, "NovaCellReady", "NovaCellNotFound", &words).await?;
+    create_cell(&ns).await?;
+    healed(&ns).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_key_that_a_cells_secret_lacks_is_named_until_it_is_added() -> Result<()> {
+    let ns = node("cell-secret").await?;
+    create_secrets(&ns).await?;
+    create_cell(&ns).await?;
+    healed(&ns).await?;
+    for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
+        ns.secret(secret, &[("another", "x")]).await?;
+        let secret_words = format!("{}/{secret}", ns.name);
+        let words = [secret_words.as_str(), key, "add it: kubectl"];
+        cell_told(&ns, "InputReady", "SecretIncomplete", &words).await?;
+        told(&ns, "InputReady", "SecretIncomplete", &words).await?;
+        let added: Value = json!({ "stringData": { key: real(&ns, secret, key).await? } });
+        ns.merge::<Secret>(secret, added).await?;
+        healed(&ns).await?;
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_wrong_password_of_the_message_bus_is_told_and_never_shown() -> Result<()> {
+    let ns = node("bus-password").await?;
+    create_secrets(&ns).await?;
+    let right = real(&ns, BUS, "transport_url").await?;
+    let (user, broker) = right.split_once('@').context("transport_url names a user")?;
+    let (user, password) = user.rsplit_once(':').context("transport_url has a password")?;
+    let wrong = format!("{user}:not-the-password@{broker}");
+    ns.merge::<Secret>(BUS, json!({ "stringData": { "transport_url": wrong } })).await?;
+    create_cell(&ns).await?;
+    let address = broker.split('/').next().unwrap_or_default();
+    let words = [address, "refuses the user or password of transport_url"];
+    cell_told(&ns, "MessageBusReady", "AccessRefused", &words).await?;
+    told(&ns, "NovaCellReady", "NovaCellNotReady", &words).await?;
+    let mut texts = serde_json::to_string(&ns.list::<Cell>().await?)?;
+    texts += &serde_json::to_string(&ns.list::<ExternalCompute>().await?)?;
+    texts += &serde_json::to_string(&ns.list::<Node>().await?)?;
+    texts += &serde_json::to_string(&ns.list::<Event>().await?)?;
+    for secret in ["not-the-password", password] {
+        assert!(!texts.contains(secret), "a password is shown");
+    }
+    ns.merge::<Secret>(BUS, json!({ "stringData": { "transport_url": right } })).await?;
+    healed(&ns).await?;
+    ns.done().await
+}
