@@ -152,10 +152,7 @@ impl Error {
 
     /// Whether the request was understood and refused, so that only a human can change the answer.
     pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::AlreadyExists { .. } | Self::Forbidden { .. } | Self::Invalid { .. }
-        )
+        matches!(self, Self::AlreadyExists { .. } | Self::Forbidden { .. } | Self::Invalid { .. })
     }
 
     /// Whether the object is not there.

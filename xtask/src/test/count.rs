@@ -75,24 +75,24 @@ pub(crate) fn counted(mut command: Command) -> Result<Count> {
 mod tests {
     use super::*;
 
-    fn count(passed: usize, failed: usize) -> Option<Count> {
-        Some(Count { passed, failed })
+    fn count(passed: usize, failed: usize) -> Count {
+        Count { passed, failed }
     }
 
     #[test]
     fn results_are_read_and_other_lines_are_not() {
         let rust = "test result: FAILED. 51 passed; 2 failed; 0 ignored; finished in 1.67s";
-        assert_eq!(Count::of_line(rust), count(51, 2));
-        assert_eq!(Count::of_line("12 passed, 0 failed"), count(12, 0));
+        assert_eq!(Count::of_line(rust), Some(count(51, 2)));
+        assert_eq!(Count::of_line("12 passed, 0 failed"), Some(count(12, 0)));
         assert_eq!(Count::of_line("test a_thing_passed ... ok"), None);
         assert_eq!(Count::of_line("it passed, then it failed"), None);
     }
 
     #[test]
     fn a_runner_that_counts_nothing_has_failed() {
-        assert_eq!(counted(Command::new("true")).unwrap(), Count { passed: 0, failed: 1 });
+        assert_eq!(counted(Command::new("true")).unwrap(), count(0, 1));
         let mut runner = Command::new("sh");
         runner.args(["-c", "echo 2 passed, 0 failed; exit 1"]);
-        assert_eq!(counted(runner).unwrap(), Count { passed: 2, failed: 1 });
+        assert_eq!(counted(runner).unwrap(), count(2, 1));
     }
 }
