@@ -27,6 +27,11 @@ pub(crate) fn target() -> PathBuf {
     repo().join("target")
 }
 
+/// Where cargo puts what it compiles.
+pub(crate) fn compiled() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from)
+}
+
 /// The state folder of the lab.
 pub(crate) fn state() -> PathBuf {
     PathBuf::from(STATE)

@@ -96,7 +96,7 @@ pub(super) fn operators() -> Result<PathBuf> {
         sh::run(&mut cargo)
     })?;
     for operator in OPERATORS {
-        let program = paths::target().join(TARGET).join("release").join(operator);
+        let program = paths::compiled().join(TARGET).join("release").join(operator);
         if !program.is_file() {
             bail!("cargo built no {}", program.display());
         }
