@@ -4,13 +4,14 @@ mod audit;
 mod process;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::demo::facts::wait_until_ready;
-use crate::{controlplane, lab, paths, sh};
+use crate::{cluster::Choice, controlplane, lab, paths, sh};
 use audit::{Audit, Requests};
 
 /// How long nothing may be written after everything is ready.
@@ -24,11 +25,22 @@ pub(crate) struct Args {
     /// Write the counts of this run as the baseline that later runs are compared with.
     #[arg(long)]
     write_baseline: bool,
+    /// The audit log of an existing cluster's API server on this machine.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: Choice,
 }
 
 /// Deploys everything once more, rests, and asserts the limits.
 pub(crate) fn main(args: &Args) -> Result<()> {
-    let env = lab::env();
+    let mut env = args.cluster.env()?;
+    if let Some(path) = &args.audit_log {
+        env.audit_log.clone_from(path);
+    }
+    if env.audit_log.as_os_str().is_empty() {
+        bail!("--audit-log must say where the cluster's API server writes its audit log");
+    }
     let audit = Audit::of(&env);
     wait_until_ready(&env).context("the bench needs a finished demo: cargo xtask demo")?;
     let (start, first_revision) = (audit.position()?, revision(&env)?);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use crate::{controlplane, hosts, images, lab, paths, sh};
+use crate::{cluster::Choice, controlplane, hosts, images, lab, paths, sh};
 use report::Report;
 
 /// The namespace of the operators, and the name of their release.
@@ -18,22 +18,24 @@ const RELEASE: &str = "edpm-operators";
 /// Show the main job.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Collect every fact of the last demo again from the running lab, and compare.
+    /// Collect every fact of the last demo again from the running cluster, and compare.
     #[arg(long)]
     verify: bool,
+    #[command(flatten)]
+    cluster: Choice,
 }
 
 /// Shows the main job, or verifies that it still holds.
 pub(crate) fn main(args: &Args) -> Result<()> {
-    if args.verify { verify() } else { show() }
+    if args.verify { verify(&args.cluster) } else { show(&args.cluster) }
 }
 
 /// Brings everything up and shows that it holds.
-pub(crate) fn show() -> Result<()> {
+pub(crate) fn show(cluster: &Choice) -> Result<()> {
     let start = Instant::now();
     let mut report = Report::default();
-    let env = report.time("lab", lab::up)?;
-    let images = report.time("images", images::for_lab)?;
+    let env = report.time("lab", || cluster.up())?;
+    let images = report.time("images", || images::for_cluster(&env))?;
     report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
     report.time("hosts", || hosts::up(&env, images.reference("edpm-host")?))?;
     report.time("operators", || install(&env, &images))?;
@@ -53,9 +55,9 @@ pub(crate) fn show() -> Result<()> {
 }
 
 /// Every fact again, and the same as in the report.
-fn verify() -> Result<()> {
+fn verify(cluster: &Choice) -> Result<()> {
     let report = Report::read(&paths::target().join("demo/report.json"))?;
-    let found = facts::collect(&lab::env())?;
+    let found = facts::collect(&cluster.env()?)?;
     let mut wrong = facts::wrong(&found);
     wrong.extend(facts::differences(&report.facts, &found));
     if !wrong.is_empty() {

@@ -101,9 +101,9 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Brings the lab's registry up to date.
-pub(crate) fn for_lab() -> Result<Set> {
-    provide(lab::REGISTRY, true, &[])
+/// Brings the cluster's registry up to date.
+pub(crate) fn for_cluster(env: &lab::Env) -> Result<Set> {
+    provide(&env.registry, env.plain_http, &[])
 }
 
 /// Brings one image of the lab's registry up to date and returns its reference.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Subcommand;
 
 use crate::{paths, sh};
@@ -49,29 +49,45 @@ enum Action {
     Status,
 }
 
-/// How to reach the running lab.
+/// How to reach a cluster: the lab, or one that exists already.
 pub(crate) struct Env {
     /// The administrator's kubeconfig.
     pub(crate) kubeconfig: PathBuf,
-    /// The folder of the lab's programs (kubectl, helm, ctr, …).
+    /// The folder of the lab's programs (kubectl, helm, ctr, …); empty means those in PATH.
     pub(crate) bin: PathBuf,
     /// The registry as image names spell it.
-    pub(crate) registry: &'static str,
-    /// The API server's audit log; rotated ones lie beside it.
+    pub(crate) registry: String,
+    /// Whether the registry speaks plain HTTP.
+    pub(crate) plain_http: bool,
+    /// The API server's audit log; rotated ones lie beside it. Empty where it is not known.
     pub(crate) audit_log: PathBuf,
-    /// etcd's client endpoint.
-    pub(crate) etcd: &'static str,
 }
 
 impl Env {
-    /// One of the lab's programs, with its kubeconfig in the environment.
+    /// A cluster that exists already, whose images come from `registry`.
+    pub(crate) fn existing(kubeconfig: PathBuf, registry: &str, plain_http: bool) -> Self {
+        Self {
+            kubeconfig,
+            bin: PathBuf::new(),
+            registry: registry.to_owned(),
+            plain_http,
+            audit_log: PathBuf::new(),
+        }
+    }
+
+    /// Whether this is the lab.
+    pub(crate) fn is_lab(&self) -> bool {
+        !self.bin.as_os_str().is_empty()
+    }
+
+    /// One of the programs, with the kubeconfig in the environment.
     pub(crate) fn tool(&self, name: &str) -> Command {
         let mut command = Command::new(self.bin.join(name));
         command.env("KUBECONFIG", &self.kubeconfig);
         command
     }
 
-    /// `kubectl` as the lab's administrator.
+    /// `kubectl` as the administrator.
     pub(crate) fn kubectl(&self) -> Command {
         self.tool("kubectl")
     }
@@ -91,9 +107,9 @@ pub(crate) fn env() -> Env {
     Env {
         kubeconfig: state.join("kubeconfig/admin"),
         bin: state.join("bin"),
-        registry: REGISTRY,
+        registry: REGISTRY.to_owned(),
+        plain_http: true,
         audit_log: state.join("audit/audit.log"),
-        etcd: "http://127.0.0.1:2379",
     }
 }
 
@@ -179,7 +195,7 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
     bring_up(env, state, &parts::workers(state))?;
     // kube-proxy has put its own rules in front.
     network::guard()?;
-    namespaces(env, state)
+    namespaces(env)
 }
 
 /// Starts the parts together, waits for each and says which were started.
@@ -201,9 +217,10 @@ fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<Vec<&'stat
     Ok(fresh)
 }
 
-/// Pods can be created in a namespace once its default account exists.
-fn namespaces(env: &Env, state: &Path) -> Result<()> {
-    sh::run(env.kubectl().args(["apply", "-f"]).arg(state.join("namespaces.yaml")))?;
+/// Makes the namespaces, and waits for the accounts without which no pod can be created in them.
+pub(crate) fn namespaces(env: &Env) -> Result<()> {
+    let manifests = config::NAMESPACES.as_bytes();
+    sh::run_with_input(env.kubectl().args(["apply", "-f", "-"]), manifests)?;
     for namespace in ["default", "openstack", "edpm-hosts", "edpm-system"] {
         sh::wait_for(&format!("default account in {namespace}"), ACCOUNTS_WITHIN, || {
             sh::run(env.kubectl().args(["-n", namespace, "get", "serviceaccount", "default"]))

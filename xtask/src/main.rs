@@ -7,6 +7,7 @@ use clap::Parser;
 
 mod bench;
 mod chart;
+mod cluster;
 mod codegen;
 mod controlplane;
 mod demo;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::{chart, demo, images, lab, paths, sh};
+use crate::{chart, cluster::Choice, demo, paths, sh};
 use count::{Count, counted};
 
 /// Run the project's tests.
@@ -16,6 +16,8 @@ pub(crate) struct Args {
     /// Only these parts; all of them without any.
     #[arg(value_enum)]
     parts: Vec<Part>,
+    #[command(flatten)]
+    cluster: Choice,
 }
 
 /// A part of the tests that can be run alone.
@@ -44,7 +46,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     for part in parts {
         let name = format!("{part:?}").to_lowercase();
         println!("\n== {name}");
-        let count = part.run().unwrap_or_else(|error| {
+        let count = part.run(&args.cluster).unwrap_or_else(|error| {
             println!("{error:#}");
             Count { passed: 0, failed: 1 }
         });
@@ -59,7 +61,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 }
 
 impl Part {
-    fn run(self) -> Result<Count> {
+    fn run(self, cluster: &Choice) -> Result<Count> {
         match self {
             Self::Format => check(cargo(&["fmt", "--all", "--check"])),
             Self::Lint => lint(),
@@ -74,7 +76,7 @@ impl Part {
             ])),
             Self::Chart => chart(),
             Self::Ansible => ansible(),
-            Self::E2e => e2e(),
+            Self::E2e => e2e(cluster),
         }
     }
 }
@@ -127,14 +129,17 @@ fn ansible() -> Result<Count> {
 }
 
 /// The demo brings the lab, the hosts and the operators; the tests then do their worst to it.
-fn e2e() -> Result<Count> {
-    demo::show()?;
+fn e2e(cluster: &Choice) -> Result<Count> {
+    demo::show(cluster)?;
     let mut count = Count::one();
-    let env = lab::env();
+    let env = cluster.env()?;
     let mut tests =
         cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);
-    let path = std::env::var("PATH").unwrap_or_default();
-    tests.env("PATH", format!("{}:{path}", env.bin.display()));
+    if env.is_lab() {
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(env.bin.clone()).chain(std::env::split_paths(&others));
+        tests.env("PATH", std::env::join_paths(folders)?);
+    }
     tests.env("KUBECONFIG", &env.kubeconfig);
     count += counted(tests)?;
     Ok(count)

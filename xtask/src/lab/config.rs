@@ -25,7 +25,6 @@ pub(super) fn files(places: &Places<'_>) -> BTreeMap<String, String> {
         ("proxy.yaml".to_owned(), proxy(&state)),
         ("registry.yaml".to_owned(), registry(&places.registry.display().to_string())),
         ("resolv.conf".to_owned(), RESOLV_CONF.to_owned()),
-        ("namespaces.yaml".to_owned(), NAMESPACES.to_owned()),
     ]);
     for client in CLIENTS {
         files.insert(format!("kubeconfig/{client}"), kubeconfig(&state, client));
@@ -62,7 +61,8 @@ rules:
 /// No name server: a look-up inside a pod fails at once instead of leaving the machine.
 const RESOLV_CONF: &str = "options timeout:1 attempts:1\n";
 
-const NAMESPACES: &str = "apiVersion: v1
+/// The namespaces of the project, with the profile of pods that each allows.
+pub(super) const NAMESPACES: &str = "apiVersion: v1
 kind: Namespace
 metadata: {name: openstack}
 ---

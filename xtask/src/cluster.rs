@@ -1,0 +1,97 @@
+//! Which cluster a command works on: the lab, or one that exists already.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::{lab, paths};
+
+/// A cluster to use instead of the lab.
+#[derive(clap::Args, Default)]
+pub(crate) struct Choice {
+    /// Use this existing cluster instead of the lab. Without it KUBECONFIG counts, unless it is the
+    /// lab's own.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The registry of an existing cluster, for example `registry.example.org/team`.
+    #[arg(long, value_name = "REGISTRY")]
+    registry: Option<String>,
+    /// The registry speaks plain HTTP, as the lab's does.
+    #[arg(long, requires = "registry")]
+    plain_http: bool,
+}
+
+impl Choice {
+    /// How to reach the cluster, whether it runs or not.
+    pub(crate) fn env(&self) -> Result<lab::Env> {
+        match self.existing(std::env::var_os("KUBECONFIG")) {
+            None => Ok(lab::env()),
+            Some(kubeconfig) => {
+                let registry = self.registry.as_deref().with_context(|| {
+                    let file = kubeconfig.display();
+                    format!("{file} is not the lab's: --registry must say where its images go")
+                })?;
+                Ok(lab::Env::existing(kubeconfig, registry, self.plain_http))
+            }
+        }
+    }
+
+    /// The cluster with its namespaces; the lab is started where it does not run.
+    pub(crate) fn up(&self) -> Result<lab::Env> {
+        let env = self.env()?;
+        if env.is_lab() {
+            return lab::up();
+        }
+        lab::namespaces(&env)?;
+        Ok(env)
+    }
+
+    /// The kubeconfig of a cluster that is not the lab.
+    fn existing(&self, from_environment: Option<OsString>) -> Option<PathBuf> {
+        // Programs are also started in other folders.
+        let absolute = |it: PathBuf| if it.exists() { std::path::absolute(&it) } else { Ok(it) };
+        if let Some(chosen) = &self.kubeconfig {
+            return absolute(chosen.clone()).ok();
+        }
+        let exported = PathBuf::from(from_environment.filter(|it| !it.is_empty())?);
+        if is_labs(&exported) { None } else { absolute(exported).ok() }
+    }
+}
+
+/// Whether the file is the lab's kubeconfig, its copy, or where that lies while the lab is down.
+fn is_labs(file: &Path) -> bool {
+    let own = [lab::env().kubeconfig, paths::target().join("lab/kubeconfig")];
+    let content = fs::read(file).ok();
+    own.iter().any(|it| it == file || (content.is_some() && fs::read(it).ok() == content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_clusters_kubeconfig_leads_away_from_the_lab() {
+        let choice = Choice::default();
+        let own = paths::target().join("lab/kubeconfig").into_os_string();
+        for labs in [None, Some(OsString::new()), Some(own.clone())] {
+            assert_eq!(choice.existing(labs), None);
+        }
+        let other = OsString::from("/home/me/.kube/config");
+        assert_eq!(choice.existing(Some(other.clone())), Some(other.clone().into()));
+        let chosen = Choice { kubeconfig: Some("/chosen".into()), ..Choice::default() };
+        assert_eq!(chosen.existing(Some(own)), Some("/chosen".into()));
+    }
+
+    #[test]
+    fn an_existing_cluster_needs_a_registry() {
+        let mut choice = Choice { kubeconfig: Some("/chosen".into()), ..Choice::default() };
+        let error = choice.env().err().map(|it| it.to_string()).unwrap_or_default();
+        assert!(error.contains("--registry"), "{error}");
+        choice.registry = Some("registry.example.org/team".into());
+        let env = choice.env().unwrap();
+        assert!(!env.is_lab() && !env.plain_http);
+        assert_eq!(env.kubectl().get_program(), "kubectl", "it comes from PATH");
+    }
+}
