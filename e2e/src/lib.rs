@@ -3,6 +3,7 @@
 //! The tests need a cluster with the operators installed, named by `KUBECONFIG`; `cargo xtask test
 //! e2e` brings both.
 
+pub mod demo;
 mod host;
 pub mod journey;
 mod namespace;

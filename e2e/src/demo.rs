@@ -1,0 +1,150 @@
+//! The demo's own objects, for tests of the main job: what they change they restore.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use common::api::dataplane::Node;
+use common::api::nova::ExternalCompute;
+use common::conditions::Condition;
+use kube::{Client, ResourceExt};
+use serde_json::json;
+
+use crate::{Namespace, holds, run};
+
+/// The hosts, their nodes and their computes: all of one name.
+pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
+/// How long both hosts may take to be deployed again.
+pub const DEPLOYMENT: Duration = Duration::from_mins(5);
+
+/// The namespace of the demo.
+pub struct Demo {
+    /// The namespace.
+    pub ns: Namespace,
+}
+
+impl Demo {
+    /// The demo, once both computes are ready.
+    pub async fn ready() -> Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::try_default().await.context("no cluster: set KUBECONFIG")?;
+        let demo = Self { ns: Namespace::existing(&client, "openstack") };
+        demo.settled().await?;
+        Ok(demo)
+    }
+
+    /// Waits until both hosts are ready with their present inputs.
+    pub async fn settled(&self) -> Result<()> {
+        for host in HOSTS {
+            let is_settled = |it: &Node| is_settled(it.metadata.generation, &of_node(it));
+            self.ns.wait::<Node>(host, "ready and up to date", DEPLOYMENT, is_settled).await?;
+            self.compute(host, "ready and up to date", is_settled_compute).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a compute is as `is_it` wants it.
+    pub async fn compute(
+        &self,
+        host: &str,
+        what: &str,
+        is_it: impl Fn(&ExternalCompute) -> bool,
+    ) -> Result<ExternalCompute> {
+        self.ns.wait(host, what, DEPLOYMENT, is_it).await
+    }
+
+    /// The human's options of a compute.
+    pub async fn options(&self, host: &str) -> Result<String> {
+        let compute = self.ns.api::<ExternalCompute>().get(host).await?;
+        Ok(compute.spec.custom_service_config.unwrap_or_default())
+    }
+
+    /// Gives a compute other options.
+    pub async fn configure(&self, host: &str, options: &str) -> Result<()> {
+        let change = json!({ "spec": { "customServiceConfig": options } });
+        self.ns.merge::<ExternalCompute>(host, change).await.map(drop)
+    }
+
+    /// Asks for one more attempt of a compute's services, and waits for its success.
+    pub async fn redeploy(&self, host: &str) -> Result<()> {
+        let before = self.ns.api::<ExternalCompute>().get(host).await?;
+        let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
+        let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
+        let change = json!({ "metadata": { "annotations": value } });
+        self.ns.merge::<ExternalCompute>(host, change).await?;
+        let is_done =
+            |it: &ExternalCompute| instance(it) != instance(&before) && is_settled_compute(it);
+        self.compute(host, "deployed once more", is_done).await.map(drop)
+    }
+
+    /// Runs a shell command on a host.
+    pub async fn on(&self, host: &str, command: &str) -> Result<String> {
+        run("kubectl", &["exec", "-n", "edpm-hosts", host, "--", "sh", "-c", command]).await
+    }
+
+    /// A statement to the database of a cell.
+    pub async fn sql(&self, cell: &str, statement: &str) -> Result<String> {
+        let database = cell.replace('-', "_");
+        let exec = ["exec", "-n", &self.ns.name, "deployment/mariadb", "--", "mariadb"];
+        let query = ["--batch", "--skip-column-names", &database, "-e", statement];
+        run("kubectl", &[&exec[..], &query].concat()).await
+    }
+
+    /// Id and start of each container on a host, by name.
+    pub async fn containers(&self, host: &str) -> Result<String> {
+        let format = "{{.Names}} {{.ID}} {{.StartedAt}}";
+        self.on(host, &format!("podman ps --no-trunc --format '{format}' | sort")).await
+    }
+
+    /// The value of an option as the running nova-compute itself logged it at its start.
+    pub async fn logged(&self, host: &str, option: &str) -> Result<String> {
+        let command = format!(
+            "started=$(podman inspect --format '{{{{.State.StartedAt.Unix}}}}' nova_compute); \
+             podman logs --since $started nova_compute 2>&1 | grep -F ' {option} ' | \
+             grep -F log_opt_values | tail -n 1"
+        );
+        let line = self.on(host, &command).await?;
+        let value = line.split_once(" = ").and_then(|(_, it)| it.split_once(" log_opt_values"));
+        let value = value.with_context(|| format!("{option} is not in the log of {host}: {line}"));
+        Ok(value?.0.trim().to_owned())
+    }
+
+    /// What `cargo xtask demo --verify` says when it fails, which it must.
+    pub async fn refuted(&self) -> Result<String> {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let verify = format!("cd '{root}' && cargo xtask demo --verify");
+        match run("sh", &["-c", &verify]).await {
+            Ok(text) => bail!("the demo holds, it says: {text}"),
+            Err(error) => Ok(format!("{error:#}")),
+        }
+    }
+}
+
+/// A value that no annotation of the object has had before.
+pub fn fresh(object: &impl ResourceExt) -> String {
+    object.resource_version().unwrap_or_default()
+}
+
+/// Whether a compute is ready with its present inputs.
+pub fn is_settled_compute(it: &ExternalCompute) -> bool {
+    let status = it.status.as_ref();
+    let observed = status.and_then(|it| it.observed_generation);
+    is_settled(it.metadata.generation, &(observed, conditions(it)))
+}
+
+/// The conditions of a compute.
+pub fn conditions(it: &ExternalCompute) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn of_node(it: &Node) -> (Option<i64>, &[Condition]) {
+    let status = it.status.as_ref();
+    let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    (status.and_then(|it| it.observed_generation), conditions)
+}
+
+fn is_settled(
+    generation: Option<i64>,
+    (observed, conditions): &(Option<i64>, &[Condition]),
+) -> bool {
+    *observed == generation && holds(conditions, "Ready") && holds(conditions, "UpToDate")
+}

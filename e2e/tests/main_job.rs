@@ -1,0 +1,212 @@
+//! The main job, on the demo's own hosts: deployed again, configured, refuted and cut off.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::api::dataplane::{Role, RunState};
+use common::api::nova::{Cell, ExternalCompute};
+use e2e::demo::{self, Demo, HOSTS, conditions};
+use e2e::{holds, run, says};
+use kube::ResourceExt;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+/// These tests change the same two hosts, so they take turns.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Each service with each of its hosts.
+fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
+    let service = |it: &AnsibleEe| it.labels().get("edpm.openstack.org/service").cloned();
+    let of = |it: &AnsibleEe| {
+        let service = service(it).unwrap_or_default();
+        it.spec.hosts.iter().map(move |it| (service.clone(), it.name.clone())).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of).collect()
+}
+
+#[tokio::test]
+async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let before = demo.ns.list::<AnsibleEe>().await?;
+    let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
+    let mut containers = Vec::new();
+    let mut instances = Vec::new();
+    for host in HOSTS {
+        containers.push(demo.containers(host).await?);
+        let compute = demo.ns.api::<ExternalCompute>().get(host).await?;
+        instances.push(compute.status.and_then(|it| it.host_instance));
+    }
+    let redeploy = |value| json!({ "dataplane.openstack.org/redeploy": value });
+    let annotate = |value| json!({ "metadata": { "annotations": redeploy(value) } });
+    let role = demo.ns.api::<Role>().get("edpm-compute").await?;
+    demo.ns.merge::<Role>("edpm-compute", annotate(Some(demo::fresh(&role)))).await?;
+    for (host, instance) in HOSTS.iter().zip(instances) {
+        // The compute follows the node's instance, so the news has come through when it is another.
+        let has_heard = |it: &ExternalCompute| {
+            it.status.as_ref().is_some_and(|it| it.host_instance != instance)
+                && holds(conditions(it), "Ready")
+                && holds(conditions(it), "UpToDate")
+        };
+        demo.compute(host, "deployed again", has_heard).await?;
+    }
+    demo.settled().await?;
+    let mut runs = demo.ns.list::<AnsibleEe>().await?;
+    runs.retain(|it| !known.contains(&it.uid().unwrap_or_default()));
+    assert_eq!(pairs(&runs), pairs(&before), "every service ran again on every host");
+    for run in &runs {
+        let (name, status) = (run.name_any(), run.status.as_ref().context("a run has a status")?);
+        assert_eq!(status.job_status, Some(JobStatus::Succeeded), "{name}");
+        assert_eq!(status.hosts.len(), run.spec.hosts.len(), "{name}");
+        for host in &status.hosts {
+            assert_eq!(host.changed, Some(0), "{name} on {}", host.name);
+        }
+    }
+    for (host, before) in HOSTS.iter().zip(containers) {
+        assert!(before.contains("nova_compute") && before.contains("libvirt"), "{before}");
+        assert_eq!(demo.containers(host).await?, before, "containers of {host}");
+    }
+    demo.ns.merge::<Role>("edpm-compute", annotate(None)).await?;
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn an_option_that_is_removed_is_gone_in_the_process() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let options = demo.options(host).await?;
+    let default = demo.logged(host, "max_concurrent_builds").await?;
+    assert_ne!(default, "7");
+    demo.configure(host, &format!("{options}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
+    demo.settled().await?;
+    assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "7");
+    demo.configure(host, &options).await?;
+    demo.settled().await?;
+    assert_eq!(demo.logged(host, "max_concurrent_builds").await?, default);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    demo.on(host, "podman rm -f nova_compute").await?;
+    let text = demo.refuted().await?;
+    demo.redeploy(host).await?;
+    assert!(text.contains(&format!("facts of {host}")) && text.contains("nova_compute"), "{text}");
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let (host, cell) = (HOSTS[1], "nova-cell2");
+    // As nova itself deletes: the row stays and is marked.
+    let mark = |it: &str| format!("UPDATE services SET deleted={it} WHERE host='{host}'");
+    demo.sql(cell, &mark("id")).await?;
+    let text = demo.refuted().await;
+    demo.sql(cell, &mark("0")).await?;
+    reports(&demo, host, cell).await?;
+    let text = text?;
+    assert!(text.contains(&format!("{host}: services row is \"\"")), "{text}");
+    demo.settled().await
+}
+
+/// Waits until a compute has just reported to its record.
+async fn reports(demo: &Demo, host: &str, cell: &str) -> Result<()> {
+    let query = format!(
+        "SELECT COUNT(*) FROM services WHERE host='{host}' AND deleted=0 AND last_seen_up > \
+         UTC_TIMESTAMP() - INTERVAL 3 SECOND"
+    );
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    let up = async {
+        while demo.sql(cell, &query).await?.trim() != "1" {
+            tick.tick().await;
+        }
+        anyhow::Ok(())
+    };
+    let up = tokio::time::timeout(Duration::from_mins(1), up).await;
+    up.with_context(|| format!("{host} does not report to {cell}"))?
+}
+
+#[tokio::test]
+async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let host = HOSTS[1];
+    let options = demo.options(host).await?;
+    demo.configure(host, "").await?;
+    demo.settled().await?;
+    let text = demo.refuted().await;
+    demo.configure(host, &options).await?;
+    let text = text?;
+    assert!(text.contains(&format!("{host}: nova-compute's log is \"\"")), "{text}");
+    demo.settled().await?;
+    assert_eq!(demo.logged(host, "libvirt.cpu_models").await?, "['Nehalem']");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let options = demo.options(host).await?;
+    let bus = "transport_url = rabbit://nova-cell1:not-the-password@10.96.10.21:5672/nova-cell1";
+    demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
+    let words =
+        ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
+    let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
+    let compute = demo.compute(host, "refused by its message bus", refused).await?;
+    let has_container = demo.on(host, "podman container exists nova_compute").await;
+    demo.configure(host, &options).await?;
+    has_container.context("the container is there")?;
+    let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let nova = services.iter().find(|it| it.name == "nova").context("nova is a service")?;
+    assert_eq!(nova.state, RunState::Succeeded, "nova-compute was started");
+    let texts = serde_json::to_string(&compute.status)?;
+    assert!(!texts.contains("not-the-password"), "the password is shown");
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let (host, cell) = (HOSTS[1], "nova-cell2");
+    let of = |it: &Cell| it.status.as_ref().map(|it| it.conditions.clone()).unwrap_or_default();
+    let options = demo.options(host).await?;
+    scale(&demo, 0).await?;
+    let words = ["RabbitMQ at 10.96.10.22:5672 cannot be reached"];
+    let is_lost = |it: &Cell| says(&of(it), "Ready", "Unreachable", &words);
+    let lost = demo.ns.wait::<Cell>(cell, "not Ready", Duration::from_mins(1), is_lost).await;
+    let kept = demo.ns.api::<ExternalCompute>().get(host).await;
+    demo.configure(host, &format!("{options}[DEFAULT]\nmax_concurrent_builds = 8\n")).await?;
+    let words = ["NovaCell nova-cell2 is not Ready", "10.96.10.22:5672"];
+    let waits = |it: &ExternalCompute| {
+        ["Ready", "NovaCellReady"]
+            .iter()
+            .all(|type_| says(conditions(it), type_, "NovaCellNotReady", &words))
+    };
+    let waiting = demo.compute(host, "waiting for its cell", waits).await;
+    scale(&demo, 1).await?;
+    lost?;
+    assert!(holds(conditions(&kept?), "Ready"), "a compute with nothing to deploy stays Ready");
+    waiting?;
+    demo.settled().await?;
+    assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "8");
+    demo.configure(host, &options).await?;
+    demo.settled().await
+}
+
+/// Starts or stops the message bus of the second cell.
+async fn scale(demo: &Demo, replicas: usize) -> Result<()> {
+    let replicas = format!("--replicas={replicas}");
+    let scale = ["scale", "-n", &demo.ns.name, "deployment/rabbitmq-cell2", &replicas];
+    run("kubectl", &scale).await.map(drop)
+}
