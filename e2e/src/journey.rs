@@ -85,9 +85,7 @@ pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
 pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{reason} with {words:?}");
     ns.wait::<Node>(node, &what, RUN, |it| says(conditions(it), "Ready", reason, words)).await?;
-    let events = ns.event_reasons("OpenStackDataPlaneNode", node).await?;
-    anyhow::ensure!(events.iter().any(|it| it == reason), "no Event {reason} among {events:?}");
-    Ok(())
+    ns.event("OpenStackDataPlaneNode", node, reason).await
 }
 
 /// The lines that runs have left on a host.

@@ -175,22 +175,28 @@ impl Namespace {
         found.with_context(|| format!("{what}: not within {} s", within.as_secs()))?
     }
 
+    /// Waits, by a watch, until an object is gone.
+    pub async fn gone<K: Kind>(&self, name: &str, within: Duration) -> Result<()> {
+        let gone = await_condition(self.api::<K>(), name, |it: Option<&K>| it.is_none());
+        let waited = tokio::time::timeout(within, gone).await;
+        waited.with_context(|| format!("{name} is still there"))?.map(drop).map_err(Into::into)
+    }
+
     /// All objects of a kind.
     pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
         Ok(self.api::<K>().list(&ListParams::default()).await?.items)
     }
 
-    /// The reasons of the Events on an object, in order.
-    pub async fn event_reasons(&self, kind: &str, name: &str) -> Result<Vec<String>> {
-        let mut events: Vec<Event> = self.list().await?;
-        events.retain(|it| {
+    /// Waits for an Event of that reason on an object; it is published after the status is written.
+    pub async fn event(&self, kind: &str, name: &str, reason: &str) -> Result<()> {
+        let what = format!("Event {reason} on {kind} {name}");
+        let is_it = |it: &Event| {
             let regarding = it.regarding.as_ref();
-            regarding.is_some_and(|it| {
-                it.kind.as_deref() == Some(kind) && it.name.as_deref() == Some(name)
-            })
-        });
-        events.sort_by_key(|it| it.event_time.clone().map(|it| it.0));
-        Ok(events.into_iter().filter_map(|it| it.reason).collect())
+            it.reason.as_deref() == Some(reason)
+                && regarding.and_then(|it| it.kind.as_deref()) == Some(kind)
+                && regarding.and_then(|it| it.name.as_deref()) == Some(name)
+        };
+        self.wait_any(Duration::from_secs(10), &what, is_it).await.map(drop)
     }
 
     /// Removes the namespace; what it held goes in the background.

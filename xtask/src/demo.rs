@@ -55,7 +55,7 @@ pub(crate) fn show(cluster: &Choice) -> Result<()> {
 }
 
 /// Every fact again, and the same as in the report.
-fn verify(cluster: &Choice) -> Result<()> {
+pub(crate) fn verify(cluster: &Choice) -> Result<()> {
     let report = Report::read(&paths::target().join("demo/report.json"))?;
     let found = facts::collect(&cluster.env()?)?;
     let mut wrong = facts::wrong(&found);

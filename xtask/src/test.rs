@@ -31,12 +31,12 @@ enum Part {
     Deny,
     /// Unit tests, and the tests that generated files and crate edges are as they should be.
     Unit,
-    /// The chart: lint and rendering.
+    /// The main job and everything else on the lab.
+    E2e,
+    /// The chart: lint and rendering, with the lab's Helm.
     Chart,
     /// The collection and the callback plugin, by real runs of Ansible.
     Ansible,
-    /// The main job and everything else on the lab.
-    E2e,
 }
 
 /// Runs the parts; fails if anything failed, after all of them.
@@ -132,6 +132,8 @@ fn ansible() -> Result<Count> {
 fn e2e(cluster: &Choice) -> Result<Count> {
     demo::show(cluster)?;
     let mut count = Count::one();
+    demo::verify(cluster)?;
+    count += Count::one();
     let env = cluster.env()?;
     let mut tests =
         cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);

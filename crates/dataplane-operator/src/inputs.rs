@@ -18,12 +18,13 @@ pub type Inputs = BTreeMap<String, String>;
 
 /// The inputs of a host that every service depends on.
 ///
-/// Not among them: operator and runner images, the ssh Secret and user, addresses of other hosts.
+/// Not among them: operator and runner images, the ssh Secret, addresses of other hosts.
 pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
     let mut inputs = Inputs::new();
     let fields = [
         ("ansibleHost", json!(host.ansible_host)),
         ("ansiblePort", json!(host.ansible_port)),
+        ("ansibleUser", json!(host.ansible_user)),
         ("env", json!(host.env)),
         ("extraMounts", json!(host.extra_mounts)),
         ("hostName", json!(host.host_name)),

@@ -12,16 +12,20 @@ use super::{BRIDGE, NETWORK, SERVICES};
 use crate::{paths, sh};
 
 /// Debian packages that the lab and the build of its images need.
-pub(super) const PACKAGES: [&str; 10] = [
+pub(super) const PACKAGES: [&str; 14] = [
     "buildah",
     "ca-certificates",
     "gcc",
+    "git",
     "iproute2",
     "iptables",
     "libc6-dev",
     "libseccomp-dev",
     "mmdebstrap",
+    "openssh-client",
     "pkg-config",
+    "procps",
+    "python3-venv",
     "xz-utils",
 ];
 

@@ -117,6 +117,24 @@ fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault
     })
 }
 
+/// Phase -1 is another's until this version can provision machines.
+fn baremetal_fault(seen: &Observed) -> Option<Fault> {
+    let role = seen.role.as_ref().filter(|it| provisions(it))?;
+    Some(Fault::wrong(
+        "ProvisioningNotSupported",
+        format!(
+            "OpenStackDataPlaneRole {} asks for machines to be provisioned, which this version \
+             does not do: set spec.preProvisioned to true and give it hosts that run.",
+            role.name_any()
+        ),
+    ))
+}
+
+/// Whether a role's machines are to be provisioned: phase -1.
+pub fn provisions(role: &Role) -> bool {
+    !role.spec.pre_provisioned && role.spec.baremetal_set_template.is_some()
+}
+
 /// Everything that keeps this node from being deployed, beside the group's faults.
 pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<Fault> {
     let name = node.name_any();
@@ -124,7 +142,7 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         // What else is missing may come from the role.
         return vec![fault];
     }
-    let mut faults = Vec::new();
+    let mut faults: Vec<Fault> = baremetal_fault(seen).into_iter().collect();
     if effective.ansible_host.is_empty() {
         faults.push(Fault::wrong(
             "HostAddressMissing",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::Node;
+use common::api::dataplane::{Node, ServiceRun};
 use common::engine::chain::{self, Chain};
 use common::engine::{Host, Run, Wanted};
 use common::hash;
@@ -46,12 +46,12 @@ pub fn judge(
     let instance = instance::of(seen.role.as_deref(), node);
     let mut faults = faults::of_node(seen, node, &effective);
     faults.extend_from_slice(group_faults);
-    let (wanted, inputs) = wanted(seen, &effective, instance.as_deref());
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let (wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_version(seen, &ssh_secret);
     let redeploy = instance::redeploy_command(node);
-    let chain = chain::judge(
+    let mut chain = chain::judge(
         &Host {
             name: &effective.name,
             wanted: &wanted,
@@ -64,6 +64,10 @@ pub fn judge(
         now,
     );
     let has_role = seen.role.is_some();
+    if !has_role {
+        // A role that is gone undoes nothing: what was recorded stays for when it is back.
+        chain.services = recorded.to_vec();
+    }
     Judged { node: Arc::clone(node), effective, has_role, instance, faults, inputs, chain }
 }
 
@@ -74,13 +78,21 @@ pub fn ssh_version(seen: &Observed, secret: &str) -> String {
 }
 
 /// The services of a host in order, and the union of their inputs.
-fn wanted(seen: &Observed, effective: &Effective, instance: Option<&str>) -> (Vec<Wanted>, Inputs) {
+fn wanted(
+    seen: &Observed,
+    effective: &Effective,
+    instance: Option<&str>,
+    recorded: &[ServiceRun],
+) -> (Vec<Wanted>, Inputs) {
     let of_host = inputs::of_host(effective, instance);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();
     let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
     for name in names {
-        let Some(service) = seen.services.get(name) else { continue };
+        let Some(service) = seen.services.get(name) else {
+            wanted.push(as_recorded(recorded, name));
+            continue;
+        };
         let sources = source_digests(seen, name);
         let of_service = inputs::of_service(service, name, &sources);
         let hash = inputs::hash([&of_host, &of_service]);
@@ -90,6 +102,13 @@ fn wanted(seen: &Observed, effective: &Effective, instance: Option<&str>) -> (Ve
         wanted.push(Wanted { service: name.clone(), hash, run_hash, group });
     }
     (wanted, union)
+}
+
+/// A service that is listed and does not exist: what was deployed of it stays deployed.
+fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
+    let record = recorded.iter().find(|it| it.name == name);
+    let hash = record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone());
+    Wanted { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
 }
 
 /// What hosts must agree in to share a run; variables may differ, they are in each host's hash.

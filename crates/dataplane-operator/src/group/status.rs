@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::group::build::node_inventory_name;
-use crate::group::faults::Fault;
+use crate::group::faults::{Fault, provisions};
 use crate::group::host::Judged;
 use crate::inputs;
 
@@ -39,7 +39,11 @@ pub struct NodeFindings {
 
 /// Judges the conditions of a host.
 pub fn node_findings(host: &Judged, role: Option<&Role>) -> NodeFindings {
-    let blocking = vec![baremetal(role), input(&host.faults), deployment(host)];
+    let findings = vec![baremetal(role), input(&host.faults), deployment(host)];
+    // What is missing for a deployment takes nothing from a host that needs none.
+    let is_deployed = findings[2].holds();
+    let blocking: Vec<Finding> =
+        findings.iter().filter(|it| !is_deployed || it.type_ != INPUT_READY).cloned().collect();
     let good = Finding::good(
         READY,
         "Ready",
@@ -47,16 +51,14 @@ pub fn node_findings(host: &Judged, role: Option<&Role>) -> NodeFindings {
     );
     let ready = conditions::ready(&blocking, good);
     let up_to_date = up_to_date(host);
-    let mut all = blocking;
+    let mut all = findings;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone()]);
     NodeFindings { ready, up_to_date, all }
 }
 
 fn baremetal(role: Option<&Role>) -> Finding {
-    let provisions =
-        role.is_some_and(|it| !it.spec.pre_provisioned && it.spec.baremetal_set_template.is_some());
-    if provisions {
+    if role.is_some_and(provisions) {
         return Finding::error(
             BAREMETAL_READY,
             "NotSupported",
@@ -114,8 +116,8 @@ fn partial() -> Finding {
 /// Nothing may run: what was deployed stays deployed.
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
-    let was_deployed = !services.is_empty() && services.iter().all(|it| it.deployed_hash.is_some());
-    if was_deployed {
+    let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
+    if !host.effective.deploy && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
     }

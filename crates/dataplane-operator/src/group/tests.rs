@@ -357,3 +357,46 @@ fn a_host_whose_role_is_missing_is_neither_deployed_nor_up_to_date() {
     assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
     assert_eq!(world.condition(0, "UpToDate"), is("False", "NeverDeployed"));
 }
+
+#[test]
+fn a_failed_deployment_is_not_ready_because_deploy_was_switched_off() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_var("b");
+    world.settle();
+    world.finish(&[("n0", "Failed"), ("n1", "Failed")]);
+    world.settle();
+    world.set_deploy(false);
+    world.set_var("c");
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "NotRequested"));
+}
+
+#[test]
+fn a_deployed_host_stays_ready_when_an_input_goes_missing() {
+    let mut world = World::new();
+    world.deploy();
+    world.seen.sources.clear();
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "InputReady"), is("False", "SshSecretNotFound"));
+}
+
+#[test]
+fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
+    let mut world = World::new();
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.services = vec!["install-os".into(), "own".into()];
+    let own = world.seen.services["run-os"].clone();
+    world.seen.services.insert("own".into(), own.clone());
+    world.deploy();
+    world.seen.services.remove("own");
+    world.settle();
+    assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceNotFound"));
+    let role = world.seen.role.take();
+    world.settle();
+    world.seen.role = role;
+    world.seen.services.insert("own".into(), own);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+}
