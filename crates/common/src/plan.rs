@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
 use serde::Serialize;
@@ -148,6 +149,12 @@ impl Plan {
     /// Looks again after `pause` at the latest.
     pub fn look_again_in(&mut self, pause: Duration) {
         self.look_again = Some(self.look_again.map_or(pause, |it| it.min(pause)));
+    }
+
+    /// Looks again at a time, or a moment later, so that the look does not come just before it.
+    pub fn look_again_at(&mut self, at: Timestamp, now: Timestamp) {
+        let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        self.look_again_in(pause + Duration::from_millis(100));
     }
 }
 

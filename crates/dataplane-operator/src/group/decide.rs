@@ -64,15 +64,10 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     }
     for (host, _, _) in &judged {
         if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
-            plan.look_again_in(until(*at, now));
+            plan.look_again_at(*at, now);
         }
     }
     plan
-}
-
-fn until(at: Timestamp, now: Timestamp) -> Duration {
-    // A moment later than due, so that the next look does not come just before it.
-    Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(100)
 }
 
 /// Default services that the role lists and that do not exist; a human's own are left alone.

@@ -66,14 +66,9 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
     plan.steps.extend(tidy::superseded(&runs, &recorded));
     if let State::Failed { retry_at: Some(at), .. } = &judged.chain.state {
-        plan.look_again_in(until(*at, now));
+        plan.look_again_at(*at, now);
     }
     plan
-}
-
-fn until(at: Timestamp, now: Timestamp) -> Duration {
-    // A moment later than due, so that the next look does not come just before it.
-    Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(100)
 }
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
