@@ -117,13 +117,18 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
-    if !host.effective.deploy && !services.is_empty() && services.iter().all(succeeded) {
+    let is_off = !host.effective.deploy || host.is_left_out;
+    if is_off && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
     }
     if !host.faults.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
         return Finding::waiting(DEPLOYMENT_READY, "InputMissing", text);
+    }
+    if host.is_left_out {
+        let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
+        return Finding::waiting(DEPLOYMENT_READY, "LeftOut", text);
     }
     Finding::waiting(
         DEPLOYMENT_READY,
