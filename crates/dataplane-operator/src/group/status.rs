@@ -37,9 +37,18 @@ pub struct NodeFindings {
     all: Vec<Finding>,
 }
 
-/// Judges the conditions of a host.
-pub fn node_findings(host: &Judged, role: Option<&Role>) -> NodeFindings {
-    let findings = vec![baremetal(role), input(&host.faults), deployment(host)];
+/// Judges the conditions of a host; `refusal` is what is said of a refused write of its group.
+pub fn node_findings(
+    host: &Judged,
+    role: Option<&Role>,
+    refusal: Option<&Finding>,
+) -> NodeFindings {
+    let deployment = match (&host.chain.state, refusal) {
+        // Its run is what cannot be made, or what it needs.
+        (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
+        _ => deployment(host),
+    };
+    let findings = vec![baremetal(role), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
     let blocking: Vec<Finding> =
@@ -231,11 +240,14 @@ fn observed_role(role: &Role) -> ObservedRole {
 pub fn role_step(
     role: &Role,
     faults: &[Fault],
+    refusal: Option<Finding>,
     hosts: &[(Judged, Finding, Finding)],
     now: Timestamp,
 ) -> Option<Step> {
-    let blocking = vec![input(faults), nodes_finding(hosts)];
-    let good = blocking[1].clone().under(READY);
+    let nodes = nodes_finding(hosts);
+    let good = nodes.clone().under(READY);
+    let blocking: Vec<Finding> =
+        [Some(input(faults)), refusal, Some(nodes)].into_iter().flatten().collect();
     let ready = conditions::ready(&blocking, good);
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
