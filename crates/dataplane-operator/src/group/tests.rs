@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
+use common::conditions::declared::undeclared;
 use common::conditions::find;
 use common::plan::{Plan, Write};
 use jiff::{SignedDuration, Timestamp};
@@ -16,6 +17,7 @@ use shell::sources::{Digests, SourceRef};
 use super::build::INVENTORY_HASH;
 use super::{Group, Observed, decide};
 use crate::default_services;
+use crate::reasons::KINDS;
 
 const NAMESPACE: &str = "openstack";
 
@@ -105,6 +107,7 @@ impl World {
     }
 
     fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
+        assert_eq!(undeclared(KINDS, &format!("OpenStack{kind}"), status), [""; 0]);
         if kind == "DataPlaneRole" {
             let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
             role.status = Some(serde_json::from_value(status.clone()).unwrap());
