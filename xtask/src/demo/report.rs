@@ -76,7 +76,7 @@ impl Report {
 
 const LOOK_FURTHER: &str = "
 Look further:
-  export KUBECONFIG=target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
+  export KUBECONFIG=$PWD/target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
   kubectl -n openstack describe openstackdataplanerole edpm-compute
   kubectl -n openstack describe openstackdataplanenode edpm-compute-0
   kubectl -n openstack describe novaexternalcompute edpm-compute-0
