@@ -230,8 +230,8 @@ fn declared(kinds: &[Kind]) -> BTreeSet<&'static str> {
 #[test]
 fn no_reason_is_used_that_is_not_declared() {
     let attempts: BTreeSet<&str> = ATTEMPTS.iter().map(|it| it.reason).collect();
-    for ((operator, kinds), (_, others)) in by_name(&OPERATORS, &OTHER_WORDS) {
-        let declared = declared(kinds);
+    for (operator, kinds) in OPERATORS {
+        let (declared, others) = (declared(kinds), others(operator));
         for (word, file) in quoted(operator) {
             let word = word.as_str();
             let is_known =
@@ -250,23 +250,19 @@ fn no_reason_is_used_that_is_not_declared() {
 fn no_reason_is_declared_that_is_not_used() {
     // The summary's own word is a constant of the conditions.
     let shared = [common::conditions::READY];
-    for ((operator, kinds), (_, others)) in by_name(&OPERATORS, &OTHER_WORDS) {
+    for (operator, kinds) in OPERATORS {
         let used = quoted(operator);
         for word in declared(kinds).into_iter().filter(|it| !shared.contains(it)) {
             // A type with a domain is no single word.
             assert!(word.contains('/') || used.contains_key(word), "{operator} never says {word}");
         }
-        for word in *others {
+        for word in others(operator) {
             assert!(used.contains_key(*word), "OTHER_WORDS of {operator}: {word} is not used");
         }
     }
 }
 
-/// The pairs of two lists that are keyed by operator.
-fn by_name<'a, A, B>(
-    one: &'a [(&str, A); 3],
-    other: &'a [(&str, B); 3],
-) -> Vec<(&'a (&'a str, A), &'a (&'a str, B))> {
-    let find = |it: &'a (&'a str, A)| (it, other.iter().find(|other| other.0 == it.0).unwrap());
-    one.iter().map(find).collect()
+/// The words of an operator's code that are no reasons.
+fn others(operator: &str) -> &'static [&'static str] {
+    OTHER_WORDS.iter().find(|it| it.0 == operator).map(|it| it.1).unwrap()
 }
