@@ -1,5 +1,6 @@
 //! The demo's own objects, for tests of the main job: what they change they restore.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -134,6 +135,12 @@ impl Demo {
     pub async fn containers(&self, host: &str) -> Result<String> {
         let format = "{{.Names}} {{.ID}} {{.StartedAt}}";
         self.on(host, &format!("podman ps --no-trunc --format '{format}' | sort")).await
+    }
+
+    /// The files that the running nova-compute reads, as its container has them.
+    pub async fn loaded(&self, host: &str) -> Result<BTreeSet<String>> {
+        let names = self.on(host, "podman exec nova_compute ls /etc/nova/nova.conf.d").await?;
+        Ok(names.split_whitespace().map(str::to_owned).collect())
     }
 
     /// The value of an option as the running nova-compute itself logged it at its start.

@@ -102,6 +102,60 @@ async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
+    let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
+    assert_eq!(demo.loaded(host).await?, given);
+    let identity = demo.on(host, "cat /var/lib/nova/compute_id").await?;
+    // On the host, and where the container that runs has long loaded its files.
+    let stray = "99-nova-stray.conf";
+    demo.on(host, &format!("touch /var/lib/openstack/config/nova/{stray}")).await?;
+    let inside =
+        format!("podman exec --user root nova_compute touch /etc/nova/nova.conf.d/{stray}");
+    demo.on(host, &inside).await?;
+    assert!(demo.loaded(host).await?.contains(stray));
+    demo.redeploy(host).await?;
+    assert_eq!(demo.loaded(host).await?, given);
+    let there = demo.on(host, "ls /var/lib/openstack/config/nova").await?;
+    assert!(!there.contains(stray), "{there}");
+    assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?, identity);
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn no_run_shows_a_password_in_its_log() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let config = demo.on(host, "cat /var/lib/openstack/config/nova/01-nova.conf").await?;
+    let password = |line: &str| line.strip_prefix("password = ").map(str::to_owned);
+    let of_bus = |line: &str| {
+        let (_, login) = line.strip_prefix("transport_url = ")?.split_once("://")?;
+        Some(login.split_once('@')?.0.split_once(':')?.1.to_owned())
+    };
+    let mut secrets: BTreeSet<String> = config.lines().filter_map(password).collect();
+    secrets.extend(config.lines().filter_map(of_bus));
+    assert!(secrets.len() >= 2, "the passwords of Keystone and of the message bus");
+    let runs = demo.ns.list::<AnsibleEe>().await?;
+    let is_of_host = |it: &&AnsibleEe| it.spec.hosts.iter().any(|it| it.name == host);
+    let mut n_read = 0;
+    for run_of_host in runs.iter().filter(is_of_host) {
+        let status = run_of_host.status.as_ref();
+        let job = status.and_then(|it| it.job.as_ref()).context("a finished run names its Job")?;
+        let log =
+            run("kubectl", &["logs", "-n", &demo.ns.name, &format!("job/{}", job.name)]).await?;
+        assert!(log.contains("PLAY RECAP"), "{}: {log}", job.name);
+        assert!(!secrets.iter().any(|it| log.contains(it)), "{} shows a password", job.name);
+        n_read += 1;
+    }
+    assert!(n_read >= 3, "only {n_read} runs of {host} are left");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     let _turn = TURN.lock().await;
     let demo = Demo::ready().await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
+use common::conditions::declared::undeclared;
 use common::conditions::find;
 use common::plan::{Plan, Step, Write};
 use common::refusal::Refusal;
@@ -19,6 +20,7 @@ use super::build::INVENTORY_HASH;
 use super::observe::Inventory;
 use super::{Group, Observed, decide};
 use crate::default_services;
+use crate::reasons::KINDS;
 
 const NAMESPACE: &str = "openstack";
 
@@ -125,6 +127,7 @@ impl World {
     }
 
     fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
+        assert_eq!(undeclared(KINDS, &format!("OpenStack{kind}"), status), [""; 0]);
         if kind == "DataPlaneRole" {
             let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
             role.status = Some(serde_json::from_value(status.clone()).unwrap());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
+use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
 use common::plan::{Plan, Step, Write};
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +21,7 @@ use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::reasons::KINDS;
 use crate::vault::Content;
 
 /// The world as the API server would hold it, and what was written to it.
@@ -171,6 +173,7 @@ impl World {
                     self.seen.runs.push(Arc::new(run));
                 }
                 Write::Status { status, .. } => {
+                    assert_eq!(undeclared(KINDS, "NovaExternalCompute", status), [""; 0]);
                     let status: ExternalComputeStatus =
                         serde_json::from_value(status.clone()).unwrap();
                     self.compute().status = Some(status);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
+use common::conditions::declared::undeclared;
 use common::conditions::{Condition, find};
 use common::plan::{Plan, Write};
 use common::refusal::Refusal;
@@ -16,6 +17,7 @@ use super::decide::refused;
 use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
+use crate::reasons::KINDS;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({
@@ -94,6 +96,7 @@ fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
     for step in &plan.steps {
         match &step.write {
             Write::Status { status, .. } => {
+                assert_eq!(undeclared(KINDS, "OpenStackDataPlaneNode", status), [""; 0]);
                 let all: Vec<Condition> =
                     serde_json::from_value(status["conditions"].clone()).unwrap();
                 condition = find(&all, COMPUTE_CONDITION).cloned();
@@ -292,15 +295,15 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
     let mut compute = made("nova-cell1");
     let ready = |status: &str, severity: Value| {
         let condition = json!({
-            "type": "Ready", "status": status, "reason": "Why", "message": "what",
+            "type": "Ready", "status": status, "reason": "SecretNotFound", "message": "what",
             "severity": severity, "lastTransitionTime": "2026-01-01T00:00:00Z",
         });
         serde_json::from_value(json!({ "conditions": [condition] })).unwrap()
     };
     for (status, severity, expected) in [
         ("True", Value::Null, "Ready"),
-        ("False", json!("Error"), "Why"),
-        ("False", json!("Warning"), "Why"),
+        ("False", json!("Error"), "SecretNotFound"),
+        ("False", json!("Warning"), "SecretNotFound"),
         ("False", json!("Info"), "Deploying"),
         ("Unknown", Value::Null, "Deploying"),
     ] {
