@@ -17,6 +17,9 @@ use super::build::INVENTORY_HASH;
 use super::{Group, Observed, decide};
 use crate::default_services;
 
+#[path = "rollout_tests.rs"]
+mod rollout;
+
 const NAMESPACE: &str = "openstack";
 
 /// The world as the API server would hold it, and what was written to it.
