@@ -10,6 +10,7 @@ pub mod inventory;
 pub mod limit;
 pub mod outcome;
 pub mod retry;
+pub mod rollout;
 pub mod run;
 pub mod shards;
 #[cfg(test)]

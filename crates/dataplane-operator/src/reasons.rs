@@ -154,6 +154,18 @@ const DEPLOYMENT: &[Word] = &[
         "Set `deployStrategy.deploy: true` on node or role.",
     ),
     Word::bad(
+        "WaitingForTurn",
+        "As many hosts as `maxUnavailable` allows are being deployed.",
+        "Yes.",
+        "Wait.",
+    ),
+    Word::bad(
+        "Paused",
+        "`pauseOnFailure` is set, and a host of the role fails.",
+        "When no host fails.",
+        "Correct the cause that the role names, or set `pauseOnFailure: false`.",
+    ),
+    Word::bad(
         "LeftOut",
         "`ansibleLimit` leaves the host out, and nothing was deployed to it.",
         "No.",

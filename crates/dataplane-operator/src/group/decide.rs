@@ -1,12 +1,14 @@
 //! The judgement on a group: inventories, attempts, runs, and what the statuses say.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Role, Service, ServiceRun};
+use common::api::dataplane::{Node, Role, Service, ServiceRun};
 use common::conditions::Finding;
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
+use common::engine::rollout::{Gate, Standing};
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
 use common::plan::{Kind, Plan, Step, Target, Write};
@@ -16,7 +18,7 @@ use serde_json::json;
 
 use crate::default_services;
 use crate::group::build::{inventories, reach, recipe};
-use crate::group::faults;
+use crate::group::faults::{self, Fault};
 use crate::group::host::{self, Judged};
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
@@ -51,12 +53,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
-    let hosts: Vec<Judged> = seen
-        .nodes
-        .iter()
-        .filter(|it| it.metadata.deletion_timestamp.is_none())
-        .map(|it| host::judge(seen, it, &group_faults, &runs, now))
-        .collect();
+    let hosts = judge_all(seen, &group_faults, &runs, now);
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
     let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();
@@ -98,6 +95,33 @@ fn refusal_finding(
         None if is_waiting => refusal::told(previous),
         None => None,
     }
+}
+
+/// Judges all hosts, and holds back those that the role's limits do not let begin.
+fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp) -> Vec<Judged> {
+    let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, hold, now);
+    let hosts: Vec<Judged> = seen
+        .nodes
+        .iter()
+        .filter(|it| it.metadata.deletion_timestamp.is_none())
+        .map(|it| judge(it, None))
+        .collect();
+    let limits = seen.role.as_ref().map(|it| it.spec.limits()).unwrap_or_default();
+    if !limits.is_set() {
+        return hosts;
+    }
+    let standings: Vec<Standing> = hosts.iter().map(Judged::standing).collect();
+    let mut gate = Gate::of(&limits, &standings);
+    hosts
+        .into_iter()
+        .map(|host| match host.chain.state {
+            State::NeedsRun(_) => match gate.admit(host.standing()) {
+                Ok(()) => host,
+                Err(hold) => judge(&host.node, Some(hold)),
+            },
+            _ => host,
+        })
+        .collect()
 }
 
 /// Default services that the role lists and that do not exist; a human's own are left alone.

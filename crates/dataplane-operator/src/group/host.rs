@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::dataplane::{Node, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain};
+use common::engine::rollout::{Hold, Standing};
 use common::engine::{Host, Run, Wanted, limit};
 use common::hash;
 use jiff::Timestamp;
@@ -36,14 +37,26 @@ pub struct Judged {
     pub inputs: Inputs,
     /// Where it stands.
     pub chain: Chain,
+    /// Why its deployment does not begin yet, where the role's limits hold it back.
+    pub hold: Option<Hold>,
 }
 
-/// Judges one host; `group_faults` concern all hosts alike.
+impl Judged {
+    /// What beginning or going on with it means for a rollout.
+    pub fn standing(&self) -> Standing {
+        let status = self.node.status.as_ref();
+        let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
+        Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()))
+    }
+}
+
+/// Judges one host; `group_faults` concern all hosts alike, and `hold` keeps it from beginning.
 pub fn judge(
     seen: &Observed,
     node: &Arc<Node>,
     group_faults: &[Fault],
     runs: &[Run<'_>],
+    hold: Option<Hold>,
     now: Timestamp,
 ) -> Judged {
     let mut effective = Effective::of(seen.role.as_deref(), node);
@@ -65,7 +78,7 @@ pub fn judge(
             name: &effective.name,
             wanted: &wanted,
             recorded,
-            may_run: effective.deploy && !is_left_out && faults.is_empty(),
+            may_run: effective.deploy && !is_left_out && faults.is_empty() && hold.is_none(),
             ssh_key: (&ssh_secret, &ssh_version),
             redeploy: &redeploy,
         },
@@ -86,6 +99,7 @@ pub fn judge(
         faults,
         inputs,
         chain,
+        hold,
     }
 }
 

@@ -5,6 +5,7 @@ use common::api::dataplane::{
 };
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
 use common::engine::State;
+use common::engine::rollout::Hold;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -126,7 +127,7 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
-    let is_off = !host.effective.deploy || host.is_left_out;
+    let is_off = !host.effective.deploy || host.is_left_out || host.hold.is_some();
     if is_off && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
@@ -134,6 +135,9 @@ fn not_running(host: &Judged) -> Finding {
     if !host.faults.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
         return Finding::waiting(DEPLOYMENT_READY, "InputMissing", text);
+    }
+    if let Some(hold) = &host.hold {
+        return Finding::waiting(DEPLOYMENT_READY, hold.reason(), hold_text(hold));
     }
     if host.is_left_out {
         let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
@@ -185,8 +189,24 @@ fn up_to_date(host: &Judged) -> Finding {
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
-    let text = format!("Changed since the last deployment: {names}.");
+    let mut text = format!("Changed since the last deployment: {names}.");
+    if let Some(hold) = &host.hold {
+        text = format!("{text} {}", hold_text(hold));
+    }
     Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+}
+
+fn hold_text(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Turn => {
+            "It waits for its turn: as many hosts as maxUnavailable of the role allows are being \
+             deployed."
+        }
+        Hold::Paused => {
+            "It waits: pauseOnFailure of the role is set, and a host of the role fails; see the \
+             role."
+        }
+    }
 }
 
 /// The status step of a node, where its status does not say so already.
@@ -200,6 +220,7 @@ pub fn node_step(
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let is_complete = findings.up_to_date.status == Truth::True;
+    let limits = role.map(|it| it.spec.limits()).unwrap_or_default();
     let wanted = NodeStatus {
         observed_generation: node.metadata.generation,
         observed_role: role.map(observed_role),
@@ -208,6 +229,8 @@ pub fn node_step(
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
+        max_unavailable: limits.max_unavailable,
+        pause_on_failure: limits.pause_on_failure.then_some(true),
         host_name: Some(host.effective.host_name.clone()),
         address: host.effective.address(),
         host_key: None,
@@ -244,7 +267,7 @@ pub fn role_step(
     hosts: &[(Judged, Finding, Finding)],
     now: Timestamp,
 ) -> Option<Step> {
-    let nodes = nodes_finding(hosts);
+    let nodes = nodes_finding(role, hosts);
     let good = nodes.clone().under(READY);
     let blocking: Vec<Finding> =
         [Some(input(faults)), refusal, Some(nodes)].into_iter().flatten().collect();
@@ -269,29 +292,41 @@ pub fn role_step(
 }
 
 /// The sum of the nodes, with the first ones that are not ready by name.
-fn nodes_finding(hosts: &[(Judged, Finding, Finding)]) -> Finding {
+fn nodes_finding(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Finding {
     let total = hosts.len();
-    let n_ready = hosts.iter().filter(|(_, ready, _)| ready.holds()).count();
-    if n_ready == total {
-        return Finding::good(
-            DEPLOYMENT_READY,
-            "NodesReady",
-            format!("{n_ready}/{total} nodes are ready."),
-        );
-    }
     let mut open: Vec<&(Judged, Finding, Finding)> =
         hosts.iter().filter(|(_, ready, _)| !ready.holds()).collect();
+    let mut texts = vec![format!("{}/{total} nodes are ready.", total - open.len())];
     open.sort_by_key(|(_, ready, _)| severity_rank(ready));
-    let mut texts: Vec<String> = open.iter().take(NAMED_HOSTS).map(|it| host_text(it)).collect();
+    texts.extend(open.iter().take(NAMED_HOSTS).map(|it| host_text(it)));
     if open.len() > NAMED_HOSTS {
         texts.push(format!("And {} more.", open.len() - NAMED_HOSTS));
     }
-    let text = format!("{n_ready}/{total} nodes are ready. {}", texts.join(" "));
-    let (_, worst, _) = open[0];
+    texts.extend(held_text(role, hosts));
+    let text = texts.join(" ");
+    let Some((_, worst, _)) = open.first() else {
+        return Finding::good(DEPLOYMENT_READY, "NodesReady", text);
+    };
     match worst.severity {
         Some(Severity::Error) => Finding::error(DEPLOYMENT_READY, &worst.reason, text),
         Some(Severity::Warning) => Finding::warning(DEPLOYMENT_READY, &worst.reason, text),
         _ => Finding::waiting(DEPLOYMENT_READY, &worst.reason, text),
+    }
+}
+
+/// How many nodes the role's limits hold back.
+fn held_text(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Option<String> {
+    let count = |hold: &Hold| hosts.iter().filter(|it| it.0.hold.as_ref() == Some(hold)).count();
+    match (count(&Hold::Turn), count(&Hold::Paused)) {
+        (0, 0) => None,
+        (n_waiting, 0) => {
+            let max = role.spec.limits().max_unavailable_text();
+            Some(format!("{n_waiting} wait for their turn (maxUnavailable {max})."))
+        }
+        (_, n_paused) => Some(format!(
+            "The rollout is paused (pauseOnFailure): {n_paused} wait until no host fails; correct \
+             the cause, or set deployStrategy.pauseOnFailure to false."
+        )),
     }
 }
 

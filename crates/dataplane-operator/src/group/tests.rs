@@ -22,6 +22,9 @@ use super::{Group, Observed, decide};
 use crate::default_services;
 use crate::reasons::KINDS;
 
+#[path = "rollout_tests.rs"]
+mod rollout;
+
 const NAMESPACE: &str = "openstack";
 
 /// The world as the API server would hold it, and what was written to it.

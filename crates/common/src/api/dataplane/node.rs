@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::EnvVar;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::node_section::{DeployStrategy, NodeSection};
+use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
 use super::service_run::ServiceRun;
 use crate::api::shared::DNS_SUBDOMAIN;
 use crate::conditions::Condition;
@@ -108,6 +109,13 @@ pub struct NodeStatus {
     /// Whether changes are deployed, from the node or its role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy: Option<bool>,
+    /// How many ready hosts of the role may be disturbed at once, where it is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether no further host of the role is begun with while one of them fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_failure: Option<bool>,
     /// The host's name in the inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,

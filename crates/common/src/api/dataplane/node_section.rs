@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::api::shared::{AnyMap, SecretReference, VolMounts, any_map};
+use crate::engine::rollout::Limits;
 
 /// How many hosts share a run when `batchSize` is absent.
 pub const DEFAULT_BATCH_SIZE: i32 = 50;
@@ -111,9 +113,38 @@ pub struct DeployStrategy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub batch_size: Option<i32>,
+    /// How many ready hosts of a role are disturbed at once: a number, or a share in percent,
+    /// rounded down and at least one; all when absent. A node's value is not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether no further host of a role is begun with while one of them fails; a node's value is
+    /// not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_failure: Option<bool>,
+}
+
+/// A positive number, or a share from 1% to 100%.
+pub(super) fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-int-or-string": true,
+        "nullable": true,
+        "x-kubernetes-validations": [{
+            "rule": "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
+            "message": "must be a number from 1, or a share from 1% to 100%",
+        }],
+    })
 }
 
 impl DeployStrategy {
+    /// What is allowed of a rollout.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_unavailable: self.max_unavailable.clone(),
+            pause_on_failure: self.pause_on_failure.unwrap_or(false),
+        }
+    }
+
     /// How many hosts share one run at most.
     pub fn batch_size(&self) -> usize {
         let size = self.batch_size.unwrap_or(DEFAULT_BATCH_SIZE);

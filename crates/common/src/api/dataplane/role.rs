@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::node_section::{DeployStrategy, NodeSection};
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, optional_any_map};
 use crate::conditions::Condition;
+use crate::engine::rollout::Limits;
 
 /// What the role's hosts have in common.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -77,6 +78,13 @@ pub struct RoleSpec {
     #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
         .message("each service may be listed once"))]
     pub services: Vec<String>,
+}
+
+impl RoleSpec {
+    /// What is allowed of a rollout.
+    pub fn limits(&self) -> Limits {
+        self.deploy_strategy.as_ref().map(DeployStrategy::limits).unwrap_or_default()
+    }
 }
 
 impl Default for RoleSpec {
