@@ -21,6 +21,8 @@ use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
 use crate::vault::Content;
 
+mod cell_matches;
+
 /// The world as the API server would hold it, and what was written to it.
 struct World {
     seen: Observed,

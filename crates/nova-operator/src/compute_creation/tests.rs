@@ -15,6 +15,8 @@ use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
 
+mod cell;
+
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({
         "apiVersion": format!("{api_version}.openstack.org/v1beta1"),
