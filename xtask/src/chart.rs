@@ -5,7 +5,7 @@ mod invariants;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{lab, paths, sh};
 use invariants::{of_kind, text};
@@ -25,9 +25,10 @@ const KINDS: [&str; 6] = [
 /// A check by its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
+    ("a webhook blocks nothing but a change of cell or role", blocking_webhooks),
     ("with watchNamespaces nothing is granted beyond them", watched_namespaces),
     ("without webhooks nothing of them is left", without_webhooks),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
@@ -90,12 +91,42 @@ fn defaults() -> Result<()> {
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
     }
     for configuration in invariants::webhooks(&objects) {
-        let hook = &configuration["webhooks"][0];
-        let promised = hook["failurePolicy"] == "Ignore" && hook["timeoutSeconds"] == 5;
-        ensure!(promised && hook["namespaceSelector"].is_null(), "{hook}");
-        ensure!(hook["clientConfig"]["caBundle"].is_null(), "an upgrade would wipe caBundle");
-        ensure!(text(configuration, "/metadata/name").starts_with("edpm.edpm-system."), "{hook}");
+        let named = text(configuration, "/metadata/name");
+        ensure!(named.starts_with("edpm.edpm-system."), "{named}");
+        for hook in hooks(configuration) {
+            ensure!(hook["namespaceSelector"].is_null(), "{hook}");
+            ensure!(hook["clientConfig"]["caBundle"].is_null(), "an upgrade would wipe caBundle");
+        }
     }
+    Ok(())
+}
+
+fn hooks(configuration: &Value) -> impl Iterator<Item = &Value> {
+    configuration["webhooks"].as_array().into_iter().flatten()
+}
+
+fn blocking_webhooks() -> Result<()> {
+    let objects = rendered(&[])?;
+    let mut blocking = Vec::new();
+    for hook in invariants::webhooks(&objects).flat_map(hooks) {
+        let rule = &hook["rules"][0];
+        ensure!(hook["timeoutSeconds"] == 5 && hook["sideEffects"] == "None", "{hook}");
+        ensure!(hook["rules"].as_array().is_some_and(|it| it.len() == 1), "{hook}");
+        ensure!(!rule["operations"].to_string().contains("DELETE"), "{hook}");
+        ensure!(!rule["resources"].to_string().contains('/'), "a status is asked about: {hook}");
+        if hook["failurePolicy"] == "Ignore" {
+            continue;
+        }
+        let asks = text(hook, "/matchConditions/0/expression");
+        ensure!(
+            asks.contains("oldObject.metadata.annotations['nova.openstack.org/cell']"),
+            "{hook}"
+        );
+        ensure!(rule["operations"] == json!(["UPDATE"]), "{hook}");
+        blocking.push((text(rule, "/resources/0"), asks.contains("oldObject.spec.role")));
+    }
+    let expected = [("openstackdataplanenodes", true), ("openstackdataplaneroles", false)];
+    ensure!(blocking == expected, "{blocking:?}");
     Ok(())
 }
 
@@ -110,8 +141,10 @@ fn watched_namespaces() -> Result<()> {
         ensure!(n == 3, "{n} Roles in {namespace}");
     }
     for configuration in invariants::webhooks(&objects) {
-        let selected = &configuration["webhooks"][0]["namespaceSelector"]["matchExpressions"][0];
-        ensure!(selected["values"] == serde_json::json!(["a", "b"]), "{selected}");
+        for hook in hooks(configuration) {
+            let selected = &hook["namespaceSelector"]["matchExpressions"][0];
+            ensure!(selected["values"] == json!(["a", "b"]), "{selected}");
+        }
     }
     let watched = env_of(&objects, "nova-operator", "WATCH_NAMESPACES")?;
     ensure!(watched == "a,b", "{watched}");
