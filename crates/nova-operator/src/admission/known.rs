@@ -65,13 +65,13 @@ pub async fn stand_by(
     ready: Check,
     mut stop: Shutdown,
 ) -> Result<()> {
-    let watched = Watched::new();
+    let caches = Watched::new();
     let mut watches = candidate.watches();
-    watched.watch(&mut watches);
+    caches.watch(&mut watches);
     ready.fail("the computes have not been read yet");
     let standing_by = async {
         watches.ready().await;
-        known.stand_by(watched);
+        known.stand_by(caches);
         ready.pass();
         watches.end().await
     };

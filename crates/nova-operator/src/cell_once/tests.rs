@@ -101,7 +101,7 @@ fn a_node_that_asks_for_another_cell_is_refused_with_compute_both_cells_and_the_
 
 #[test]
 fn a_node_is_refused_only_where_its_effective_cell_leaves_that_of_its_compute() {
-    let cases: [(Option<&str>, Option<&str>, Option<&str>, bool); 8] = [
+    let cases = [
         // Role's annotation, the node's before, the node's after, whether it is refused.
         (None, ONE, TWO, true),
         (None, ONE, None, true),

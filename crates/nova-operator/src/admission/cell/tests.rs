@@ -101,10 +101,9 @@ fn holds(condition: &str, old: &Value, new: &Value) -> bool {
     let mut context = Context::default();
     context.add_variable_from_value("object", to_value(new).unwrap());
     context.add_variable_from_value("oldObject", to_value(old).unwrap());
-    match program.execute(&context).unwrap() {
-        CelValue::Bool(holds) => holds,
-        other => panic!("{condition} gives {other:?}"),
-    }
+    let found = program.execute(&context).unwrap();
+    let CelValue::Bool(holds) = found else { panic!("{condition} gives {found:?}") };
+    holds
 }
 
 #[test]
