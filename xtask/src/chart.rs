@@ -1,6 +1,7 @@
 //! The chart as Helm renders it: lint, rendering with all switches, and what must hold of the result.
 
 mod invariants;
+mod webhooks;
 
 use std::process::Command;
 
@@ -25,12 +26,16 @@ const KINDS: [&str; 6] = [
 /// A check by its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
-    ("a webhook blocks nothing but a change of cell or role", blocking_webhooks),
+    ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
     ("with watchNamespaces nothing is granted beyond them", watched_namespaces),
-    ("without webhooks nothing of them is left", without_webhooks),
+    ("without webhooks nothing of them is left", webhooks::none),
+    (
+        "cert-manager makes the certificate where it is told to, and the operator only reads",
+        webhooks::cert_manager,
+    ),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),
@@ -93,40 +98,11 @@ fn defaults() -> Result<()> {
     for configuration in invariants::webhooks(&objects) {
         let named = text(configuration, "/metadata/name");
         ensure!(named.starts_with("edpm.edpm-system."), "{named}");
-        for hook in hooks(configuration) {
+        for hook in webhooks::hooks(configuration) {
             ensure!(hook["namespaceSelector"].is_null(), "{hook}");
             ensure!(hook["clientConfig"]["caBundle"].is_null(), "an upgrade would wipe caBundle");
         }
     }
-    Ok(())
-}
-
-fn hooks(configuration: &Value) -> impl Iterator<Item = &Value> {
-    configuration["webhooks"].as_array().into_iter().flatten()
-}
-
-fn blocking_webhooks() -> Result<()> {
-    let objects = rendered(&[])?;
-    let mut blocking = Vec::new();
-    for hook in invariants::webhooks(&objects).flat_map(hooks) {
-        let rule = &hook["rules"][0];
-        ensure!(hook["timeoutSeconds"] == 5 && hook["sideEffects"] == "None", "{hook}");
-        ensure!(hook["rules"].as_array().is_some_and(|it| it.len() == 1), "{hook}");
-        ensure!(!rule["operations"].to_string().contains("DELETE"), "{hook}");
-        ensure!(!rule["resources"].to_string().contains('/'), "a status is asked about: {hook}");
-        if hook["failurePolicy"] == "Ignore" {
-            continue;
-        }
-        let asks = text(hook, "/matchConditions/0/expression");
-        ensure!(
-            asks.contains("oldObject.metadata.annotations['nova.openstack.org/cell']"),
-            "{hook}"
-        );
-        ensure!(rule["operations"] == json!(["UPDATE"]), "{hook}");
-        blocking.push((text(rule, "/resources/0"), asks.contains("oldObject.spec.role")));
-    }
-    let expected = [("openstackdataplanenodes", true), ("openstackdataplaneroles", false)];
-    ensure!(blocking == expected, "{blocking:?}");
     Ok(())
 }
 
@@ -141,26 +117,13 @@ fn watched_namespaces() -> Result<()> {
         ensure!(n == 3, "{n} Roles in {namespace}");
     }
     for configuration in invariants::webhooks(&objects) {
-        for hook in hooks(configuration) {
+        for hook in webhooks::hooks(configuration) {
             let selected = &hook["namespaceSelector"]["matchExpressions"][0];
             ensure!(selected["values"] == json!(["a", "b"]), "{selected}");
         }
     }
     let watched = env_of(&objects, "nova-operator", "WATCH_NAMESPACES")?;
     ensure!(watched == "a,b", "{watched}");
-    Ok(())
-}
-
-fn without_webhooks() -> Result<()> {
-    let objects = rendered(&["webhooks.enabled=false"])?;
-    ensure!(invariants::webhooks(&objects).next().is_none(), "a configuration is left");
-    for kind in ["Service", "Secret"] {
-        ensure!(of_kind(&objects, kind).next().is_none(), "a {kind} is left");
-    }
-    let rights = of_kind(&objects, "ClusterRole").map(|it| text(it, "/metadata/name"));
-    ensure!(!rights.into_iter().any(|it| it.ends_with("-webhook")), "a right is left");
-    let enabled = env_of(&objects, "nova-operator", "ENABLE_WEBHOOKS")?;
-    ensure!(enabled == "false", "{enabled}");
     Ok(())
 }
 
@@ -263,6 +226,7 @@ fn typos() -> Result<()> {
         ("ansibleee.maxActiveRuns=0", "maxActiveRuns"),
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
+        ("webhooks.certificates=me", "certificates"),
     ] {
         refused(&[IMAGE, wrong], named).with_context(|| wrong.to_owned())?;
     }

@@ -141,6 +141,7 @@ impl Webhook {
             host: service_name(service, namespace),
             mutating: named(!self.mutating.is_empty()),
             validating: named(!self.validating.is_empty()),
+            maker: args.webhook_certificates,
         }
     }
 }
