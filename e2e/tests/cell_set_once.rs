@@ -233,7 +233,9 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
     let ns = world("cell-slip", Some("nova-cell1")).await?;
     node(&ns, "n0", None).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
-    let before = ns.api::<ExternalCompute>().get("n0").await?;
+    // All that follows the node has arrived.
+    let has_all = |it: &ExternalCompute| it.spec.inventory_config_map_name.is_some();
+    let before = ns.wait::<ExternalCompute>("n0", "complete", SOON, has_all).await?;
     ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
     node_says(&ns, "n0", "RoleNotFound", &["OpenStackDataPlaneRole compute"]).await?;
 

@@ -132,15 +132,25 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 }
 
 /// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.
+/// The same holds of what the node published without it.
 fn role_fault(seen: &Observed) -> Option<Fault> {
     let node = seen.node.as_deref()?;
-    let role = node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
-    let text = format!(
-        "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {}, does not \
-         exist: create it or correct spec.role.",
-        node.name_any()
-    );
-    Some(("RoleNotFound", text))
+    let (role, name) = (node.spec.role.as_ref()?, node.name_any());
+    if seen.role.is_none() {
+        let text = format!(
+            "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
+             does not exist: create it or correct spec.role."
+        );
+        return Some(("RoleNotFound", text));
+    }
+    let is_without = node.status.as_ref().is_some_and(|it| it.observed_role.is_none());
+    is_without.then(|| {
+        let text = format!(
+            "OpenStackDataPlaneNode {name} has not been looked at with OpenStackDataPlaneRole \
+             {role} yet."
+        );
+        (NOT_PUBLISHED, text)
+    })
 }
 
 fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::Default> {

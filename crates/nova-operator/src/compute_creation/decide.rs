@@ -164,8 +164,15 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<Finding> {
     Some(Finding::warning(COMPUTE_CONDITION, "RoleNotFound", text))
 }
 
+/// Whether what the node publishes was made with its role. The node's controller may notice before
+/// this one that the role is gone, and what it then publishes is not what the human wrote.
+fn is_made_with_role(seen: &Observed) -> bool {
+    let is_told = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
+    seen.node.spec.role.is_none() || (seen.role.is_some() && is_told())
+}
+
 fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
-    if role_missing(seen, compute).is_some() {
+    if !is_made_with_role(seen) {
         return vec![];
     }
     let fields = fields(seen, &compute.spec.cell_name);

@@ -34,6 +34,11 @@ fn node(cell: Option<&str>) -> Node {
     node
 }
 
+/// What a node publishes of the role that it was judged with.
+fn observed_role() -> Value {
+    json!({ "name": "compute", "uid": "uid-compute", "generation": 1 })
+}
+
 fn role(cell: Option<&str>) -> Role {
     let mut role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
     role.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
@@ -165,7 +170,7 @@ fn what_the_node_publishes_reaches_its_compute_and_nothing_else_is_written() {
     let mut seen = with(Some("nova-cell1"), made("nova-cell1"));
     let status = json!({
         "inventoryConfigMapName": "inv", "sshKeySecretName": "key", "deploy": true,
-        "networkAttachments": ["net"],
+        "networkAttachments": ["net"], "observedRole": observed_role(),
     });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
     let (writes, _) = judged(&seen);
@@ -269,7 +274,7 @@ fn a_mismatch_keeps_the_computes_own_cell_and_lets_the_rest_follow() {
     let mut compute = made("nova-cell1");
     compute.spec.custom_service_config = Some("[libvirt]".into());
     let mut seen = with(Some("nova-cell2"), compute);
-    let status = json!({ "deploy": true });
+    let status = json!({ "deploy": true, "observedRole": observed_role() });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
     let plan = decide(&seen, Timestamp::UNIX_EPOCH);
     let Write::Apply { object, .. } = &plan.steps[0].write else { panic!("{plan:?}") };

@@ -94,6 +94,18 @@ fn a_role_that_is_deleted_undoes_nothing_although_it_named_the_configuration() {
 }
 
 #[test]
+fn what_the_node_publishes_without_its_role_is_no_input() {
+    let mut world = World::deployed();
+    let status = world.node().status.as_mut().unwrap();
+    status.observed_role = None;
+    status.address = Some("192.0.2.7:2222".into());
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it == "files" || it.starts_with("run")), "{writes:?}");
+    assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+#[test]
 fn a_cell_that_does_not_exist_is_waited_for() {
     let mut world = World::new();
     let cell = world.seen.cell.take();

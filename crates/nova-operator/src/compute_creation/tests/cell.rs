@@ -21,8 +21,8 @@ fn node_of(seen: &mut Observed) -> &mut Node {
 
 /// What the node published since: `deploy`, which its compute follows.
 fn deploys(seen: &mut Observed) {
-    let status = serde_json::from_value(json!({ "deploy": true })).unwrap();
-    node_of(seen).status = Some(status);
+    let status = json!({ "deploy": true, "observedRole": observed_role() });
+    node_of(seen).status = Some(serde_json::from_value(status).unwrap());
 }
 
 const FOLLOWS: &str = "apply force own cellName,dataplaneNodeName,deploy";
@@ -157,6 +157,19 @@ fn a_role_that_is_deleted_changes_no_compute() {
     // Without a compute there is nothing to keep.
     let none = Observed { role: None, ..seen(None) };
     assert_eq!(decide(&none, Timestamp::UNIX_EPOCH).steps, []);
+}
+
+#[test]
+fn what_a_node_publishes_without_its_role_is_not_followed() {
+    let mut compute = ran("nova-cell1");
+    compute.spec.deploy = Some(true);
+    compute.spec.ssh_key_secret_name = Some("key".into());
+    let mut seen = with(Some("nova-cell1"), compute);
+    // Its controller knows already that the role is gone, or not yet that it is back.
+    node_of(&mut seen).status = Some(serde_json::from_value(json!({ "deploy": false })).unwrap());
+    assert_eq!(judged(&seen).0, Vec::<String>::new());
+    node_of(&mut seen).spec.role = None;
+    assert_eq!(judged(&seen).0, [FOLLOWS]);
 }
 
 #[test]
