@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::Role;
+use common::api::dataplane::{Role, RunState};
 use common::api::nova::{Cell, ExternalCompute};
 use e2e::demo::{self, Demo, HOSTS, conditions};
 use e2e::{holds, run, says};
@@ -178,6 +178,29 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
     demo.settled().await?;
     assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "8");
     demo.configure(host, &options).await?;
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let options = demo.options(host).await?;
+    let bus = "transport_url = rabbit://nova-cell1:not-the-password@10.96.10.21:5672/nova-cell1";
+    demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
+    let words =
+        ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
+    let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
+    let compute = demo.compute(host, "refused by its message bus", refused).await?;
+    let has_container = demo.on(host, "podman container exists nova_compute").await;
+    demo.configure(host, &options).await?;
+    has_container.context("the container is there")?;
+    let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let nova = services.iter().find(|it| it.name == "nova").context("nova is a service")?;
+    assert_eq!(nova.state, RunState::Succeeded, "nova-compute was started");
+    let texts = serde_json::to_string(&compute.status)?;
+    assert!(!texts.contains("not-the-password"), "the password is shown");
     demo.settled().await
 }
 

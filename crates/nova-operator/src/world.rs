@@ -11,8 +11,9 @@ use shell::api::Api;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
-use shell::sources::Sources;
+use shell::sources::{self, Sources};
 
+use crate::operator::NAME;
 use crate::vault::Vault;
 use crate::watched::{Watched, cell_key};
 
@@ -58,7 +59,8 @@ impl World {
     pub fn new(candidate: &Candidate) -> Arc<Self> {
         let Watched { nodes, roles, computes, runs } = Watched::new();
         let cells = Cache::new(vec![]);
-        let secrets = MetadataCache::<Secret>::new(vec![]);
+        // Rendered Secrets that are edited by hand are known by what is left of our own fields.
+        let secrets = sources::metadata::<Secret>(NAME);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
         let absorbing: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),

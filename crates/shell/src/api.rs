@@ -18,6 +18,15 @@ use crate::cache::{Absorb, Key};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 
+/// A plan that was not carried out to its end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The step that failed; those before it were made.
+    pub at: usize,
+    /// Why.
+    pub error: Error,
+}
+
 /// The holder of the client: everything that an operator reads or writes beside its watches.
 pub struct Api {
     client: Client,
@@ -73,14 +82,16 @@ impl Api {
     ///
     /// # Guarantees
     /// Steps are made in order, each only while this process leads, and the first failure ends the
-    /// plan: a later step may rely on the earlier ones being in etcd.
+    /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
+    /// was decided about an object that is gone is void, the later steps too.
     /// What was written is in the cache of its kind when this returns.
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<()> {
-        for step in &plan.steps {
-            self.require_leadership(step)?;
+    pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
+        for (at, step) in plan.steps.iter().enumerate() {
+            let stopped = |error| Stopped { at, error };
+            self.require_leadership(step).map_err(stopped)?;
             let target = &step.target;
             tracing::info!(
                 kind = target.kind.kind,
@@ -89,7 +100,7 @@ impl Api {
                 because = step.because,
                 "write"
             );
-            self.write(step).await?;
+            self.write(step).await.map_err(stopped)?;
         }
         Ok(())
     }
@@ -159,10 +170,6 @@ impl Api {
     ) -> Result<()> {
         let target = &step.target;
         let mut metadata = json!({ "name": target.name });
-        // The status speaks of the object that was read, not of another one under its name.
-        if let Some(uid) = &target.uid {
-            metadata["uid"] = json!(uid);
-        }
         if let Some(version) = resource_version {
             metadata["resourceVersion"] = json!(version);
         }
@@ -172,18 +179,43 @@ impl Api {
             "metadata": metadata,
             "status": status,
         });
-        let params = PatchParams::apply(&self.manager).force();
-        let api = self.api(target);
-        match api.patch_status(&target.name, &params, &Patch::Apply(&body)).await.during(what(step))
-        {
-            Ok(written) => self.absorb(&written),
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
+        let written = match self.apply_status(target, &body).await.during(what(step)) {
+            Err(error) if error.is_not_found() => return Err(Error::Gone { what: what(step) }),
+            written => written?,
+        };
+        if target.uid.is_some() && written.metadata.uid != target.uid {
+            return self.take_back_status(step, &written).await;
         }
+        self.absorb(&written);
         for notice in notices {
             self.publish(target, notice).await;
         }
         Ok(())
+    }
+
+    async fn apply_status(&self, target: &Target, body: &Value) -> kube::Result<DynamicObject> {
+        let params = PatchParams::apply(&self.manager).force();
+        self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await
+    }
+
+    /// The status spoke of the object that was read, and another one has taken its name since: the
+    /// API server compares no UID when it takes a custom resource's status.
+    async fn take_back_status(&self, step: &Step, other: &DynamicObject) -> Result<()> {
+        let kind = &step.target.kind;
+        let empty = json!({
+            "apiVersion": kind.api_version(),
+            "kind": kind.kind,
+            "metadata": {
+                "name": step.target.name,
+                "resourceVersion": other.metadata.resource_version,
+            },
+            "status": {},
+        });
+        match self.apply_status(&step.target, &empty).await.during(what(step)) {
+            Ok(_) => Err(Error::Gone { what: what(step) }),
+            Err(error) if error.is_not_found() => Err(Error::Gone { what: what(step) }),
+            Err(error) => Err(error),
+        }
     }
 
     async fn delete(&self, step: &Step, resource_version: Option<&str>) -> Result<()> {
@@ -265,3 +297,6 @@ fn name_of(write: &Write) -> &'static str {
         Write::Delete { .. } => "delete",
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

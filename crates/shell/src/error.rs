@@ -42,6 +42,12 @@ pub enum Error {
         #[source]
         status: Box<Status>,
     },
+    /// The object whose status was to be written was deleted meanwhile, or made anew.
+    #[error("{what}: the object is gone")]
+    Gone {
+        /// The request.
+        what: String,
+    },
     /// The operator's permissions do not allow it.
     #[error("{what}: not allowed by the operator's permissions")]
     Forbidden {
@@ -119,6 +125,7 @@ impl Error {
             Self::Conflict { .. } => "Conflict",
             Self::AlreadyExists { .. } => "AlreadyExists",
             Self::NotFound { .. } => "NotFound",
+            Self::Gone { .. } => "Gone",
             Self::Forbidden { .. } => "Forbidden",
             Self::Invalid { .. } => "Invalid",
             Self::Busy { .. } => "ServerBusy",
@@ -150,9 +157,35 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
-    /// Whether the request was understood and refused, so that only a human can change the answer.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::AlreadyExists { .. } | Self::Forbidden { .. } | Self::Invalid { .. })
+    /// The API server's words where the request was understood and refused, so that only a human can
+    /// change the answer.
+    ///
+    /// That a namespace is being deleted is no refusal: everything in it goes.
+    pub fn refusal(&self) -> Option<&str> {
+        match self {
+            Self::AlreadyExists { status, .. }
+            | Self::Forbidden { status, .. }
+            | Self::Invalid { status, .. } => {
+                let causes = status.details.iter().flat_map(|it| &it.causes);
+                let is_terminating =
+                    causes.into_iter().any(|it| it.reason == "NamespaceTerminating");
+                (!is_terminating).then_some(status.message.as_str())
+            }
+            Self::Conflict { .. }
+            | Self::NotFound { .. }
+            | Self::Gone { .. }
+            | Self::Busy { .. }
+            | Self::Refused { .. }
+            | Self::Timeout { .. }
+            | Self::Transport { .. }
+            | Self::NotLeading { .. }
+            | Self::Process { .. } => None,
+        }
+    }
+
+    /// Whether nothing is left to write to, which is no failure.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone { .. })
     }
 
     /// Whether the object is not there.
@@ -177,8 +210,9 @@ impl Error {
             409 => Self::Conflict { what, status },
             404 => Self::NotFound { what, status },
             401 | 403 => Self::Forbidden { what, status },
-            400 | 413 | 422 => Self::Invalid { what, status },
-            429 | 503 | 504 => Self::Busy { what, status },
+            408 | 429 | 503 | 504 => Self::Busy { what, status },
+            // 410 is about lists; an admission webhook may choose any other code of its own.
+            400..=409 | 411..=499 => Self::Invalid { what, status },
             _ => Self::Refused { what, status },
         }
     }
@@ -230,12 +264,45 @@ mod tests {
             (404, "NotFound", "NotFound"),
             (403, "Forbidden", "Forbidden"),
             (422, "Invalid", "Invalid"),
+            (418, "", "Invalid"),
+            (408, "Timeout", "ServerBusy"),
             (429, "TooManyRequests", "ServerBusy"),
             (500, "InternalError", "ServerError"),
         ];
         for (code, reason, expected) in cases {
             assert_eq!(api(code, reason).reason(), expected, "{code} {reason}");
         }
+    }
+
+    #[test]
+    fn only_a_human_changes_a_refusal() {
+        let cases = [
+            (403, "Forbidden", true),
+            (422, "Invalid", true),
+            (400, "BadRequest", true),
+            (409, "AlreadyExists", true),
+            (409, "Conflict", false),
+            (404, "NotFound", false),
+            (429, "TooManyRequests", false),
+            (500, "InternalError", false),
+        ];
+        for (code, reason, expected) in cases {
+            let words = expected.then_some("told so");
+            assert_eq!(api(code, reason).refusal(), words, "{code} {reason}");
+        }
+        assert_eq!(Error::Gone { what: "x".into() }.refusal(), None);
+    }
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_no_refusal() {
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "code": 403,
+            "reason": "Forbidden",
+            "details": { "causes": [{ "reason": "NamespaceTerminating" }] },
+        }))
+        .unwrap();
+        let error = Error::from_kube("create x", kube::Error::Api(status.boxed()));
+        assert_eq!((error.reason(), error.refusal()), ("Forbidden", None));
     }
 
     #[test]

@@ -6,11 +6,13 @@ use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
 use common::conditions::{Condition, find};
 use common::plan::{Plan, Write};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::decide::refused;
 use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
@@ -323,4 +325,31 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
     let plan = decide(&seen, now);
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(*status, json!({ "conditions": [] }));
+}
+
+#[test]
+fn a_refused_compute_is_told_on_the_node_once_and_heals() {
+    let mut seen = seen(Some("nova-cell1"));
+    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let told = |seen: &Observed, words: &str| {
+        let refusal = Refusal::of(&plan.steps[0], "Invalid", words);
+        refused(seen, &refusal, Timestamp::UNIX_EPOCH)
+    };
+    let first = told(&seen, "the policy wants a label (request 17)");
+    let Write::Status { status, notices, .. } = &first.steps[0].write else { panic!("{first:?}") };
+    let condition = &status["conditions"][0];
+    assert_eq!(
+        (condition["type"].as_str(), condition["reason"].as_str()),
+        (Some(COMPUTE_CONDITION), Some("Invalid"))
+    );
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("NovaExternalCompute n0 cannot be written: the policy"),
+        "{message}"
+    );
+    assert_eq!((notices.len(), notices[0].warning), (1, true));
+    let status = json!({ "conditions": status["conditions"] });
+    Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
+    assert_eq!(told(&seen, "the policy wants a label (request 18)").steps, []);
+    assert_eq!(reason(judged(&seen).1.as_ref()), "Deploying", "the same pass that writes it heals");
 }
