@@ -9,10 +9,12 @@ pub mod journey;
 mod namespace;
 pub mod operator;
 mod program;
+mod release;
 
 pub use host::Host;
-pub use namespace::Namespace;
+pub use namespace::{Kind, Namespace};
 pub use program::run;
+pub use release::Release;
 
 use common::conditions::{Condition, Truth};
 

@@ -1,11 +1,12 @@
 //! The chart as Helm renders it: lint, rendering with all switches, and what must hold of the result.
 
 mod invariants;
+mod webhooks;
 
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{lab, paths, sh};
 use invariants::{of_kind, text};
@@ -25,11 +26,16 @@ const KINDS: [&str; 6] = [
 /// A check by its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 11] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
+    ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
     ("with watchNamespaces nothing is granted beyond them", watched_namespaces),
-    ("without webhooks nothing of them is left", without_webhooks),
+    ("without webhooks nothing of them is left", webhooks::none),
+    (
+        "cert-manager makes the certificate where it is told to, and the operator only reads",
+        webhooks::cert_manager,
+    ),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),
@@ -90,11 +96,12 @@ fn defaults() -> Result<()> {
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
     }
     for configuration in invariants::webhooks(&objects) {
-        let hook = &configuration["webhooks"][0];
-        let promised = hook["failurePolicy"] == "Ignore" && hook["timeoutSeconds"] == 5;
-        ensure!(promised && hook["namespaceSelector"].is_null(), "{hook}");
-        ensure!(hook["clientConfig"]["caBundle"].is_null(), "an upgrade would wipe caBundle");
-        ensure!(text(configuration, "/metadata/name").starts_with("edpm.edpm-system."), "{hook}");
+        let named = text(configuration, "/metadata/name");
+        ensure!(named.starts_with("edpm.edpm-system."), "{named}");
+        for hook in webhooks::hooks(configuration) {
+            ensure!(hook["namespaceSelector"].is_null(), "{hook}");
+            ensure!(hook["clientConfig"]["caBundle"].is_null(), "an upgrade would wipe caBundle");
+        }
     }
     Ok(())
 }
@@ -110,24 +117,13 @@ fn watched_namespaces() -> Result<()> {
         ensure!(n == 3, "{n} Roles in {namespace}");
     }
     for configuration in invariants::webhooks(&objects) {
-        let selected = &configuration["webhooks"][0]["namespaceSelector"]["matchExpressions"][0];
-        ensure!(selected["values"] == serde_json::json!(["a", "b"]), "{selected}");
+        for hook in webhooks::hooks(configuration) {
+            let selected = &hook["namespaceSelector"]["matchExpressions"][0];
+            ensure!(selected["values"] == json!(["a", "b"]), "{selected}");
+        }
     }
     let watched = env_of(&objects, "nova-operator", "WATCH_NAMESPACES")?;
     ensure!(watched == "a,b", "{watched}");
-    Ok(())
-}
-
-fn without_webhooks() -> Result<()> {
-    let objects = rendered(&["webhooks.enabled=false"])?;
-    ensure!(invariants::webhooks(&objects).next().is_none(), "a configuration is left");
-    for kind in ["Service", "Secret"] {
-        ensure!(of_kind(&objects, kind).next().is_none(), "a {kind} is left");
-    }
-    let rights = of_kind(&objects, "ClusterRole").map(|it| text(it, "/metadata/name"));
-    ensure!(!rights.into_iter().any(|it| it.ends_with("-webhook")), "a right is left");
-    let enabled = env_of(&objects, "nova-operator", "ENABLE_WEBHOOKS")?;
-    ensure!(enabled == "false", "{enabled}");
     Ok(())
 }
 
@@ -230,6 +226,7 @@ fn typos() -> Result<()> {
         ("ansibleee.maxActiveRuns=0", "maxActiveRuns"),
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
+        ("webhooks.certificates=me", "certificates"),
     ] {
         refused(&[IMAGE, wrong], named).with_context(|| wrong.to_owned())?;
     }

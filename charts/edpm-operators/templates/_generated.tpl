@@ -124,3 +124,23 @@
 {{- define "edpm.path.validate" -}}
 /validate-nova-openstack-org-v1beta1-novaexternalcompute
 {{- end }}
+
+{{- define "edpm.path.node" -}}
+/validate-dataplane-openstack-org-v1beta1-openstackdataplanenode
+{{- end }}
+
+{{- define "edpm.path.role" -}}
+/validate-dataplane-openstack-org-v1beta1-openstackdataplanerole
+{{- end }}
+
+{{- define "edpm.condition.node-changes" -}}
+(has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata.annotations ? [object.metadata.annotations['nova.openstack.org/cell']] : []) != (has(oldObject.metadata.annotations) && 'nova.openstack.org/cell' in oldObject.metadata.annotations ? [oldObject.metadata.annotations['nova.openstack.org/cell']] : []) || (has(object.spec) && has(object.spec.role) ? [object.spec.role] : []) != (has(oldObject.spec) && has(oldObject.spec.role) ? [oldObject.spec.role] : [])
+{{- end }}
+
+{{- define "edpm.condition.role-changes" -}}
+(has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata.annotations ? [object.metadata.annotations['nova.openstack.org/cell']] : []) != (has(oldObject.metadata.annotations) && 'nova.openstack.org/cell' in oldObject.metadata.annotations ? [oldObject.metadata.annotations['nova.openstack.org/cell']] : [])
+{{- end }}
+
+{{- define "edpm.condition.has-cell" -}}
+has(object.metadata.annotations) && 'nova.openstack.org/cell' in object.metadata.annotations
+{{- end }}

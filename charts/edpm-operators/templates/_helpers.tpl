@@ -25,6 +25,11 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{ .operator }}-webhook
 {{- end }}
 
+{{/* Whether cert-manager makes the webhook's certificate; empty where the operator does. */}}
+{{- define "edpm.certManager" -}}
+{{- if eq .Values.webhooks.certificates "cert-manager" }}true{{ end -}}
+{{- end }}
+
 {{/* The operators' image. */}}
 {{- define "edpm.image" -}}
 {{- $ask := "image.repository is not set: `cargo xtask images --push REGISTRY` prints the values" -}}

@@ -55,11 +55,12 @@ metadata:
 rules:
   {{- include (printf "edpm.election.%s" .operator) .root | nindent 2 }}
   {{- if .webhook }}
-  # The chart makes the Secret, the operator fills and renews it; it watches this name alone.
+  # The chart makes the Secret, the operator fills and renews it; it watches this name alone. What
+  # cert-manager fills is only read.
   - apiGroups: [""]
     resources: [secrets]
     resourceNames: [{{ include "edpm.webhook" . }}-tls]
-    verbs: [list, update, watch]
+    verbs: [{{ if include "edpm.certManager" .root }}list, watch{{ else }}list, update, watch{{ end }}]
   {{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -81,7 +82,7 @@ rules:
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
     resourceNames: [{{ $name }}]
-    verbs: [list, patch, watch]
+    verbs: [{{ if include "edpm.certManager" .root }}list, watch{{ else }}list, patch, watch{{ end }}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

@@ -1,4 +1,5 @@
-//! The admission webhooks of computes: images by default, and options that oslo.config can read.
+//! The admission webhooks. Of computes: images by default, and options that oslo.config can read. Of
+//! nodes and roles: the cell is set once.
 //!
 //! The controllers keep the same rules by the same functions, so nothing hangs on a webhook.
 
@@ -9,13 +10,18 @@ use shell::webhook::{Request, Verdict, Webhook};
 use crate::compute_creation::{Images, default_images};
 use crate::oslo;
 
+pub mod cell;
+pub mod known;
+
+pub use known::{Known, stand_by};
+
 /// Path of the defaulting webhook.
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcompute";
 
-/// Both webhooks.
-pub fn webhook(images: Images) -> Webhook {
+/// All webhooks; those of nodes and roles answer from what is known.
+pub fn webhook(images: Images, known: &Known) -> Webhook {
     let defaulted = move |request: &Request| {
         spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| mutate(&it, &images))
     };
@@ -23,7 +29,7 @@ pub fn webhook(images: Images) -> Webhook {
         let old = spec(request.old_object.as_ref());
         spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| validate(old.as_ref(), &it))
     };
-    Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, judged)
+    cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, judged), known)
 }
 
 /// The spec as it was written: a mutating webhook sees objects before their schema is applied.

@@ -2,6 +2,8 @@
 
 /// On a role or a node: name of the `NovaCell` of its computes; empty on a node means no compute.
 pub const CELL: &str = "nova.openstack.org/cell";
+/// On a node: with the value `true`, its compute may go when the node has no cell any more.
+pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 /// On a compute: any new value asks for another attempt of every service.

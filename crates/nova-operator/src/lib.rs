@@ -4,6 +4,7 @@
 pub mod admission;
 pub mod annotations;
 pub mod cell;
+pub mod cell_once;
 pub mod compute;
 pub mod compute_creation;
 pub mod conf;
@@ -12,4 +13,5 @@ pub mod oslo;
 pub mod probe;
 pub mod reasons;
 pub mod vault;
+pub mod watched;
 pub mod world;

@@ -9,7 +9,7 @@ use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::runtime::Runtime;
 
-use crate::admission;
+use crate::admission::{self, Known};
 use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
 use crate::compute_creation::{ComputeCreation, Images};
@@ -125,10 +125,16 @@ pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, images, reconcile_novacell } = args;
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
-    admission::webhook(images.clone()).serve(&webhook, &mut runtime).await?;
     let candidate = Candidate::of(&runtime, NAME, common.namespaces());
+    let known = Known::default();
+    if webhook.enable_webhooks {
+        admission::webhook(images.clone(), &known).serve(&webhook, &mut runtime).await?;
+        let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
+        let standing_by = admission::stand_by(candidate.clone(), known.clone(), ready, stop);
+        runtime.spawn("admission's watches", standing_by);
+    }
     let work = async move |candidate: &Candidate, leader: Leader| {
-        work(candidate, leader, images, reconcile_novacell).await
+        work(candidate, leader, known, images, reconcile_novacell).await
     };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
@@ -138,6 +144,7 @@ pub async fn run(args: Args) -> Result<()> {
 async fn work(
     candidate: &Candidate,
     mut leader: Leader,
+    known: Known,
     images: Images,
     reconcile_novacell: bool,
 ) -> Result<()> {
@@ -145,6 +152,8 @@ async fn work(
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);
+    leader.ready().await;
+    known.lead(world.watched());
     let api = || Arc::clone(&world.api);
     let creation = ComputeCreation { world: Arc::clone(&world), images };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;

@@ -34,10 +34,11 @@ const NODE: &[Aspect] = &[aspect(
         ),
         Word::bad(
             "CellMismatch",
-            "The annotation asks for another cell, or for none, than that of a compute that has \
-             run or has a `customServiceConfig`.",
+            "The node asks for another cell, or for none, than that of a compute that has run or \
+             has a `customServiceConfig`.",
             "No.",
-            "Set it back, or delete the compute; the message tells what is lost.",
+            "Set the annotation back, or let the compute go; the message has the command and \
+             tells what is lost.",
         ),
         Word::bad("CellZero", "The annotation names a cell0.", "No.", "Name another cell."),
         Word::bad(
@@ -63,6 +64,12 @@ const NODE: &[Aspect] = &[aspect(
             "The compute is being deleted; another one follows.",
             "Yes.",
             "Wait.",
+        ),
+        Word::bad(
+            "RoleNotFound",
+            "The node's role does not exist; its compute stays as it is.",
+            "When it appears.",
+            "Create it again, or correct `spec.role`.",
         ),
         FORBIDDEN,
         INVALID,

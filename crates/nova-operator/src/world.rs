@@ -15,15 +15,9 @@ use shell::sources::{self, Sources};
 
 use crate::operator::NAME;
 use crate::vault::Vault;
+use crate::watched::{Watched, cell_key};
 
-/// Index of nodes by the role that they name.
-pub const BY_ROLE: &str = "role";
-/// Index of computes by the node that they name.
-pub const BY_NODE: &str = "node";
-/// Index of computes by the cell that they name.
-pub const BY_CELL: &str = "cell";
-/// Index of runs by the UID of their owner.
-pub const BY_OWNER: &str = "owner";
+pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
 
 /// The queue of each controller.
 #[derive(Default)]
@@ -63,13 +57,8 @@ pub struct World {
 impl World {
     /// An empty world, which [`World::watch`] fills.
     pub fn new(candidate: &Candidate) -> Arc<Self> {
-        let nodes = Cache::new(vec![(BY_ROLE, Box::new(role_key))]);
-        let computes = Cache::new(vec![
-            (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
-            (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
-        ]);
-        let runs = Cache::new(vec![(BY_OWNER, Box::new(owners))]);
-        let (roles, cells) = (Cache::new(vec![]), Cache::new(vec![]));
+        let Watched { nodes, roles, computes, runs } = Watched::new();
+        let cells = Cache::new(vec![]);
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(NAME);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
@@ -98,13 +87,20 @@ impl World {
         })
     }
 
+    /// What the rule of the cell is judged by.
+    pub fn watched(&self) -> Watched {
+        Watched {
+            nodes: Arc::clone(&self.nodes),
+            roles: Arc::clone(&self.roles),
+            computes: Arc::clone(&self.computes),
+            runs: Arc::clone(&self.runs),
+        }
+    }
+
     /// Opens all watches.
     pub fn watch(&self, leader: &mut Leader) {
-        leader.watch(&self.nodes, "");
-        leader.watch(&self.roles, "");
+        self.watched().watch(leader.watches());
         leader.watch(&self.cells, "");
-        leader.watch(&self.computes, "");
-        leader.watch(&self.runs, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
     }
@@ -154,24 +150,6 @@ fn push_all(queue: &Queue, objects: &[Arc<ExternalCompute>]) {
     for object in objects {
         queue.push(Key::of(&**object));
     }
-}
-
-fn role_key(node: &Node) -> Vec<Key> {
-    let namespace = node.namespace().unwrap_or_default();
-    node.spec.role.iter().map(|it| Key::new(&namespace, it)).collect()
-}
-
-fn node_key(compute: &ExternalCompute) -> Key {
-    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name)
-}
-
-fn cell_key(compute: &ExternalCompute) -> Key {
-    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
-}
-
-fn owners(run: &AnsibleEe) -> Vec<Key> {
-    let namespace = run.namespace().unwrap_or_default();
-    run.owner_references().iter().map(|it| Key::new(&namespace, &it.uid)).collect()
 }
 
 /// The compute that owns a run.

@@ -14,6 +14,16 @@ pub enum LogFormat {
     Json,
 }
 
+/// Who makes a webhook's certificate and publishes its authority.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum CertificateMaker {
+    /// The operator itself.
+    #[default]
+    Operator,
+    /// cert-manager, with the chart's `Certificate`; the operator only reads.
+    CertManager,
+}
+
 /// Options of every operator.
 #[derive(Args, Clone, Debug)]
 pub struct CommonArgs {
@@ -103,6 +113,10 @@ pub struct WebhookArgs {
     /// Name of the Secret that holds the certificate; the Service's name and "-tls" by default.
     #[arg(long, env = "WEBHOOK_SECRET", value_name = "NAME")]
     pub webhook_secret: Option<String>,
+
+    /// Who makes the certificate and keeps the caBundle: this operator, or cert-manager.
+    #[arg(long, env = "WEBHOOK_CERTIFICATES", value_enum, default_value_t)]
+    pub webhook_certificates: CertificateMaker,
 
     /// Name of the webhook configurations, mutating and validating, whose caBundle is kept in step.
     #[arg(long, env = "WEBHOOK_CONFIGURATION", value_name = "NAME")]

@@ -1,7 +1,8 @@
-//! What runs only while this process leads: watches and controllers.
+//! What runs only while this process leads: controllers, and the watches that they rely on.
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use kube::Client;
 use tokio::task::JoinSet;
 
@@ -17,12 +18,17 @@ use crate::runtime::{Runtime, Shutdown};
 /// The part of an operator that leads: it is built once the Lease is held, so that its first lists
 /// are consistent reads made after the predecessor's last write.
 pub struct Leader {
-    client: Client,
     metrics: Metrics,
-    namespaces: Vec<String>,
     term: String,
+    watches: Watches,
+}
+
+/// Watches in the operator's namespaces, and tasks that rely on them; they end when it is dropped.
+pub struct Watches {
+    client: Client,
+    namespaces: Vec<String>,
     tasks: JoinSet<Result<()>>,
-    synced: Vec<tokio::task::JoinHandle<()>>,
+    synced: Vec<BoxFuture<'static, ()>>,
 }
 
 /// What a [`Leader`] is made of, taken from the process before it leads.
@@ -57,6 +63,16 @@ impl Candidate {
         Arc::new(Api::new(client, self.manager, &self.instance, self.leadership.clone(), caches))
     }
 
+    /// No watches yet; they need no Lease, for they only read.
+    pub fn watches(&self) -> Watches {
+        Watches {
+            client: self.client.clone(),
+            namespaces: self.namespaces.clone(),
+            tasks: JoinSet::new(),
+            synced: Vec::new(),
+        }
+    }
+
     /// Waits for the Lease, then does `work` for as long as it is held.
     ///
     /// # Guarantees
@@ -70,14 +86,7 @@ impl Candidate {
             term = leading(&mut self.leadership) => term.unwrap_or_default(),
             () = stop.requested() => return Ok(()),
         };
-        let leader = Leader {
-            client: self.client.clone(),
-            metrics: self.metrics.clone(),
-            namespaces: self.namespaces.clone(),
-            term,
-            tasks: JoinSet::new(),
-            synced: Vec::new(),
-        };
+        let leader = Leader { metrics: self.metrics.clone(), term, watches: self.watches() };
         let mut leadership = self.leadership.clone();
         tokio::select! {
             outcome = work(&self, leader) => outcome,
@@ -97,20 +106,19 @@ impl Leader {
 
     /// Watches a kind; `labels` is a label selector, empty for all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
-        let watching = Arc::clone(cache).watch(self.client.clone(), self.scope(labels));
-        self.tasks.spawn(async move {
-            watching.await;
-            Err(Error::Process { what: "a watch ended".into(), source: None })
-        });
-        let cache = Arc::clone(cache);
-        self.synced.push(tokio::spawn(async move { cache.synced().await }));
+        self.watches.watch(cache, labels);
+    }
+
+    /// The watches that the controllers rely on.
+    pub fn watches(&mut self) -> &mut Watches {
+        &mut self.watches
     }
 
     /// Runs a controller once every watch has delivered its first list.
     pub async fn run<C: Controller>(&mut self, controller: C, api: Arc<Api>, queue: Arc<Queue>) {
         self.ready().await;
         let metrics = self.metrics.clone();
-        self.tasks.spawn(controller::run(Arc::new(controller), api, queue, metrics));
+        self.spawn(controller::run(Arc::new(controller), api, queue, metrics));
     }
 
     /// Runs any other task that must not end.
@@ -118,26 +126,47 @@ impl Leader {
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {
-        self.tasks.spawn(task);
+        self.watches.tasks.spawn(task);
     }
 
     /// Resolves once every watch has delivered its first list.
     pub async fn ready(&mut self) {
-        for synced in self.synced.drain(..) {
-            let _ = synced.await;
-        }
+        self.watches.ready().await;
     }
 
     /// Resolves when a task ends, which none should.
     pub async fn finish(mut self) -> Result<()> {
+        self.watches.end().await
+    }
+}
+
+impl Watches {
+    /// Watches a kind; `labels` is a label selector, empty for all.
+    pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
+        let scope = Scope { namespaces: self.namespaces.clone(), labels: labels.to_owned() };
+        let watching = Arc::clone(cache).watch(self.client.clone(), scope);
+        self.tasks.spawn(async move {
+            watching.await;
+            Err(Error::Process { what: "a watch ended".into(), source: None })
+        });
+        let cache = Arc::clone(cache);
+        self.synced.push(Box::pin(async move { cache.synced().await }));
+    }
+
+    /// Resolves once every watch has delivered its first list.
+    pub async fn ready(&mut self) {
+        while let Some(synced) = self.synced.last_mut() {
+            synced.await;
+            self.synced.pop();
+        }
+    }
+
+    /// Resolves when a watch ends, which none should.
+    pub async fn end(&mut self) -> Result<()> {
         match self.tasks.join_next().await {
             Some(Ok(outcome)) => outcome,
             Some(Err(error)) => Err(Error::process("a task panicked", error)),
             None => Ok(()),
         }
-    }
-
-    fn scope(&self, labels: &str) -> Scope {
-        Scope { namespaces: self.namespaces.clone(), labels: labels.to_owned() }
     }
 }

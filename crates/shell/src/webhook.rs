@@ -6,6 +6,7 @@ use axum::{Router, body::Bytes, extract::DefaultBodyLimit, http::StatusCode, rou
 use kube::core::{
     DynamicObject,
     admission::{AdmissionRequest, AdmissionResponse, AdmissionReview},
+    response::StatusDetails,
 };
 use tokio::{net::TcpListener, sync::watch};
 use tracing::{debug, warn};
@@ -140,6 +141,7 @@ impl Webhook {
             host: service_name(service, namespace),
             mutating: named(!self.mutating.is_empty()),
             validating: named(!self.validating.is_empty()),
+            maker: args.webhook_certificates,
         }
     }
 }
@@ -165,13 +167,29 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
     }
 }
 
+/// Details by which a client comes back after a second.
+fn soon() -> StatusDetails {
+    StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: vec![],
+        retry_after_seconds: 1,
+    }
+}
+
 fn response(request: &Request, verdict: Verdict, may_patch: bool) -> AdmissionResponse {
     let mut response = AdmissionResponse::from(request);
     response.warnings = Some(verdict.warnings).filter(|it| !it.is_empty());
     if !verdict.allowed {
         let mut refused = response.deny(verdict.message);
-        refused.result.code = 422;
-        refused.result.reason = "Invalid".into();
+        (refused.result.code, refused.result.reason) = (422, "Invalid".into());
+        if verdict.is_untold {
+            // The API server passes code and pause on, and kubectl then tries again by itself.
+            (refused.result.code, refused.result.reason) = (503, "ServiceUnavailable".into());
+            refused.result.details = Some(soon());
+        }
         return refused;
     }
     if !may_patch || verdict.patches.is_empty() {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::CommandFactory as _;
 use common::rbac::{ELECTION, Rule};
+use nova_operator::admission;
 
 use super::chart::CHART;
 use super::{Generated, WRITE, described, stale};
@@ -19,6 +20,17 @@ const OPERATORS: [(&str, &[Rule]); 3] = [
     ("ansibleee-operator", ansibleee_operator::RULES),
     (dataplane_operator::operator::NAME, dataplane_operator::operator::RULES),
     (nova_operator::operator::NAME, nova_operator::operator::RULES),
+];
+
+/// Where nova-operator's webhooks answer, and when the API server asks them.
+const ADMISSION: [(&str, &str); 7] = [
+    ("edpm.path.mutate", admission::MUTATE),
+    ("edpm.path.validate", admission::VALIDATE),
+    ("edpm.path.node", admission::cell::NODE),
+    ("edpm.path.role", admission::cell::ROLE),
+    ("edpm.condition.node-changes", admission::cell::NODE_CHANGES),
+    ("edpm.condition.role-changes", admission::cell::ROLE_CHANGES),
+    ("edpm.condition.has-cell", admission::cell::HAS_CELL),
 ];
 
 /// The named templates that the chart includes.
@@ -31,8 +43,9 @@ fn template() -> Generated {
         define(&mut text, &format!("edpm.rules.{operator}"), &listed(rules));
         define(&mut text, &format!("edpm.election.{operator}"), &election(operator));
     }
-    define(&mut text, "edpm.path.mutate", nova_operator::admission::MUTATE);
-    define(&mut text, "edpm.path.validate", nova_operator::admission::VALIDATE);
+    for (name, content) in ADMISSION {
+        define(&mut text, name, content);
+    }
     (PathBuf::from(format!("{CHART}/templates/_generated.tpl")), text)
 }
 

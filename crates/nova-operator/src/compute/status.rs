@@ -9,14 +9,19 @@ use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::cell_once::{Standing, owns, standing};
 use crate::compute::decide::Judged;
 use crate::compute::inputs;
 use crate::compute::observe::Observed;
+use crate::compute_creation::effective::wish;
 
 /// Every service succeeded.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
+
+/// The compute is in the cell that its node asks for.
+pub const CELL_MATCHES: &str = "CellMatches";
 
 /// How long the list of changed inputs may be.
 const NAMES_LIMIT: usize = 300;
@@ -78,8 +83,35 @@ fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
     all.push(deployment);
     let ready = if keeps_ready(judged) { good } else { conditions::ready(&all, good) };
     all.extend(conditions::kstatus(&ready));
-    all.extend([ready, up_to_date(seen, judged), judged.warnings.clone()]);
+    all.extend([ready, up_to_date(seen, judged), judged.warnings.clone(), cell_matches(seen)]);
     all
+}
+
+/// A mismatch that slipped past the webhook is told, and hinders nothing: the compute stays in its
+/// cell, and all else of it goes on following the node.
+fn cell_matches(seen: &Observed) -> Finding {
+    let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
+    let found = own.map(|node| {
+        let asked = wish(seen.role.as_deref(), node);
+        standing(&asked, node, &seen.compute, !seen.runs.is_empty())
+    });
+    match found {
+        Some(Standing::Bound(mismatch)) => {
+            Finding::error(CELL_MATCHES, "CellMismatch", mismatch.told())
+        }
+        Some(Standing::Unknown { role }) => {
+            let text = format!(
+                "OpenStackDataPlaneRole {role}, which would name the cell, does not exist: create \
+                 it, or correct spec.role of the node."
+            );
+            Finding::unknown(CELL_MATCHES, "RoleNotFound", text)
+        }
+        // A compute that is about to go needs no words.
+        Some(Standing::Agrees | Standing::Replaceable | Standing::MayGo) | None => {
+            let text = "The node asks for no other cell.";
+            Finding::good(CELL_MATCHES, "CellMatches", text)
+        }
+    }
 }
 
 /// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell

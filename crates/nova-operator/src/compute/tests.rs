@@ -24,6 +24,8 @@ use crate::annotations::REDEPLOY;
 use crate::reasons::KINDS;
 use crate::vault::Content;
 
+mod cell_matches;
+
 /// The world as the API server would hold it, and what was written to it.
 struct World {
     seen: Observed,

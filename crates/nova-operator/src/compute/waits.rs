@@ -44,6 +44,7 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
     let cell = cell_view(seen, &mut faults);
     let host = host(seen, &mut faults);
     let default_config = default_config(seen, &mut faults);
+    faults.extend(role_fault(seen));
     faults.extend(ssh_faults(seen));
     faults.extend(image_faults(seen));
     if let (Some(cell), Some(host), true) = (cell, host, faults.is_empty()) {
@@ -128,6 +129,28 @@ fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
 fn ip_of(address: &str) -> Option<IpAddr> {
     let (host, _) = address.rsplit_once(':')?;
     host.trim_matches(['[', ']']).parse().ok()
+}
+
+/// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.
+/// The same holds of what the node published without it.
+fn role_fault(seen: &Observed) -> Option<Fault> {
+    let node = seen.node.as_deref()?;
+    let (role, name) = (node.spec.role.as_ref()?, node.name_any());
+    if seen.role.is_none() {
+        let text = format!(
+            "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
+             does not exist: create it or correct spec.role."
+        );
+        return Some(("RoleNotFound", text));
+    }
+    let is_without = node.status.as_ref().is_some_and(|it| it.observed_role.is_none());
+    is_without.then(|| {
+        let text = format!(
+            "OpenStackDataPlaneNode {name} has not been looked at with OpenStackDataPlaneRole \
+             {role} yet."
+        );
+        (NOT_PUBLISHED, text)
+    })
 }
 
 fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::Default> {

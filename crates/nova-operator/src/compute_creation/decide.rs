@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::annotations::{CELL, COMPUTE_CONDITION};
+use crate::annotations::COMPUTE_CONDITION;
+use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
@@ -28,13 +29,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     if seen.node.metadata.deletion_timestamp.is_some() {
         return plan;
     }
-    let (steps, finding) = match wish(seen.role.as_deref(), &seen.node) {
-        Wish::Nothing => without_cell(seen),
-        Wish::Refused { reason, message } => {
-            (vec![], Some(Finding::error(COMPUTE_CONDITION, reason, message)))
-        }
-        Wish::Cell(cell) => with_cell(seen, &cell),
-    };
+    let (steps, finding) = outcome(seen);
     plan.steps = steps;
     plan.steps.extend(condition_step(&seen.node, finding, now));
     plan
@@ -69,7 +64,7 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
     let owners = compute.metadata.owner_references.as_deref().unwrap_or_default();
     match owners.iter().find(|it| it.controller == Some(true)) {
         None => Owner::Nobody,
-        Some(it) if Some(&it.uid) == node.metadata.uid.as_ref() => Owner::Node,
+        Some(_) if owns(node, compute) => Owner::Node,
         Some(it) if it.kind == Kind::of::<Node>().kind && it.name == node.name_any() => {
             Owner::EarlierNode
         }
@@ -77,47 +72,40 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
     }
 }
 
-fn without_cell(seen: &Observed) -> Outcome {
-    let Some(compute) = &seen.compute else { return (vec![], None) };
-    if !matches!(owner(&seen.node, compute), Owner::Node) || is_terminating(compute) {
-        return (vec![], None);
+fn outcome(seen: &Observed) -> Outcome {
+    let asked = wish(seen.role.as_deref(), &seen.node);
+    if let Wish::Refused { reason, message } = asked {
+        // What is no cell moves no compute, and keeps nothing else from it.
+        let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(it));
+        let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
+        return (steps, Some(Finding::error(COMPUTE_CONDITION, reason, message)));
     }
-    if is_untouched(seen, compute) {
-        return (vec![remove(compute, "its node has no cell any more, and it never ran")], None);
-    }
-    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
-    let text = format!(
-        "Neither OpenStackDataPlaneNode {name} nor its role names a cell any more, but \
-         NovaExternalCompute {name} runs in cell {cell}. Restore annotation {CELL}, or remove it \
-         with: {}",
-        delete_command(compute)
-    );
-    let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", text);
-    (followed(seen, compute), Some(finding))
-}
-
-fn with_cell(seen: &Observed, cell: &str) -> Outcome {
+    let cell = if let Wish::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let Some(compute) = &seen.compute else {
+        let Some(cell) = cell else { return (vec![], None) };
         let because = "the node has a cell and no compute";
         let step = follow(seen, &fields(seen, cell), false, because);
         return (vec![step], Some(coming(seen, cell)));
     };
-    if is_terminating(compute) {
-        return (vec![], Some(leaving(compute)));
+    match (owner(&seen.node, compute), cell) {
+        (Owner::Node, _) if is_terminating(compute) => (vec![], Some(leaving(compute, cell))),
+        (Owner::Node, _) => ours(seen, compute, &asked),
+        // Nothing of nova's concerns a node without a cell.
+        (_, None) => (vec![], None),
+        (_, Some(_)) if is_terminating(compute) => (vec![], Some(leaving(compute, cell))),
+        (Owner::EarlierNode, Some(_)) => (vec![], Some(leaving(compute, cell))),
+        (Owner::Nobody, Some(cell)) => adoption(seen, compute, cell),
+        (Owner::Other(owner), Some(_)) => (vec![], Some(not_ours(compute, &owner))),
     }
-    match owner(&seen.node, compute) {
-        Owner::Node => ours(seen, compute, cell),
-        Owner::Nobody => adoption(seen, compute, cell),
-        Owner::EarlierNode => (vec![], Some(leaving(compute))),
-        Owner::Other(owner) => {
-            let name = compute.name_any();
-            let text = format!(
-                "NovaExternalCompute {name} belongs to {owner} and is left alone: delete it, and \
-                 the node gets one of its own."
-            );
-            (vec![], Some(Finding::error(COMPUTE_CONDITION, "ComputeNotOurs", text)))
-        }
-    }
+}
+
+fn not_ours(compute: &ExternalCompute, owner: &str) -> Finding {
+    let text = format!(
+        "NovaExternalCompute {} belongs to {owner} and is left alone: delete it, and the node gets \
+         one of its own.",
+        compute.name_any()
+    );
+    Finding::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
 }
 
 /// A compute that a human wrote first is taken over only where nothing in it has to change (D8).
@@ -145,32 +133,57 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
 }
 
 /// The cell is set once; everything else goes on following the node (D7).
-fn ours(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
+fn ours(seen: &Observed, compute: &ExternalCompute, asked: &Wish) -> Outcome {
     let own = &compute.spec.cell_name;
-    if own == cell {
-        return (followed(seen, compute), Some(mirror(compute)));
+    match (standing(asked, &seen.node, compute, seen.has_runs), asked) {
+        (Standing::Agrees, _) => {
+            let finding = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
+            (followed(seen, compute), Some(finding))
+        }
+        (Standing::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
+        (Standing::Replaceable, Wish::Cell(cell)) => {
+            let because =
+                format!("it never ran, and its node is now of cell {cell} instead of {own}");
+            (vec![remove(compute, because)], Some(coming(seen, cell)))
+        }
+        (Standing::Replaceable, _) => {
+            (vec![remove(compute, "its node has no cell any more, and it never ran")], None)
+        }
+        (Standing::MayGo, _) => {
+            let because = "its node has no cell any more, and its removal is allowed";
+            let step = Step::delete(Target::of(compute), because);
+            (vec![step], Some(leaving(compute, None)))
+        }
+        (Standing::Bound(mismatch), _) => {
+            let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", mismatch.told());
+            (followed(seen, compute), Some(finding))
+        }
     }
-    if is_untouched(seen, compute) {
-        let because = format!("it never ran, and its node is now of cell {cell} instead of {own}");
-        return (vec![remove(compute, because)], Some(coming(seen, cell)));
-    }
-    let name = compute.name_any();
-    let lost = match &compute.spec.custom_service_config {
-        Some(_) => "its customServiceConfig is lost with it",
-        None => "it has no customServiceConfig to lose",
-    };
+}
+
+/// A role that is gone changes no compute: nobody can tell what the node inherits now.
+fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<Finding> {
+    let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
+    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let text = format!(
-        "Annotation {CELL} asks for cell {cell}, but NovaExternalCompute {name} is in cell {own}, \
-         and nova cannot move it. Set the annotation back to {own}, or delete the compute, and it \
-         is made again in {cell} ({lost}; first remove its instances and nova's records of it in \
-         {own}): {}",
-        delete_command(compute)
+        "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, does \
+         not exist. NovaExternalCompute {name} stays in cell {cell} as it is: create the role \
+         again, or correct spec.role."
     );
-    let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", text);
-    (followed(seen, compute), Some(finding))
+    Some(Finding::warning(COMPUTE_CONDITION, "RoleNotFound", text))
+}
+
+/// Whether what the node publishes was made with its role. The node's controller may notice before
+/// this one that the role is gone, and what it then publishes is not what the human wrote.
+fn is_made_with_role(seen: &Observed) -> bool {
+    let is_told = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
+    seen.node.spec.role.is_none() || (seen.role.is_some() && is_told())
 }
 
 fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
+    if !is_made_with_role(seen) {
+        return vec![];
+    }
     let fields = fields(seen, &compute.spec.cell_name);
     let differing = differences(compute, &fields, false);
     let mut steps = Vec::new();
@@ -180,12 +193,6 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     }
     steps.extend(fill_images(seen, compute));
     steps
-}
-
-/// Whether nothing would be lost with it: it never ran, and no human has configured it.
-fn is_untouched(seen: &Observed, compute: &ExternalCompute) -> bool {
-    let has_attempts = compute.status.as_ref().is_some_and(|it| !it.services.is_empty());
-    !has_attempts && !seen.has_runs && compute.spec.custom_service_config.is_none()
 }
 
 fn is_terminating(compute: &ExternalCompute) -> bool {
@@ -204,11 +211,17 @@ fn delete_command(compute: &ExternalCompute) -> String {
     format!("kubectl delete -n {namespace} novaexternalcompute {name}")
 }
 
-fn leaving(compute: &ExternalCompute) -> Finding {
-    let text = format!(
-        "NovaExternalCompute {} is being deleted; when it is gone, another one is made.",
-        compute.name_any()
-    );
+fn leaving(compute: &ExternalCompute, next: Option<&str>) -> Finding {
+    let name = compute.name_any();
+    let text = match next {
+        Some(cell) => format!(
+            "NovaExternalCompute {name} is being deleted; when it is gone, another one is made in \
+             cell {cell}."
+        ),
+        None => {
+            format!("NovaExternalCompute {name} is being deleted: its node has no cell any more.")
+        }
+    };
     Finding::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
 }
 

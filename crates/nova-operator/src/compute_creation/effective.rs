@@ -15,6 +15,11 @@ pub enum Wish {
     Nothing,
     /// A compute in this cell.
     Cell(String),
+    /// Nobody can tell: the role that would name the cell does not exist.
+    Unknown {
+        /// The role that the node names.
+        role: String,
+    },
     /// A cell that no compute can be in, and why.
     Refused {
         /// One CamelCase word.
@@ -25,15 +30,29 @@ pub enum Wish {
 }
 
 /// The node's own annotation, even an empty one, wins over its role's.
+///
+/// `role` is the one that the node names, where it exists.
 pub fn wish(role: Option<&Role>, node: &Node) -> Wish {
-    let (cell, origin) = match (node.annotations().get(CELL), role) {
-        (Some(cell), _) => (cell.trim(), format!("OpenStackDataPlaneNode {}", node.name_any())),
-        (None, Some(role)) => (
-            role.annotations().get(CELL).map(|it| it.trim()).unwrap_or_default(),
-            format!("OpenStackDataPlaneRole {}", role.name_any()),
-        ),
-        (None, None) => return Wish::Nothing,
-    };
+    if let Some(cell) = node.annotations().get(CELL) {
+        return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
+    }
+    match (role, &node.spec.role) {
+        (Some(role), _) => wish_of_role(role),
+        (None, Some(role)) => Wish::Unknown { role: role.clone() },
+        (None, None) => Wish::Nothing,
+    }
+}
+
+/// What a role asks for on behalf of nodes that say nothing themselves.
+pub fn wish_of_role(role: &Role) -> Wish {
+    match role.annotations().get(CELL) {
+        Some(cell) => of_annotation(cell, &format!("OpenStackDataPlaneRole {}", role.name_any())),
+        None => Wish::Nothing,
+    }
+}
+
+fn of_annotation(cell: &str, origin: &str) -> Wish {
+    let cell = cell.trim();
     if cell.is_empty() {
         return Wish::Nothing;
     }

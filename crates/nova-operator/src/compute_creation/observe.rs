@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
-use kube::ResourceExt;
 use shell::cache::Key;
 
-use crate::world::{BY_OWNER, World};
+use crate::world::World;
 
 /// Images of a compute that names none; an empty text means that there is no default.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -38,10 +37,9 @@ pub struct Observed {
 /// Reads a node; `None` where it does not exist, for its compute goes with it.
 pub fn observe(world: &World, images: &Images, key: &Key) -> Option<Observed> {
     let node = world.nodes.get(key)?;
-    let role = node.spec.role.as_ref();
-    let role = role.and_then(|it| world.roles.get(&Key::new(&key.namespace, it)));
-    let compute = world.computes.get(key);
-    let owner = compute.as_ref().and_then(|it| it.uid()).unwrap_or_default();
-    let has_runs = !world.runs.indexed(BY_OWNER, &Key::new(&key.namespace, owner)).is_empty();
+    let watched = world.watched();
+    let role = watched.role_of(&node);
+    let (compute, has_runs) = watched.compute_of(&node).unzip();
+    let has_runs = has_runs.unwrap_or_default();
     Some(Observed { node, role, compute, has_runs, images: images.clone() })
 }

@@ -19,6 +19,8 @@ use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
 use crate::reasons::KINDS;
 
+mod cell;
+
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({
         "apiVersion": format!("{api_version}.openstack.org/v1beta1"),
@@ -34,6 +36,11 @@ fn node(cell: Option<&str>) -> Node {
     let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
     node.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
     node
+}
+
+/// What a node publishes of the role that it was judged with.
+fn observed_role() -> Value {
+    json!({ "name": "compute", "uid": "uid-compute", "generation": 1 })
 }
 
 fn role(cell: Option<&str>) -> Role {
@@ -168,7 +175,7 @@ fn what_the_node_publishes_reaches_its_compute_and_nothing_else_is_written() {
     let mut seen = with(Some("nova-cell1"), made("nova-cell1"));
     let status = json!({
         "inventoryConfigMapName": "inv", "sshKeySecretName": "key", "deploy": true,
-        "networkAttachments": ["net"],
+        "networkAttachments": ["net"], "observedRole": observed_role(),
     });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
     let (writes, _) = judged(&seen);
@@ -272,7 +279,7 @@ fn a_mismatch_keeps_the_computes_own_cell_and_lets_the_rest_follow() {
     let mut compute = made("nova-cell1");
     compute.spec.custom_service_config = Some("[libvirt]".into());
     let mut seen = with(Some("nova-cell2"), compute);
-    let status = json!({ "deploy": true });
+    let status = json!({ "deploy": true, "observedRole": observed_role() });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
     let plan = decide(&seen, Timestamp::UNIX_EPOCH);
     let Write::Apply { object, .. } = &plan.steps[0].write else { panic!("{plan:?}") };

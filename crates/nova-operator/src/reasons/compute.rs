@@ -5,7 +5,7 @@ use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summar
 use common::engine::outcome::Reason;
 
 use crate::compute::config::{CONFIG_WARNINGS, SERVICE_CONFIG_READY};
-use crate::compute::status::{DEPLOYMENT_READY, UP_TO_DATE};
+use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 
 /// All of them.
@@ -55,10 +55,37 @@ pub(super) const CONDITIONS: &[Aspect] = &[
             .unknown(),
         ],
     ),
+    aspect(
+        CELL_MATCHES,
+        "The node asks for no other cell; `Ready` ignores it.",
+        &[
+            Word::good("CellMatches", "The node asks for no other cell."),
+            Word::bad(
+                "CellMismatch",
+                "The node asks for another cell, or for none; everything but the cell follows it.",
+                "No.",
+                "Set the annotation back, or let the compute go; the message has the command.",
+            ),
+            Word::bad(
+                "RoleNotFound",
+                "The role that would name the cell does not exist.",
+                "When it appears.",
+                "Create it again, or correct `spec.role` of the node.",
+            )
+            .unknown(),
+        ],
+    ),
     WRITES,
 ];
 
 const INPUTS: &[Word] = &[
+    Word::bad(
+        "RoleNotFound",
+        "The node's role does not exist, so what it gives to the compute is not known; a deployed \
+         compute stays as it is.",
+        "When it appears.",
+        "Create it again, or correct `spec.role` of the node.",
+    ),
     Word::good("InputComplete", "Everything that the configuration and the runs need is there."),
     Word::bad(
         "Waiting",

@@ -29,6 +29,7 @@ use tracing::{debug, info, warn};
 use super::seen::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
     admin::{Check, Pulse},
+    args::CertificateMaker,
     backoff::Backoff,
     clock,
     error::{During as _, Error, Result},
@@ -61,6 +62,8 @@ pub struct Place {
     pub mutating: Option<String>,
     /// Name of the validating configuration, where there is one.
     pub validating: Option<String>,
+    /// Who fills all of them.
+    pub maker: CertificateMaker,
 }
 
 /// The keeper of one webhook's certificate.
@@ -227,6 +230,10 @@ impl Certificates {
         let (name, host, now) = (&self.place.secret, &self.place.host, (self.now)());
         let seen = self.seen.secret.get();
         let bundle = seen.and_then(bundle_of);
+        if self.place.maker == CertificateMaker::CertManager {
+            let usable = bundle.filter(|it| it.serves(host, now));
+            return usable.ok_or_else(|| waits_for(&format!("filled Secret {name} for {host}")));
+        }
         if let Some(usable) = bundle.clone().filter(|it| !it.is_due(host, now)) {
             return Ok(usable);
         }
@@ -266,6 +273,10 @@ impl Certificates {
     async fn patch<K: Configuration>(&mut self, name: &str, bundle: &Bundle) -> Result<()> {
         let Some(seen) = K::seen(&mut self.seen).get() else { return Err(K::missing(name)) };
         let Some(webhooks) = foreign(&seen.client_configs(), bundle) else { return Ok(()) };
+        if self.place.maker == CertificateMaker::CertManager {
+            let plural = K::plural(&());
+            return Err(waits_for(&format!("published the authority in {plural}/{name}")));
+        }
         // With the version, so that an entry that was removed meanwhile does not come back.
         let metadata = json!({ "resourceVersion": seen.resource_version() });
         let patch = Patch::Strategic(json!({ "metadata": metadata, "webhooks": webhooks }));
@@ -279,6 +290,11 @@ impl Certificates {
         info!("published the webhook's authority in {plural}/{name}");
         Ok(())
     }
+}
+
+/// What cert-manager has not done yet; a watch tells when it has.
+fn waits_for(what: &str) -> Error {
+    Error::Process { what: format!("cert-manager has not {what} yet"), source: None }
 }
 
 /// The entries whose caBundle is not ours, as a patch; `None` where there are none.

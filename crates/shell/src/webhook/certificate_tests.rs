@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::*;
 use crate::{
     admin::Health,
+    args::CertificateMaker,
     clock,
     runtime::{Trigger, shutdown},
     tls::Bundle,
@@ -40,6 +41,10 @@ fn trusted(cluster: &Cluster) -> Vec<Value> {
 }
 
 fn keeper(cluster: &Cluster) -> (Certificates, Presented) {
+    keeper_of(cluster, CertificateMaker::Operator)
+}
+
+fn keeper_of(cluster: &Cluster, maker: CertificateMaker) -> (Certificates, Presented) {
     let (sender, presented) = watch::channel(None);
     let place = Place {
         namespace: "edpm-system".into(),
@@ -47,6 +52,7 @@ fn keeper(cluster: &Cluster) -> (Certificates, Presented) {
         host: HOST.into(),
         mutating: None,
         validating: Some("op".into()),
+        maker,
     };
     (Certificates::new(cluster.client(), place).served_by(sender), presented)
 }
@@ -149,6 +155,47 @@ async fn without_its_configuration_the_webhook_is_not_ready() {
     configure(&cluster);
     next(&mut presented).await;
     assert_eq!(health.unready(), Vec::<String>::new());
+}
+
+/// What cert-manager's injector does.
+fn inject(cluster: &Cluster) {
+    let authorities = cluster.get(SECRET).unwrap()["data"]["ca.crt"].clone();
+    let mut configuration = cluster.get(CONFIGURATION).unwrap();
+    for webhook in configuration["webhooks"].as_array_mut().unwrap() {
+        webhook["clientConfig"]["caBundle"] = authorities.clone();
+    }
+    cluster.put(CONFIGURATION, configuration);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cert_manager_makes_is_presented_once_it_is_published_and_never_written() {
+    let cluster = configured();
+    let health = Health::default();
+    let (keeper, mut presented) = keeper_of(&cluster, CertificateMaker::CertManager);
+    let limit = Duration::from_mins(5);
+    let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
+    let _running = started(keeper.reported_to(reports.0, reports.1));
+    for (words, act) in [
+        ("not filled Secret op-tls for op.edpm-system.svc", None),
+        ("not published the authority", Some(())),
+    ] {
+        if act.is_some() {
+            store(&cluster, clock::now());
+        }
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        let unready = health.unready().concat();
+        assert!(unready.contains(words), "{unready}");
+        assert!(presented.borrow().is_none());
+    }
+    inject(&cluster);
+    next(&mut presented).await;
+    assert_eq!(health.unready(), Vec::<String>::new());
+    // Renewed by cert-manager, presented without a restart.
+    store(&cluster, clock::now() - days(1));
+    inject(&cluster);
+    next(&mut presented).await;
+    let writes = |it: &String| !it.starts_with("GET ") && !it.starts_with("WATCH ");
+    assert_eq!(cluster.requests("").into_iter().find(writes), None);
 }
 
 /// The clock of the keeper goes with the paused one of the test.

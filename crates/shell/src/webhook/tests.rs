@@ -35,6 +35,9 @@ fn webhook() -> Webhook {
         if before["spec"]["cell"] == "cell0" {
             return Verdict::deny("spec.cell: cell0 runs no computes").warn("w");
         }
+        if before["spec"]["cell"] == "unseen" {
+            return Verdict::ask_again("nothing was read yet");
+        }
         let mut after = before.clone();
         after["spec"]["image"] = json!("default");
         Verdict::replace(&before, &after)
@@ -57,6 +60,15 @@ async fn a_refusal_carries_its_message_its_code_and_its_warnings() {
     assert_eq!((&response["allowed"], &response["uid"]), (&json!(false), &json!("u1")));
     assert_eq!(response["status"]["message"], "spec.cell: cell0 runs no computes");
     assert_eq!((&response["status"]["code"], &response["warnings"]), (&json!(422), &json!(["w"])));
+}
+
+#[tokio::test]
+async fn who_cannot_tell_yet_refuses_with_a_pause_after_which_clients_ask_again() {
+    let (status, answer) = ask("/validate-x", review(&json!({ "cell": "unseen" }))).await;
+    let refused = &answer["response"]["status"];
+    assert_eq!((status, &answer["response"]["allowed"]), (StatusCode::OK, &json!(false)));
+    assert_eq!((&refused["code"], &refused["reason"]), (&json!(503), &json!("ServiceUnavailable")));
+    assert_eq!(refused["details"], json!({ "retryAfterSeconds": 1 }));
 }
 
 #[tokio::test]

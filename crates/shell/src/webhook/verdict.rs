@@ -13,17 +13,30 @@ pub struct Verdict {
     pub warnings: Vec<String>,
     /// Why it was refused.
     pub message: String,
+    /// Whether it was refused only because nobody can tell at the moment.
+    pub is_untold: bool,
 }
 
 impl Verdict {
     /// The request may go on as it is.
     pub fn allow() -> Self {
-        Self { allowed: true, patches: vec![], warnings: vec![], message: String::new() }
+        Self {
+            allowed: true,
+            patches: vec![],
+            warnings: vec![],
+            message: String::new(),
+            is_untold: false,
+        }
     }
 
     /// The request is refused; the message names object, cause and the legal way.
     pub fn deny(message: impl Into<String>) -> Self {
         Self { allowed: false, message: message.into(), ..Self::allow() }
+    }
+
+    /// The request is refused for now; clients that understand `Retry-After` ask again by themselves.
+    pub fn ask_again(message: impl Into<String>) -> Self {
+        Self { is_untold: true, ..Self::deny(message) }
     }
 
     /// The request goes on with `after` in the place of `before`.

@@ -1,0 +1,118 @@
+//! The webhooks on nodes and roles: a change that would move a compute to another cell is refused.
+//!
+//! They answer from caches, on every replica, and never ask the API server.
+
+use common::api::dataplane::{Node, NodeSpec, Role};
+use kube::core::DynamicObject;
+use shell::webhook::{Request, Verdict, Webhook};
+
+use super::known::Known;
+use crate::cell_once::{Fault, faults_of_node, faults_of_role, refusal};
+use crate::watched::Watched;
+
+/// Path of the webhook on nodes.
+pub const NODE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdataplanenode";
+/// Path of the webhook on roles.
+pub const ROLE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdataplanerole";
+
+/// In CEL: whether an object has the annotation.
+macro_rules! has_cell {
+    ($object:literal) => {
+        concat!(
+            "has(",
+            $object,
+            ".metadata.annotations) && 'nova.openstack.org/cell' in ",
+            $object,
+            ".metadata.annotations"
+        )
+    };
+}
+
+/// In CEL: a list of the annotation's value, empty where there is none: an absent one is not an
+/// empty one, and no object may make the condition fail, which would refuse the update.
+macro_rules! cell {
+    ($object:literal) => {
+        concat!(
+            "(",
+            has_cell!($object),
+            " ? [",
+            $object,
+            ".metadata.annotations['nova.openstack.org/cell']] : [])"
+        )
+    };
+}
+
+/// In CEL: the same of the role that a node names.
+macro_rules! role {
+    ($object:literal) => {
+        concat!(
+            "(has(",
+            $object,
+            ".spec) && has(",
+            $object,
+            ".spec.role) ? [",
+            $object,
+            ".spec.role] : [])"
+        )
+    };
+}
+
+/// What an update of a node must change to be judged; all others pass without a question.
+pub const NODE_CHANGES: &str = concat!(
+    cell!("object"),
+    " != ",
+    cell!("oldObject"),
+    " || ",
+    role!("object"),
+    " != ",
+    role!("oldObject")
+);
+/// What an update of a role must change to be judged.
+pub const ROLE_CHANGES: &str = concat!(cell!("object"), " != ", cell!("oldObject"));
+/// What a new node or role must have to be judged.
+pub const HAS_CELL: &str = has_cell!("object");
+
+/// Why nothing is answered before the first lists have arrived.
+const UNTOLD: &str =
+    "nova-operator has just started and has not read the computes yet: try again in a moment";
+
+/// Adds both webhooks.
+pub fn add(webhook: Webhook, known: &Known) -> Webhook {
+    let (of_nodes, of_roles) = (known.clone(), known.clone());
+    webhook
+        .validate(NODE, move |it| judged(it, &of_nodes, node, faults_of_node))
+        .validate(ROLE, move |it| judged(it, &of_roles, role, faults_of_role))
+}
+
+/// Refuses what has faults, and every change while nobody knows which it has.
+fn judged<K>(
+    request: &Request,
+    known: &Known,
+    read: fn(&DynamicObject) -> K,
+    faults: fn(Option<&K>, &K, &Watched) -> Vec<Fault>,
+) -> Verdict {
+    let Some(new) = request.object.as_ref().map(read) else { return Verdict::allow() };
+    let old = request.old_object.as_ref().map(read);
+    let watched = match (known.now(), &old) {
+        (Some(watched), _) => watched,
+        // What is new is judged by itself.
+        (None, None) => Watched::new(),
+        (None, Some(_)) => return Verdict::ask_again(UNTOLD),
+    };
+    let faults = faults(old.as_ref(), &new, &watched);
+    if faults.is_empty() { Verdict::allow() } else { Verdict::deny(refusal(&faults)) }
+}
+
+/// Of a node only what counts for its cell: what else it holds must not hinder the judgement.
+fn node(object: &DynamicObject) -> Node {
+    let role = object.data["spec"]["role"].as_str().map(str::to_owned);
+    let spec = NodeSpec { role, ..NodeSpec::default() };
+    Node { metadata: object.metadata.clone(), spec, status: None }
+}
+
+fn role(object: &DynamicObject) -> Role {
+    Role { metadata: object.metadata.clone(), ..Role::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! A compute whose node asks for another cell, or for none, and what a human can do about it.
+
+use common::api::nova::ExternalCompute;
+use kube::ResourceExt;
+
+use crate::annotations::{ALLOW_REMOVAL, CELL};
+
+/// A compute that stays where it is although its node asks for something else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mismatch {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name, which is the node's too.
+    pub compute: String,
+    /// The cell that it is in.
+    pub own: String,
+    /// The cell that is asked for; `None` where no compute is wanted.
+    pub asked: Option<String>,
+    /// Whether it has ever had a run.
+    pub has_run: bool,
+    /// Whether a human's configuration would be lost with it.
+    pub has_config: bool,
+}
+
+impl Mismatch {
+    /// Of a compute.
+    pub fn of(compute: &ExternalCompute, asked: Option<String>, has_run: bool) -> Self {
+        Self {
+            namespace: compute.namespace().unwrap_or_default(),
+            compute: compute.name_any(),
+            own: compute.spec.cell_name.clone(),
+            asked,
+            has_run,
+            has_config: compute.spec.custom_service_config.is_some(),
+        }
+    }
+
+    /// Why a change is refused that would bring it about.
+    pub(super) fn cause(&self) -> String {
+        let Self { compute, own, .. } = self;
+        match &self.asked {
+            Some(asked) => format!(
+                "NovaExternalCompute {compute} has run in cell {own}, and nova cannot move it to \
+                 {asked}."
+            ),
+            None => format!(
+                "NovaExternalCompute {compute} has run in cell {own}, and with this change its \
+                 node would have none."
+            ),
+        }
+    }
+
+    /// The legal way to what was refused.
+    pub(super) fn way(&self) -> String {
+        let Self { namespace, compute, .. } = self;
+        let node =
+            format!("kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{compute}");
+        let lost = self.lost();
+        match &self.asked {
+            Some(asked) => format!(
+                "To bring the host to {asked}, take its instances away, then its compute ({lost}) \
+                 with `{node} {ALLOW_REMOVAL}=true {CELL}=`, and when NovaExternalCompute {compute} \
+                 is gone, set {CELL} of the node to {asked}."
+            ),
+            None => format!(
+                "To let the compute go ({lost}), take its instances away and allow it first: \
+                 `{node} {ALLOW_REMOVAL}=true`."
+            ),
+        }
+    }
+
+    /// What stands in the conditions while it lasts.
+    pub fn told(&self) -> String {
+        let Self { namespace, compute, own, .. } = self;
+        let lost = self.lost();
+        match &self.asked {
+            Some(asked) => format!(
+                "Annotation {CELL} asks for cell {asked}, but NovaExternalCompute {compute} is in \
+                 cell {own}, and nova cannot move it. Set the annotation back to {own}, or delete \
+                 the compute, and it is made again in {asked} ({lost}; first remove its instances \
+                 and nova's records of it in {own}): {}",
+                self.delete_command()
+            ),
+            None => format!(
+                "Neither OpenStackDataPlaneNode {compute} nor its role names a cell any more, but \
+                 NovaExternalCompute {compute} is in cell {own}. Set annotation {CELL} back to \
+                 {own}, or let the compute go ({lost}): kubectl annotate --overwrite -n \
+                 {namespace} openstackdataplanenode/{compute} {ALLOW_REMOVAL}=true"
+            ),
+        }
+    }
+
+    fn delete_command(&self) -> String {
+        format!("kubectl delete -n {} novaexternalcompute {}", self.namespace, self.compute)
+    }
+
+    fn lost(&self) -> &'static str {
+        if self.has_config {
+            "its customServiceConfig is lost with it"
+        } else {
+            "it has no customServiceConfig to lose"
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The cell is set once: what the webhook of the installed chart refuses, and what passes.
+//!
+//! No host is touched: nothing is deployed, and that a compute has run is written into its status by
+//! the test, which is what the operator itself does before a first run.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::ExternalCompute;
+use common::conditions::Condition;
+use e2e::{Namespace, Release, holds, run, says};
+use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::runtime::wait::{await_condition, conditions};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+const CELL: &str = "nova.openstack.org/cell";
+const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
+/// The condition by which a node tells of its compute.
+const COMPUTE: &str = "nova.openstack.org/Compute";
+
+/// What a human does with the cell annotation: a name, or null to take it away.
+fn cell(cell: impl Into<Value>) -> Value {
+    json!({ "metadata": { "annotations": { CELL: cell.into() } } })
+}
+
+/// A role of that cell whose nodes are not deployed.
+async fn role(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
+    let spec = json!({
+        "preProvisioned": true,
+        "services": ["noop"],
+        "deployStrategy": { "deploy": false },
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
+    });
+    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
+    ns.create_with::<Role>(name, spec, json!({ "annotations": annotations })).await.map(drop)
+}
+
+/// A node of the role `compute` at an address that nobody has.
+async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
+    let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
+    let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
+    ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
+}
+
+/// A namespace with the role `compute` of that cell.
+async fn world(test: &str, of_role: Option<&str>) -> Result<Namespace> {
+    let ns = Namespace::new(test).await?;
+    let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
+    ns.create::<Service>("noop", service).await?;
+    role(&ns, "compute", of_role).await?;
+    Ok(ns)
+}
+
+/// Waits until a node has a compute in that cell.
+async fn compute(ns: &Namespace, name: &str, cell: &str) -> Result<ExternalCompute> {
+    let is_it = |it: &ExternalCompute| {
+        it.spec.cell_name == cell && it.metadata.deletion_timestamp.is_none()
+    };
+    ns.wait::<ExternalCompute>(name, &format!("in {cell}"), SOON, is_it).await
+}
+
+/// Records that a compute has run, and waits until the webhook knows.
+async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
+    compute(ns, name, cell).await?;
+    let record = json!({ "status": { "services": [{
+        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
+        "since": "2026-01-01T00:00:00Z",
+    }] } });
+    let computes = ns.api::<ExternalCompute>();
+    computes.patch_status(name, &PatchParams::default(), &Patch::Merge(&record)).await?;
+    let elsewhere = json!({ CELL: "nova-elsewhere" });
+    let change = json!({ "metadata": { "annotations": elsewhere } });
+    decided::<Node>(ns, name, &change, false).await
+}
+
+/// Waits until the webhook decides so, asked by dry runs: its caches are a moment behind.
+async fn decided<K: e2e::Kind>(
+    ns: &Namespace,
+    name: &str,
+    change: &Value,
+    allowed: bool,
+) -> Result<()> {
+    let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+    let api = ns.api::<K>();
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let asking = async {
+        loop {
+            tick.tick().await;
+            if api.patch(name, &dry, &Patch::Merge(change)).await.is_ok() == allowed {
+                return;
+            }
+        }
+    };
+    let decided = tokio::time::timeout(SOON, asking).await;
+    decided.with_context(|| format!("{name}: {change} is never answered with {allowed}"))
+}
+
+/// Makes a change that must be refused with all of these words.
+async fn refused<K: e2e::Kind>(
+    ns: &Namespace,
+    name: &str,
+    change: Value,
+    words: &[&str],
+) -> Result<()> {
+    let text = change.to_string();
+    let Err(error) = ns.merge::<K>(name, change).await else { bail!("{name}: {text} passed") };
+    let error = format!("{error:#}");
+    for word in words {
+        assert!(error.contains(word), "{text}: {word} is not in: {error}");
+    }
+    Ok(())
+}
+
+async fn node_says(ns: &Namespace, name: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let what = format!("{reason} with {words:?}");
+    ns.wait::<Node>(name, &what, SOON, |it| says(of_node(it), COMPUTE, reason, words)).await?;
+    Ok(())
+}
+
+/// Waits until the compute says whether it is in the cell that is asked for.
+async fn matches(ns: &Namespace, name: &str, does: bool) -> Result<()> {
+    let is_it = |it: &ExternalCompute| {
+        let is_told = says(of_compute(it), "CellMatches", "CellMismatch", &[]);
+        if does { holds(of_compute(it), "CellMatches") } else { is_told }
+    };
+    let what = format!("CellMatches {does}");
+    ns.wait::<ExternalCompute>(name, &what, SOON, is_it).await.map(drop)
+}
+
+fn of_node(it: &Node) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn of_compute(it: &ExternalCompute) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Result<()> {
+    let ns = world("cell-node", None).await?;
+    node(&ns, "n0", Some("nova-cell1")).await?;
+    has_run(&ns, "n0", "nova-cell1").await?;
+    let way = format!(
+        "kubectl annotate --overwrite -n {} openstackdataplanenode/n0 {ALLOW_REMOVAL}=true {CELL}=",
+        ns.name
+    );
+    let words = ["NovaExternalCompute n0", "nova-cell1", "nova-cell2", way.as_str()];
+    refused::<Node>(&ns, "n0", cell("nova-cell2"), &words).await?;
+    for none in [Value::Null, json!("")] {
+        refused::<Node>(&ns, "n0", cell(none), &["NovaExternalCompute n0", ALLOW_REMOVAL]).await?;
+    }
+    refused::<Node>(&ns, "n0", cell("nova-cell0"), &["cell0"]).await?;
+    // What does not concern the cell passes.
+    for change in [
+        json!({ "metadata": { "labels": { "rack": "7" } } }),
+        json!({ "spec": { "ansibleHost": "192.168.123.253" } }),
+        json!({ "spec": { "role": "another" } }),
+        json!({ "spec": { "role": "compute" } }),
+    ] {
+        ns.merge::<Node>("n0", change).await?;
+    }
+
+    run("sh", &["-c", &way]).await?;
+    ns.gone::<ExternalCompute>("n0", SOON).await?;
+    ns.merge::<Node>("n0", cell("nova-cell2")).await?;
+    compute(&ns, "n0", "nova-cell2").await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_role_is_refused_for_the_nodes_that_inherit_from_it() -> Result<()> {
+    let ns = world("cell-role", Some("nova-cell1")).await?;
+    node(&ns, "n0", None).await?;
+    node(&ns, "n1", Some("nova-cell1")).await?;
+    for name in ["n0", "n1"] {
+        has_run(&ns, name, "nova-cell1").await?;
+    }
+    let change = || cell("nova-cell2");
+    let Err(error) = ns.merge::<Role>("compute", change()).await else { bail!("it passed") };
+    let error = format!("{error:#}");
+    assert!(error.contains("NovaExternalCompute n0 has run in cell nova-cell1"), "{error}");
+    assert!(!error.contains("n1"), "{error}");
+    refused::<Role>(&ns, "compute", cell(Value::Null), &["NovaExternalCompute n0"]).await?;
+
+    ns.merge::<Node>("n0", cell("nova-cell1")).await?;
+    decided::<Role>(&ns, "compute", &change(), true).await?;
+    ns.merge::<Role>("compute", change()).await?;
+    // Its own annotation is now all that keeps the node in its cell.
+    decided::<Node>(&ns, "n0", &cell(Value::Null), false).await?;
+    role(&ns, "other", Some("nova-cell1")).await?;
+    let mut moved = cell(Value::Null);
+    moved["spec"]["role"] = json!("other");
+    decided::<Node>(&ns, "n0", &moved, true).await?;
+    ns.merge::<Node>("n0", moved).await?;
+    let back = json!({ "spec": { "role": "compute" } });
+    refused::<Node>(&ns, "n0", back, &["NovaExternalCompute n0", "nova-cell2"]).await?;
+    let typo = json!({ "spec": { "role": "othre" } });
+    refused::<Node>(&ns, "n0", typo, &["OpenStackDataPlaneRole othre", "does not exist"]).await?;
+    assert_eq!(compute(&ns, "n0", "nova-cell1").await?.spec.cell_name, "nova-cell1");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_typo_before_the_first_run_is_mended_by_correcting_it() -> Result<()> {
+    let ns = world("cell-typo", None).await?;
+    node(&ns, "n0", Some("nova-cel1")).await?;
+    node(&ns, "n1", Some("nova-cel1")).await?;
+    compute(&ns, "n0", "nova-cel1").await?;
+    compute(&ns, "n1", "nova-cel1").await?;
+    ns.merge::<Node>("n0", cell("nova-cell1")).await?;
+    compute(&ns, "n0", "nova-cell1").await?;
+
+    let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
+    ns.merge::<ExternalCompute>("n1", options).await?;
+    ns.merge::<Node>("n1", cell("nova-cell1")).await?;
+    let delete = format!("kubectl delete -n {} novaexternalcompute n1", ns.name);
+    let words = ["nova-cel1", "customServiceConfig is lost", delete.as_str()];
+    node_says(&ns, "n1", "CellMismatch", &words).await?;
+    matches(&ns, "n1", false).await?;
+    run("sh", &["-c", &delete]).await?;
+    compute(&ns, "n1", "nova-cell1").await?;
+    node_says(&ns, "n1", "Deploying", &[]).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_mended() -> Result<()>
+{
+    let ns = world("cell-slip", Some("nova-cell1")).await?;
+    node(&ns, "n0", None).await?;
+    has_run(&ns, "n0", "nova-cell1").await?;
+    // All that follows the node has arrived.
+    let has_all = |it: &ExternalCompute| it.spec.inventory_config_map_name.is_some();
+    let before = ns.wait::<ExternalCompute>("n0", "complete", SOON, has_all).await?;
+    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
+    node_says(&ns, "n0", "RoleNotFound", &["OpenStackDataPlaneRole compute"]).await?;
+
+    // A role that is made is no update: nobody asks the webhook what its nodes have.
+    role(&ns, "compute", Some("nova-cell2")).await?;
+    let words = ["asks for cell nova-cell2", "is in cell nova-cell1"];
+    node_says(&ns, "n0", "CellMismatch", &words).await?;
+    matches(&ns, "n0", false).await?;
+    for kind in ["OpenStackDataPlaneNode", "NovaExternalCompute"] {
+        ns.event(kind, "n0", "CellMismatch").await?;
+    }
+    let after = ns.api::<ExternalCompute>().get("n0").await?;
+    assert_eq!((&before.metadata.uid, &before.spec), (&after.metadata.uid, &after.spec));
+
+    ns.merge::<Role>("compute", cell("nova-cell1")).await?;
+    matches(&ns, "n0", true).await?;
+    node_says(&ns, "n0", "Deploying", &[]).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_node_that_is_made_again_may_name_another_cell() -> Result<()> {
+    let ns = world("cell-again", None).await?;
+    node(&ns, "n0", Some("nova-cell1")).await?;
+    has_run(&ns, "n0", "nova-cell1").await?;
+    ns.api::<Node>().delete("n0", &DeleteParams::default()).await?;
+    ns.gone::<Node>("n0", SOON).await?;
+    node(&ns, "n0", Some("nova-cell2")).await?;
+    compute(&ns, "n0", "nova-cell2").await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn cell0_is_refused_from_the_beginning() -> Result<()> {
+    let ns = world("cell-zero", None).await?;
+    let made = node(&ns, "n0", Some("nova-cell0")).await;
+    let error = format!("{:#}", made.expect_err("cell0 passed"));
+    assert!(error.contains("cell0 holds instances"), "{error}");
+    refused::<Role>(&ns, "compute", cell("nova-cell0"), &["cell0 holds instances"]).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> Result<()> {
+    const RELEASE: &str = "edpm-e2e-down";
+    let ns = world("cell-down", Some("nova-cell1")).await?;
+    node(&ns, "n0", None).await?;
+    compute(&ns, "n0", "nova-cell1").await?;
+    let release = Release::install(RELEASE, RELEASE, &ns).await?;
+    release.stop().await?;
+
+    let down = ["failed calling webhook", "cell.openstackdataplane"];
+    refused::<Node>(&ns, "n0", cell("nova-cell2"), &down).await?;
+    refused::<Node>(&ns, "n0", json!({ "spec": { "role": "other" } }), &down).await?;
+    refused::<Role>(&ns, "compute", cell("nova-cell2"), &down).await?;
+    for change in [
+        json!({ "metadata": { "finalizers": ["example.org/held"] } }),
+        json!({ "metadata": { "annotations": { ALLOW_REMOVAL: "true" } } }),
+        json!({ "spec": { "ansibleHost": "192.168.123.253" } }),
+        json!({ "metadata": { "finalizers": null } }),
+    ] {
+        ns.merge::<Node>("n0", change).await?;
+    }
+    ns.merge::<Role>("compute", json!({ "metadata": { "labels": { "rack": "7" } } })).await?;
+    node(&ns, "n1", Some("nova-cell1")).await?;
+    ns.api::<Node>().delete("n1", &DeleteParams::default()).await?;
+    let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
+    ns.merge::<ExternalCompute>("n0", options).await?;
+
+    let namespaces: Api<CoreNamespace> = Api::all(ns.client.clone());
+    let uid = namespaces.get(&ns.name).await?.metadata.uid.unwrap_or_default();
+    namespaces.delete(&ns.name, &DeleteParams::default()).await?;
+    let gone = await_condition(namespaces.clone(), &ns.name, conditions::is_deleted(&uid));
+    let waited = tokio::time::timeout(Duration::from_secs(90), gone).await;
+    waited.with_context(|| format!("namespace {} does not go", ns.name))??;
+    release.uninstall().await?;
+    namespaces.delete(RELEASE, &DeleteParams::default()).await?;
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! What must hold of the chart's webhooks: who may block what, who makes their certificate.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::invariants::{of_kind, text, webhooks};
+use super::{env_of, rendered};
+
+/// The webhooks of a configuration.
+pub(super) fn hooks(configuration: &Value) -> impl Iterator<Item = &Value> {
+    configuration["webhooks"].as_array().into_iter().flatten()
+}
+
+/// Only an update of cell or role may be blocked.
+pub(super) fn blocking() -> Result<()> {
+    let objects = rendered(&[])?;
+    let mut blocking = Vec::new();
+    for hook in webhooks(&objects).flat_map(hooks) {
+        let rule = &hook["rules"][0];
+        ensure!(hook["timeoutSeconds"] == 5 && hook["sideEffects"] == "None", "{hook}");
+        ensure!(hook["rules"].as_array().is_some_and(|it| it.len() == 1), "{hook}");
+        ensure!(!rule["operations"].to_string().contains("DELETE"), "{hook}");
+        ensure!(!rule["resources"].to_string().contains('/'), "a status is asked about: {hook}");
+        if hook["failurePolicy"] == "Ignore" {
+            continue;
+        }
+        let asks = text(hook, "/matchConditions/0/expression");
+        ensure!(
+            asks.contains("oldObject.metadata.annotations['nova.openstack.org/cell']"),
+            "{hook}"
+        );
+        ensure!(rule["operations"] == json!(["UPDATE"]), "{hook}");
+        blocking.push((text(rule, "/resources/0"), asks.contains("oldObject.spec.role")));
+    }
+    let expected = [("openstackdataplanenodes", true), ("openstackdataplaneroles", false)];
+    ensure!(blocking == expected, "{blocking:?}");
+    Ok(())
+}
+
+/// Switched off, nothing of them is left.
+pub(super) fn none() -> Result<()> {
+    let objects = rendered(&["webhooks.enabled=false"])?;
+    ensure!(webhooks(&objects).next().is_none(), "a configuration is left");
+    for kind in ["Service", "Secret"] {
+        ensure!(of_kind(&objects, kind).next().is_none(), "a {kind} is left");
+    }
+    let rights = of_kind(&objects, "ClusterRole").map(|it| text(it, "/metadata/name"));
+    ensure!(!rights.into_iter().any(|it| it.ends_with("-webhook")), "a right is left");
+    let enabled = env_of(&objects, "nova-operator", "ENABLE_WEBHOOKS")?;
+    ensure!(enabled == "false", "{enabled}");
+    Ok(())
+}
+
+/// Left to cert-manager, nothing of the certificate is written by the operator.
+pub(super) fn cert_manager() -> Result<()> {
+    let objects = rendered(&["webhooks.certificates=cert-manager"])?;
+    let names = |kind: &str| -> Vec<String> {
+        of_kind(&objects, kind).map(|it| text(it, "/metadata/name").to_owned()).collect()
+    };
+    let service = "nova-operator-webhook";
+    ensure!(names("Service") == [service] && names("Secret").is_empty(), "{:?}", names("Secret"));
+    let issuers = names("Issuer");
+    let mut signed = Vec::new();
+    for it in of_kind(&objects, "Certificate") {
+        let issuer = text(it, "/spec/issuerRef/name");
+        ensure!(issuers.iter().any(|it| it == issuer), "no Issuer {issuer}");
+        signed.push(text(it, "/spec/secretName"));
+    }
+    ensure!(signed == [&format!("{service}-ca"), &format!("{service}-tls")], "{signed:?}");
+    let leaf = of_kind(&objects, "Certificate").find(|it| it["metadata"]["name"] == service);
+    let hosts = leaf.map(|it| it["spec"]["dnsNames"].clone());
+    ensure!(hosts == Some(json!(["nova-operator-webhook.edpm-system.svc"])), "{hosts:?}");
+    for configuration in webhooks(&objects) {
+        let from = &configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"];
+        ensure!(*from == format!("edpm-system/{service}"), "{from}");
+    }
+    let bound = of_kind(&objects, "Role").chain(of_kind(&objects, "ClusterRole"));
+    let rules = bound.flat_map(|it| it["rules"].as_array().into_iter().flatten());
+    let mut n_rules = 0;
+    for rule in rules {
+        let names = rule["resourceNames"].to_string();
+        if names.contains(".nova-operator") || names.contains("webhook-tls") {
+            n_rules += 1;
+            ensure!(rule["verbs"] == json!(["list", "watch"]), "{rule}");
+        }
+    }
+    ensure!(n_rules == 2, "{n_rules} rules speak of the webhook's certificate");
+    let maker = env_of(&objects, "nova-operator", "WEBHOOK_CERTIFICATES")?;
+    ensure!(maker == "cert-manager", "{maker}");
+    Ok(())
+}
