@@ -11,5 +11,6 @@ pub mod operator;
 pub mod oslo;
 pub mod probe;
 pub mod reasons;
+pub mod release;
 pub mod vault;
 pub mod world;

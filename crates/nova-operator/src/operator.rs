@@ -13,6 +13,8 @@ use crate::admission;
 use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
 use crate::compute_creation::{ComputeCreation, Images};
+use crate::oslo::Release;
+use crate::release::{self, Releases};
 use crate::world::{Queues, World};
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -43,6 +45,16 @@ pub struct Args {
         default_missing_value = "true"
     )]
     pub reconcile_novacell: bool,
+
+    /// Release of OpenStack by which options of computes are judged, where their `NovaCell` names
+    /// none.
+    #[arg(
+        long,
+        env = "NOVA_RELEASE",
+        default_value = Release::newest().name(),
+        value_parser = release::parse
+    )]
+    pub nova_release: Release,
 }
 
 /// Images of a compute that names none.
@@ -122,13 +134,14 @@ pub const RULES: &[Rule] = &[
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, images, reconcile_novacell } = args;
+    let Args { common, webhook, images, reconcile_novacell, nova_release } = args;
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
-    admission::webhook(images.clone()).serve(&webhook, &mut runtime).await?;
+    let releases = Releases::new(nova_release);
+    admission::webhook(images.clone(), releases.clone()).serve(&webhook, &mut runtime).await?;
     let candidate = Candidate::of(&runtime, NAME, common.namespaces());
     let work = async move |candidate: &Candidate, leader: Leader| {
-        work(candidate, leader, images, reconcile_novacell).await
+        work(candidate, leader, images, releases, reconcile_novacell).await
     };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
@@ -139,6 +152,7 @@ async fn work(
     candidate: &Candidate,
     mut leader: Leader,
     images: Images,
+    releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
     let world = World::new(candidate);
@@ -148,7 +162,10 @@ async fn work(
     let api = || Arc::clone(&world.api);
     let creation = ComputeCreation { world: Arc::clone(&world), images };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let deployment = ComputeDeployment { world: Arc::clone(&world) };
+    // All caches are filled when the first controller runs.
+    releases.learn(&world.cells);
+    let deployment =
+        ComputeDeployment { world: Arc::clone(&world), release: releases.default_release() };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };
