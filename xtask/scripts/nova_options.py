@@ -1,4 +1,4 @@
-# Writes what a release of nova knows of its options: packed lines of JSON, the first tells the release, the others are sections.
+# Writes what a release of nova knows of its options, as packed lines of JSON: its name, then its sections.
 """Run by `cargo xtask codegen options`, with the Python where nova is installed: nova_options.py RELEASE FILE"""
 
 import gc
@@ -109,7 +109,8 @@ def known_type(it):
     if type(it) is types.URI:
         return {"is": "uri", **({"schemes": sorted(it.schemes)} if it.schemes else {})}
     if type(it) in (types.HostAddress, types.HostDomain, types.Hostname):
-        return {"is": {"HostAddress": "host", "HostDomain": "domain", "Hostname": "hostname"}[type(it).__name__]}
+        names = {"HostAddress": "host", "HostDomain": "domain", "Hostname": "hostname"}
+        return {"is": names[type(it).__name__]}
     if type(it) is types.IPAddress:
         return {"is": "address"}
     if type(it) is types.List and not it.bounds:
@@ -117,7 +118,8 @@ def known_type(it):
         return {"is": "list", "item": item} if item else None
     if type(it) is types.Dict and not it.bounds and getattr(it, "key_value_separator", ":") == ":":
         # Where values have rules of their own, commas may belong to them.
-        return {"is": "dict"} if type(it.value_type) is types.String and not known_type(it.value_type) else None
+        is_plain = type(it.value_type) is types.String and not known_type(it.value_type)
+        return {"is": "dict"} if is_plain else None
     return None
 
 
@@ -195,7 +197,8 @@ def main(release, path):
         has_auth = "auth_type" in sections.get(section, {})
         options = dict(sorted(known[section].items()))
         # The name comes first, so that a section is found without reading the others.
-        lines.append({"section": section, **({"auth": True} if has_auth else {}), "options": options})
+        auth_too = {"auth": True} if has_auth else {}
+        lines.append({"section": section, **auth_too, "options": options})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     with open(path, "wb") as file:
         # Without a time, so that the same options are the same file.

@@ -29,7 +29,10 @@ VALUES = [
     "'\"a\"'", ' "  a  "', "a=b", "a:b", "[x]", "#", ";", "$my_ip", "$$", "\\$x", "\u00e4\u2603",
     "\u00a0x\u00a0", "\x1cx\x1f", "a\u2028b", "a\x0bb", "a\x85b", "a\x00b", "{ \"a\": \"1\" }", "\\", "%(x)s",
 ]
-LINES = ["", " ", "\t", "# note", ";note", " # not a note", "  more", "\tmore", "  [b]", "  k = v", " \u00a0", "\u00a0x", "\x0cx = 1", "\x1c"]
+LINES = [
+    "", " ", "\t", "# note", ";note", " # not a note", "  more", "\tmore", "  [b]", "  k = v", " \u00a0",
+    "\u00a0x", "\x0cx = 1", "\x1c",
+]
 BAD_LINES = ["word", "= 1", ": 1", " = 1", "\ufeff[a]", "- a", "{"]
 ENDS = ["\n"] * 20 + ["\r\n", "\r", " \n", "\t\n", "\n\n"]
 
