@@ -159,8 +159,9 @@ mod tests {
 
     #[test]
     fn more_warnings_than_a_terminal_shows_are_counted() {
-        let many: String = (0..40).map(|it| format!("o{it} = 1\n")).collect();
-        let verdict = validate(None, &config(&format!("[libvirt]\n{many}")), Some(&newest()));
+        let many: Vec<String> = (0..40).map(|it| format!("o{it} = 1\n")).collect();
+        let verdict =
+            validate(None, &config(&format!("[libvirt]\n{}", many.concat())), Some(&newest()));
         assert_eq!(verdict.warnings.len(), WARNED + 1);
         let last = verdict.warnings.last().unwrap();
         assert!(last.contains("28 more stand in condition ConfigWarnings"), "{last}");

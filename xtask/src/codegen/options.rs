@@ -76,7 +76,8 @@ fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
         let uv = || {
             let mut uv = Command::new(uv);
             // A Python of its own would come from elsewhere.
-            uv.env("UV_PYTHON_DOWNLOADS", "never").arg("--quiet");
+            uv.env("UV_PYTHON_DOWNLOADS", "never").env("UV_CACHE_DIR", cache.join("uv"));
+            uv.arg("--quiet");
             uv
         };
         sh::run(uv().args(["venv", "--clear", "--python", PYTHON]).arg(&folder))?;
@@ -93,12 +94,14 @@ fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use nova_operator::oslo::Release;
     use serde_json::Value;
+
+    use super::{RELEASES, fs, paths};
 
     #[test]
     fn program_files_and_chart_name_the_same_releases() {
-        let known: Vec<&str> = nova_operator::oslo::Release::all().map(|it| it.name()).collect();
+        let known: Vec<&str> = Release::all().map(Release::name).collect();
         let made: Vec<&str> = RELEASES.iter().map(|it| it.name).collect();
         assert_eq!(known, made);
         let chart = paths::repo().join(super::super::chart::CHART);
@@ -108,7 +111,7 @@ mod tests {
         assert_eq!(*offered, serde_json::json!(known));
         let values = fs::read_to_string(chart.join("values.yaml")).unwrap();
         let values: Value = common::yaml::from_str(&values).unwrap();
-        let newest = nova_operator::oslo::Release::newest();
+        let newest = Release::newest();
         assert_eq!(values["nova"]["release"], newest.name());
         // Which the lab's nova-compute is.
         let lock = paths::repo().join("lab/images/nova-compute/requirements.lock");

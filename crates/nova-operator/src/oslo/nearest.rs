@@ -49,13 +49,13 @@ fn distance(a: &[char], b: &[char]) -> usize {
         let mut row = vec![row_idx + 1];
         for (idx, other) in b.iter().enumerate() {
             let replaced = last[idx] + usize::from(letter != other);
-            let mut least = replaced.min(last[idx + 1] + 1).min(row[idx] + 1);
+            let mut lowest = replaced.min(last[idx + 1] + 1).min(row[idx] + 1);
             let is_exchanged =
                 row_idx > 0 && idx > 0 && *letter == b[idx - 1] && a[row_idx - 1] == *other;
             if is_exchanged {
-                least = least.min(before[idx - 1] + 1);
+                lowest = lowest.min(before[idx - 1] + 1);
             }
-            row.push(least);
+            row.push(lowest);
         }
         before = std::mem::replace(&mut last, row);
     }
