@@ -1,9 +1,9 @@
 //! `cargo xtask codegen`: the files that are written from the code, and the check that they are.
 
 mod chart;
-mod options;
 #[cfg(test)]
 mod conditions;
+mod options;
 #[cfg(test)]
 mod rules;
 mod values;
