@@ -170,6 +170,7 @@ fn values() -> Result<()> {
         "relatedImages.novaLibvirt=r/libvirt:1",
         "ansibleee.maxActiveRuns=1000",
         "nova.reconcileNovaCell=false",
+        "nova.release=2025.2",
         "dnsPolicy=Default",
         "priorityClassName=high",
         "nodeSelector.disk=ssd",
@@ -185,6 +186,7 @@ fn values() -> Result<()> {
         ("nova-operator", "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT", "r/compute:1"),
         ("nova-operator", "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT", "r/libvirt:1"),
         ("nova-operator", "RECONCILE_NOVACELL", "false"),
+        ("nova-operator", "NOVA_RELEASE", "2025.2"),
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
         ("dataplane-operator", "LOG_FORMAT", "json"),
     ] {
