@@ -134,6 +134,9 @@ pub struct Step {
 /// All that a controller wants to do now, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
+    /// Writes that do not depend on each other, made before the steps: one that is refused keeps
+    /// none of the others back, only the steps.
+    pub apart: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
     /// When to look again although nothing happens; `None` waits for a change.

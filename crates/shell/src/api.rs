@@ -74,24 +74,42 @@ impl Api {
     /// # Guarantees
     /// Steps are made in order, each only while this process leads, and the first failure ends the
     /// plan: a later step may rely on the earlier ones being in etcd.
+    /// The writes that stand apart are made first, and all of them are tried.
     /// What was written is in the cache of its kind when this returns.
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
     pub async fn carry_out(&self, plan: &Plan) -> Result<()> {
+        self.carry_out_apart(&plan.apart).await?;
         for step in &plan.steps {
-            self.require_leadership(step)?;
-            let target = &step.target;
-            tracing::info!(
-                kind = target.kind.kind,
-                object = %format_args!("{}/{}", target.namespace, target.name),
-                write = name_of(&step.write),
-                because = step.because,
-                "write"
-            );
-            self.write(step).await?;
+            self.carry_out_step(step).await?;
         }
         Ok(())
+    }
+
+    /// Tries each of the steps, whatever the API server answers to the others.
+    async fn carry_out_apart(&self, steps: &[Step]) -> Result<()> {
+        let mut failed = Vec::new();
+        for step in steps {
+            match self.carry_out_step(step).await {
+                Err(error) if error.is_answer() => failed.push(error),
+                other => other?,
+            }
+        }
+        Error::of_several(failed).map_or(Ok(()), Err)
+    }
+
+    async fn carry_out_step(&self, step: &Step) -> Result<()> {
+        self.require_leadership(step)?;
+        let target = &step.target;
+        tracing::info!(
+            kind = target.kind.kind,
+            object = %format_args!("{}/{}", target.namespace, target.name),
+            write = name_of(&step.write),
+            because = step.because,
+            "write"
+        );
+        self.write(step).await
     }
 
     fn require_leadership(&self, step: &Step) -> Result<()> {

@@ -7,6 +7,9 @@ use kube::core::Status;
 /// The result of anything that talks to the API server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// How many of several errors are told one by one.
+const NAMED_ERRORS: usize = 5;
+
 /// Any other error, as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -101,6 +104,14 @@ pub enum Error {
         /// The write that was not made.
         what: String,
     },
+    /// Several writes that do not depend on each other were refused.
+    #[error("{count} writes were refused: {what}")]
+    Several {
+        /// How many.
+        count: usize,
+        /// The first of them, each with its cause.
+        what: String,
+    },
     /// A part of the process could not start or ended.
     #[error("{what}")]
     Process {
@@ -126,6 +137,7 @@ impl Error {
             Self::Timeout { .. } => "Timeout",
             Self::Transport { .. } => "NoAnswer",
             Self::NotLeading { .. } => "NotLeading",
+            Self::Several { .. } => "SeveralRefused",
             Self::Process { .. } => "ProcessFailed",
         }
     }
@@ -152,7 +164,34 @@ impl Error {
 
     /// Whether the request was understood and refused, so that only a human can change the answer.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::AlreadyExists { .. } | Self::Forbidden { .. } | Self::Invalid { .. })
+        matches!(
+            self,
+            Self::AlreadyExists { .. }
+                | Self::Forbidden { .. }
+                | Self::Invalid { .. }
+                | Self::Several { .. }
+        )
+    }
+
+    /// Whether the API server answered about this one object, so that other writes may do better.
+    pub fn is_answer(&self) -> bool {
+        self.is_refusal()
+            || matches!(self, Self::Conflict { .. } | Self::NotFound { .. } | Self::Refused { .. })
+    }
+
+    /// One error of several writes that do not depend on each other; refusals count more than what
+    /// a repetition may heal.
+    pub fn of_several(mut errors: Vec<Self>) -> Option<Self> {
+        if errors.iter().any(Self::is_refusal) {
+            errors.retain(Self::is_refusal);
+        } else {
+            errors.truncate(1);
+        }
+        if errors.len() < 2 {
+            return errors.pop();
+        }
+        let first: Vec<String> = errors.iter().take(NAMED_ERRORS).map(Self::chain).collect();
+        Some(Self::Several { count: errors.len(), what: first.join("; ") })
     }
 
     /// Whether the object is not there.
@@ -243,6 +282,19 @@ mod tests {
         let text = api(403, "Forbidden").chain();
         assert_eq!(text.matches("told so").count(), 1, "{text}");
         assert!(text.starts_with("get nodes/a: not allowed"), "{text}");
+    }
+
+    #[test]
+    fn several_refusals_are_told_together_and_hide_what_heals_by_itself() {
+        assert!(Error::of_several(vec![]).is_none());
+        let one = Error::of_several(vec![api(409, "Conflict"), api(422, "Invalid")]);
+        assert_eq!(one.unwrap().reason(), "Invalid");
+        let conflicts = Error::of_several(vec![api(409, "Conflict"), api(409, "Conflict")]);
+        assert!(conflicts.unwrap().is_conflict());
+        let many = (0..7).map(|_| api(422, "Invalid")).collect();
+        let text = Error::of_several(many).filter(Error::is_refusal).unwrap().chain();
+        assert!(text.starts_with("7 writes were refused: get nodes/a"), "{text}");
+        assert_eq!(text.matches("nodes/a").count(), NAMED_ERRORS, "{text}");
     }
 
     #[test]
