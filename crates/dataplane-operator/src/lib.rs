@@ -5,3 +5,4 @@ pub mod effective;
 pub mod group;
 pub mod inputs;
 pub mod operator;
+pub mod plane;

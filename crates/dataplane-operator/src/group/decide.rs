@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::default_services;
+use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults;
 use crate::group::host::{self, Judged};
@@ -57,7 +58,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         let new_runs = new_runs(seen, role, &judged);
         plan.steps.extend(tidy::superseded(&runs, &recorded(seen)));
         if new_runs.is_empty() {
-            plan.steps.extend(role_step(role, &group_faults, &judged, now));
+            plan.steps.extend(role_step(seen, role, &group_faults, &judged, now));
         }
         // A new run wakes the group, and the role then names it: one write instead of two.
         plan.steps.extend(new_runs);
@@ -101,7 +102,7 @@ fn new_runs(seen: &Observed, role: &Role, judged: &[(Judged, Finding, Finding)])
     }
     let reach: BTreeMap<String, Reach> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
-    let strategy = role.spec.deploy_strategy.clone().unwrap_or_default();
+    let strategy = role_strategy(seen.plane.as_deref(), Some(role));
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;

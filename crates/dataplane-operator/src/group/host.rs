@@ -42,7 +42,7 @@ pub fn judge(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Judged {
-    let effective = Effective::of(seen.role.as_deref(), node);
+    let effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node);
     let instance = instance::of(seen.role.as_deref(), node);
     let mut faults = faults::of_node(seen, node, &effective);
     faults.extend_from_slice(group_faults);

@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use crate::group::build::node_inventory_name;
 use crate::group::faults::{Fault, provisions};
 use crate::group::host::Judged;
+use crate::group::observe::{Observed, data_plane_of};
 use crate::inputs;
 
 /// Phase -1.
@@ -20,6 +21,8 @@ pub const BAREMETAL_READY: &str = "BaremetalReady";
 pub const INPUT_READY: &str = "InputReady";
 /// Every service succeeded.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The data plane that a role names exists.
+pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
 
@@ -128,7 +131,8 @@ fn not_running(host: &Judged) -> Finding {
     Finding::waiting(
         DEPLOYMENT_READY,
         "NotRequested",
-        "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.",
+        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or the role's \
+         OpenStackDataPlane.",
     )
 }
 
@@ -224,6 +228,7 @@ fn observed_role(role: &Role) -> ObservedRole {
 
 /// The status step of a role, where its status does not say so already.
 pub fn role_step(
+    seen: &Observed,
     role: &Role,
     faults: &[Fault],
     hosts: &[(Judged, Finding, Finding)],
@@ -235,6 +240,7 @@ pub fn role_step(
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
+    all.extend(data_plane(seen.plane.is_some(), role));
     let count = |holds: fn(&(Judged, Finding, Finding)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
@@ -249,6 +255,26 @@ pub fn role_step(
     };
     let next = wanted.conditions.clone();
     status_step(Target::of::<Role>(role), observed, &wanted, &previous, &next)
+}
+
+/// Whether the data plane that the role names exists; nothing where it names none.
+///
+/// `Ready` does not depend on it: a role that says itself what is deployed needs no data plane.
+fn data_plane(is_there: bool, role: &Role) -> Option<Finding> {
+    let name = data_plane_of(role)?;
+    if is_there {
+        let text = format!(
+            "What deployStrategy of node and role leaves open is taken from OpenStackDataPlane \
+             {name}."
+        );
+        return Some(Finding::good(DATA_PLANE_FOUND, "Found", text));
+    }
+    let text = format!(
+        "OpenStackDataPlane {name}, named in spec.dataPlane of OpenStackDataPlaneRole {}, does not \
+         exist, so nothing is taken from it: create it or correct spec.dataPlane.",
+        role.name_any()
+    );
+    Some(Finding::warning(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
 }
 
 /// The sum of the nodes, with the first ones that are not ready by name.

@@ -46,7 +46,8 @@ use crate::conditions::Condition;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RoleSpec {
-    /// Name of the `OpenStackDataPlane` that the role is part of.
+    /// Name of the `OpenStackDataPlane` that the role is part of, and whose `deployStrategy` holds
+    /// where role and node leave it open.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub data_plane: Option<String>,
@@ -64,7 +65,7 @@ pub struct RoleSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 200))]
     pub env: Vec<EnvVar>,
-    /// How deployments are steered.
+    /// How deployments are steered; each field wins over the data plane's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_strategy: Option<DeployStrategy>,
     /// `NetworkAttachmentDefinitions` in the same namespace for the pods of the runs.
