@@ -33,6 +33,7 @@ async fn install(ns: &Namespace) -> Result<()> {
     let watch = format!("watchNamespaces={{{}}}", ns.name);
     let kinds = [
         "OpenStackAnsibleEE",
+        "OpenStackDataPlane",
         "OpenStackDataPlaneNode",
         "OpenStackDataPlaneRole",
         "OpenStackDataPlaneService",
