@@ -8,7 +8,7 @@ from support import ANSIBLE, BIN, TemporaryDirectoryTest
 PLAY = ANSIBLE.parent / "crates" / "nova-operator" / "plays" / "nova-registered.yaml"
 
 PODMAN = r"""#!/bin/bash
-# Each exec answers with the next line of the file "answers"; the last one stays.
+# Each exec answers with the next line of the file "answers"; the last one stays. Whatever changes a host is refused.
 here=$(dirname "$0")
 case $1 in
 exec)
@@ -18,29 +18,59 @@ exec)
     [ "$(wc -l <"$here/answers")" -gt 1 ] && sed -i 1d "$here/answers"
     exit 0 ;;
 container) [ -e "$here/inspect" ] && cat "$here/inspect" || exit 125 ;;
-logs) echo "the last line of nova-compute" >&2 ;;
+logs)
+    [ -e "$here/inspect" ] && [ "$2 $4" = "--since nova_compute" ] || exit 125
+    awk -v since="$3" '$1 >= since + 0' "$here/log" >&2 ;;
+*) touch "$here/changed"; exit 1 ;;
 esac
 """
 
-RUNNING = '[{"State": {"Running": true}}]'
+# The lines of the container's log, in podman's hands and in the journal's, begin with their time.
+JOURNALCTL = r"""#!/bin/bash
+here=$(dirname "$0")
+case " $* " in
+*" --since=@"*" CONTAINER_NAME=nova_compute "*) ;;
+*) exit 1 ;;
+esac
+arguments=$*
+since=${arguments#*--since=@}
+awk -v since="${since%% *}" '$1 >= since + 0' "$here/journal"
+"""
+
+# Seconds of a time before the play begins and of one in its course.
+BEFORE, MEANWHILE = 1, 9999999999
+RUNNING = f"true {BEFORE}"
+STARTED_AGAIN = f"true {MEANWHILE}"
+STOPPED = f"false {MEANWHILE}"
+REFUSED = "CRITICAL nova hunter2 amqp.exceptions.AccessRefused: (0, 0): (403) ACCESS_REFUSED - Login was refused"
+NO_VHOST = "CRITICAL nova hunter2 amqp.exceptions.NotAllowed: Connection.open: (530) NOT_ALLOWED - vhost x not found"
+OTHER = "CRITICAL nova hunter2 METHOD_NOT_ALLOWED libvirt.libvirtError: no such socket"
 REGISTERED = '{"state": "registered", "host": "h", "last_seen_up": "%s"}'
 UNREGISTERED = '{"state": "unregistered", "host": "h"}'
+REFUSAL = (
+    "The message bus refuses nova-compute with ACCESS_REFUSED: user, password or vhost of transport_url is wrong. "
+    "Correct it in customServiceConfig"
+)
+UNSTABLE = "The container nova_compute does not stay up: read `podman logs nova_compute` on the host."
 
 
 class NovaRegistered(TemporaryDirectoryTest):
-    def play(self, *answers, inspect=RUNNING, exec_fails=False):
+    def play(self, *answers, inspect=RUNNING, exec_fails=False, log=(), journal=()):
         self.write("bin/podman", PODMAN).chmod(0o755)
+        self.write("bin/journalctl", JOURNALCTL).chmod(0o755)
         self.write("bin/answers", "\n".join(answers) + "\n")
-        if inspect:
-            self.write("bin/inspect", inspect)
-        if exec_fails:
-            self.write("bin/exec-fails", "")
+        for name, lines in (("log", log), ("journal", journal)):
+            self.write(f"bin/{name}", "".join(f"{time} {line}\n" for time, line in lines))
+        for name, text in (("inspect", inspect), ("exec-fails", exec_fails)):
+            (self.directory / "bin" / name).unlink(missing_ok=True)
+            if text:
+                self.write(f"bin/{name}", f"{text}\n")
         # The pauses are the only thing that is changed.
         text, n_changed = re.subn(r"retries: \d+\n(\s+)delay: \d+", r"retries: 2\n\1delay: 0", PLAY.read_text())
         self.assertEqual(n_changed, 2)
         (self.directory / "play.yml").write_text(text)
         return self.command(
-            BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", "play.yml",
+            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", "play.yml",
             env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin"},
         )
 
@@ -48,6 +78,9 @@ class NovaRegistered(TemporaryDirectoryTest):
         done = self.play(*answers, **more)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertIn(f'"msg": "{words}', done.stdout.replace("\n", " "))
+        self.assertIn("changed=0", done.stdout)
+        self.assertFalse((self.directory / "bin" / "changed").exists(), done.stdout)
+        self.assertNotIn("hunter2", done.stdout + done.stderr, "the log is nobody's business")
 
     def test_a_report_that_moves_while_the_play_lasts_counts(self):
         done = self.play(REGISTERED % "10:00:00", REGISTERED % "10:00:10")
@@ -59,27 +92,57 @@ class NovaRegistered(TemporaryDirectoryTest):
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_a_report_from_before_the_run_does_not_count(self):
-        self.fails("nova-compute runs, but has not reported to its cell since 10:00:00", REGISTERED % "10:00:00")
+        words = "nova-compute runs, but has not reported to its cell since 10:00:00: read `podman logs"
+        self.fails(words, REGISTERED % "10:00:00")
 
     def test_a_report_does_not_count_before_it_is_known_what_was_there(self):
         bus = '{"state": "bus", "said": "(403) ACCESS_REFUSED"}'
         self.fails("nova-compute runs, but has not reported to its cell since", bus, REGISTERED % "10:00:00")
 
     def test_a_missing_record_is_told(self):
-        self.fails("nova-compute runs, but the cell has no Service record of h", UNREGISTERED)
+        self.fails("nova-compute runs, but the cell has no Service record of h: read `podman logs", UNREGISTERED)
 
-    def test_a_refused_login_is_told_with_the_brokers_words(self):
-        said = '{"state": "bus", "said": "(403) ACCESS_REFUSED"}'
-        self.fails("The cell's message bus refuses nova-compute or cannot be reached: (403)", said)
+    def test_a_bus_that_does_not_answer_is_told_with_the_drivers_words(self):
+        said = '{"state": "bus", "said": "ECONNREFUSED"}'
+        self.fails("nova-compute cannot use the cell's message bus: ECONNREFUSED", said)
+
+    def test_a_refused_login_is_told_by_whoever_asks_the_running_container(self):
+        said = '{"state": "bus", "said": "(0, 0): (403) ACCESS_REFUSED - Login was refused"}'
+        self.fails(REFUSAL, said)
+
+    def test_a_refused_login_is_told_wherever_in_its_restarts_the_container_is(self):
+        # Its present life may have said nothing yet, or much already.
+        for inspect, n_later in ((RUNNING, 0), (STARTED_AGAIN, 500), (STOPPED, 0)):
+            later = [(MEANWHILE, f"INFO line {idx} hunter2") for idx in range(n_later)]
+            self.fails(REFUSAL, inspect=inspect, exec_fails=True, log=[(MEANWHILE, REFUSED), *later])
+
+    def test_a_refused_login_is_told_of_a_container_that_answers_nothing(self):
+        self.fails(REFUSAL, "no answer", log=[(MEANWHILE, REFUSED)])
+
+    def test_a_refused_login_is_told_of_a_container_that_is_gone_between_two_starts(self):
+        self.fails(REFUSAL, inspect=None, exec_fails=True, journal=[(MEANWHILE, REFUSED)])
+
+    def test_a_refused_vhost_is_told(self):
+        refusal = REFUSAL.replace("ACCESS_REFUSED", "NOT_ALLOWED")
+        self.fails(refusal, inspect=STOPPED, exec_fails=True, log=[(MEANWHILE, NO_VHOST)])
+
+    def test_a_refusal_from_before_the_run_explains_nothing(self):
+        old = [(BEFORE, REFUSED)]
+        self.fails(UNSTABLE, inspect=STOPPED, exec_fails=True, log=old, journal=old)
+
+    def test_a_refusal_of_earlier_does_not_hide_that_the_bus_lets_in_now(self):
+        lines = [(MEANWHILE, REFUSED)]
+        self.fails("The cell's nova-conductor does not answer", '{"state": "conductor", "said": ""}', log=lines)
 
     def test_a_silent_conductor_is_told(self):
         self.fails("The cell's nova-conductor does not answer", '{"state": "conductor", "said": ""}')
 
-    def test_a_stopped_container_is_told_with_its_last_line(self):
-        self.fails(
-            "The container nova_compute is not running; its last line is: the last line of nova-compute",
-            inspect='[{"State": {"Running": false}}]', exec_fails=True,
-        )
+    def test_a_container_that_ends_for_another_cause_is_told_with_the_command_for_its_log(self):
+        for inspect in (STARTED_AGAIN, STOPPED):
+            self.fails(UNSTABLE, inspect=inspect, exec_fails=True, log=[(MEANWHILE, OTHER)])
+
+    def test_a_container_that_ends_without_a_word_is_told_with_the_command_for_its_log(self):
+        self.fails(UNSTABLE, inspect=STOPPED, exec_fails=True)
 
     def test_a_missing_container_is_told(self):
         self.fails("The container nova_compute does not exist", inspect=None, exec_fails=True)

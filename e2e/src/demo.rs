@@ -1,5 +1,6 @@
 //! The demo's own objects, for tests of the main job: what they change they restore.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,6 +16,16 @@ use crate::{Namespace, holds, run};
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 /// How long both hosts may take to be deployed again.
 pub const DEPLOYMENT: Duration = Duration::from_mins(5);
+
+/// What one task in each play of a compute, and no other task, asks of the host just once.
+const MARKS: [&str; 3] = [
+    // libvirt: the image's daemons are listed.
+    "'--entrypoint=sh'",
+    // nova: the folder of its configuration is read.
+    "paths=['/var/lib/openstack/config/nova']",
+    // nova-registered: the time is noted.
+    "argv=['date', '+%s']",
+];
 
 /// The namespace of the demo.
 pub struct Demo {
@@ -66,14 +77,45 @@ impl Demo {
 
     /// Asks for one more attempt of a compute's services, and waits for its success.
     pub async fn redeploy(&self, host: &str) -> Result<()> {
+        let before = self.ask(host).await?;
+        self.answered(&before).await
+    }
+
+    /// Asks for one more attempt of a compute's services; returns the compute as it was.
+    pub async fn ask(&self, host: &str) -> Result<ExternalCompute> {
         let before = self.ns.api::<ExternalCompute>().get(host).await?;
-        let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
         let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
         let change = json!({ "metadata": { "annotations": value } });
         self.ns.merge::<ExternalCompute>(host, change).await?;
+        Ok(before)
+    }
+
+    /// Waits for the success of what a compute was asked for since it was as `before`.
+    pub async fn answered(&self, before: &ExternalCompute) -> Result<()> {
+        let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
         let is_done =
-            |it: &ExternalCompute| instance(it) != instance(&before) && is_settled_compute(it);
-        self.compute(host, "deployed once more", is_done).await.map(drop)
+            |it: &ExternalCompute| instance(it) != instance(before) && is_settled_compute(it);
+        self.compute(&before.name_any(), "deployed once more", is_done).await.map(drop)
+    }
+
+    /// How often each play of a compute has run on a host since `when`, in the order of its services.
+    ///
+    /// The host itself tells: Ansible notes in its journal what every task was asked to do.
+    pub async fn runs(&self, host: &str, when: &str) -> Result<[usize; 3]> {
+        let mut counts = [0; 3];
+        for (count, mark) in counts.iter_mut().zip(MARKS) {
+            let command = format!(
+                "journalctl --quiet --no-pager --output=cat --since=@{when} | \
+                 grep -F 'Invoked with ' | grep -c -F -e \"{mark}\" || true"
+            );
+            *count = self.on(host, &command).await?.trim().parse()?;
+        }
+        Ok(counts)
+    }
+
+    /// The time on a host, in seconds.
+    pub async fn now(&self, host: &str) -> Result<String> {
+        Ok(self.on(host, "date +%s").await?.trim().to_owned())
     }
 
     /// Runs a shell command on a host.
@@ -93,6 +135,12 @@ impl Demo {
     pub async fn containers(&self, host: &str) -> Result<String> {
         let format = "{{.Names}} {{.ID}} {{.StartedAt}}";
         self.on(host, &format!("podman ps --no-trunc --format '{format}' | sort")).await
+    }
+
+    /// The files that the running nova-compute reads, as its container has them.
+    pub async fn loaded(&self, host: &str) -> Result<BTreeSet<String>> {
+        let names = self.on(host, "podman exec nova_compute ls /etc/nova/nova.conf.d").await?;
+        Ok(names.split_whitespace().map(str::to_owned).collect())
     }
 
     /// The value of an option as the running nova-compute itself logged it at its start.

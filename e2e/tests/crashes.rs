@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::Node;
+use common::api::dataplane::{Node, RunState};
+use common::api::nova::ExternalCompute;
+use common::engine::run::SERVICE_LABEL;
+use e2e::demo::{DEPLOYMENT, Demo, HOSTS};
 use e2e::journey::{self, RUN, ready, trace};
 use e2e::{Host, Namespace, operator, says};
 use k8s_openapi::api::batch::v1::Job;
@@ -45,6 +48,19 @@ async fn redeploy(
         .await
 }
 
+/// Does something while no Job can be created: the state before it lasts until that is done.
+async fn without_jobs<T>(ns: &Namespace, work: impl Future<Output = Result<T>>) -> Result<T> {
+    ns.create::<ResourceQuota>("no-jobs", json!({ "hard": { "count/jobs.batch": "0" } })).await?;
+    let done = work.await;
+    ns.api::<ResourceQuota>().delete("no-jobs", &DeleteParams::default()).await?;
+    done
+}
+
+fn is_refused(run: &AnsibleEe) -> bool {
+    let conditions = run.status.as_ref().map(|it| it.conditions.as_slice());
+    says(conditions.unwrap_or_default(), "JobReady", "JobRefused", &[])
+}
+
 fn is_running(run: &AnsibleEe) -> bool {
     run.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Running)
 }
@@ -61,17 +77,14 @@ async fn ends_well(ns: Namespace, host: Host, lines: usize) -> Result<()> {
 async fn killed_while_a_run_has_no_job_yet() -> Result<()> {
     let _turn = TURN.lock().await;
     let (ns, host) = deployed("no-job", "192.168.122.170").await?;
-    // No Job can be created: the state before it lasts until the quota goes.
-    ns.create::<ResourceQuota>("no-jobs", json!({ "hard": { "count/jobs.batch": "0" } })).await?;
-    let is_refused = |it: &AnsibleEe| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        says(conditions.unwrap_or_default(), "JobReady", "JobRefused", &[])
-    };
-    redeploy(&ns, &host, "a", is_refused).await?;
-    for name in ["ansibleee-operator", "dataplane-operator"] {
-        operator::kill(name).await?;
-    }
-    ns.api::<ResourceQuota>().delete("no-jobs", &DeleteParams::default()).await?;
+    without_jobs(&ns, async {
+        redeploy(&ns, &host, "a", is_refused).await?;
+        for name in ["ansibleee-operator", "dataplane-operator"] {
+            operator::kill(name).await?;
+        }
+        Ok(())
+    })
+    .await?;
     ends_well(ns, host, 2).await
 }
 
@@ -100,4 +113,65 @@ async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()>
     ns.wait::<Job>(&job.name, "complete", Duration::from_mins(2), is_complete).await?;
     stopped.kill().await?;
     ends_well(ns, host, 2).await
+}
+
+/// Waits for the run of a compute's service that was not there before, as soon as `holds`.
+async fn next_run(
+    demo: &Demo,
+    known: &[String],
+    service: &str,
+    holds: impl Fn(&AnsibleEe) -> bool,
+) -> Result<AnsibleEe> {
+    let is_it = |it: &AnsibleEe| {
+        !known.contains(&it.name_any())
+            && it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service)
+            && holds(it)
+    };
+    demo.ns.wait_any(DEPLOYMENT, &format!("the new run of {service}"), is_it).await
+}
+
+/// How a service stands in the compute's own status.
+async fn recorded(demo: &Demo, host: &str, service: &str) -> Result<Option<RunState>> {
+    let status = demo.ns.api::<ExternalCompute>().get(host).await?.status;
+    let services = status.map(|it| it.services).unwrap_or_default();
+    Ok(services.iter().find(|it| it.name == service).map(|it| it.state))
+}
+
+/// Each of the three runs of one deployment meets one of the three states.
+#[tokio::test]
+async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
+    const VICTIM: &str = "nova-operator";
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, other] = HOSTS;
+    let (began, other_began) = (demo.now(host).await?, demo.now(other).await?);
+    let known: Vec<String> =
+        demo.ns.list::<AnsibleEe>().await?.iter().map(ResourceExt::name_any).collect();
+
+    let before = without_jobs(&demo.ns, async {
+        let before = demo.ask(host).await?;
+        next_run(&demo, &known, "libvirt", is_refused).await?;
+        operator::kill(VICTIM).await?;
+        Ok(before)
+    })
+    .await?;
+
+    next_run(&demo, &known, "nova", is_running).await?;
+    operator::kill(VICTIM).await?;
+
+    let last = "nova-registered";
+    let run = next_run(&demo, &known, last, is_running).await?;
+    let stopped = operator::stop(VICTIM).await?;
+    let has_succeeded = |it: &AnsibleEe| {
+        it.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Succeeded)
+    };
+    demo.ns.wait::<AnsibleEe>(&run.name_any(), "succeeded", RUN, has_succeeded).await?;
+    let state = recorded(&demo, host, last).await?;
+    assert_ne!(state, Some(RunState::Succeeded), "the end was written before the kill");
+    stopped.kill().await?;
+
+    demo.answered(&before).await?;
+    assert_eq!(demo.runs(host, &began).await?, [1; 3], "runs counted on {host}");
+    assert_eq!(demo.runs(other, &other_began).await?, [0; 3], "runs counted on {other}");
+    demo.settled().await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::Role;
+use common::api::dataplane::{Role, RunState};
 use common::api::nova::{Cell, ExternalCompute};
 use e2e::demo::{self, Demo, HOSTS, conditions};
 use e2e::{holds, run, says};
@@ -102,6 +102,60 @@ async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
+    let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
+    assert_eq!(demo.loaded(host).await?, given);
+    let identity = demo.on(host, "cat /var/lib/nova/compute_id").await?;
+    // On the host, and where the container that runs has long loaded its files.
+    let stray = "99-nova-stray.conf";
+    demo.on(host, &format!("touch /var/lib/openstack/config/nova/{stray}")).await?;
+    let inside =
+        format!("podman exec --user root nova_compute touch /etc/nova/nova.conf.d/{stray}");
+    demo.on(host, &inside).await?;
+    assert!(demo.loaded(host).await?.contains(stray));
+    demo.redeploy(host).await?;
+    assert_eq!(demo.loaded(host).await?, given);
+    let there = demo.on(host, "ls /var/lib/openstack/config/nova").await?;
+    assert!(!there.contains(stray), "{there}");
+    assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?, identity);
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn no_run_shows_a_password_in_its_log() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let config = demo.on(host, "cat /var/lib/openstack/config/nova/01-nova.conf").await?;
+    let password = |line: &str| line.strip_prefix("password = ").map(str::to_owned);
+    let of_bus = |line: &str| {
+        let (_, login) = line.strip_prefix("transport_url = ")?.split_once("://")?;
+        Some(login.split_once('@')?.0.split_once(':')?.1.to_owned())
+    };
+    let mut secrets: BTreeSet<String> = config.lines().filter_map(password).collect();
+    secrets.extend(config.lines().filter_map(of_bus));
+    assert!(secrets.len() >= 2, "the passwords of Keystone and of the message bus");
+    let runs = demo.ns.list::<AnsibleEe>().await?;
+    let is_of_host = |it: &&AnsibleEe| it.spec.hosts.iter().any(|it| it.name == host);
+    let mut n_read = 0;
+    for run_of_host in runs.iter().filter(is_of_host) {
+        let status = run_of_host.status.as_ref();
+        let job = status.and_then(|it| it.job.as_ref()).context("a finished run names its Job")?;
+        let log =
+            run("kubectl", &["logs", "-n", &demo.ns.name, &format!("job/{}", job.name)]).await?;
+        assert!(log.contains("PLAY RECAP"), "{}: {log}", job.name);
+        assert!(!secrets.iter().any(|it| log.contains(it)), "{} shows a password", job.name);
+        n_read += 1;
+    }
+    assert!(n_read >= 3, "only {n_read} runs of {host} are left");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     let _turn = TURN.lock().await;
     let demo = Demo::ready().await?;
@@ -178,6 +232,29 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
     demo.settled().await?;
     assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "8");
     demo.configure(host, &options).await?;
+    demo.settled().await
+}
+
+#[tokio::test]
+async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let [host, _] = HOSTS;
+    let options = demo.options(host).await?;
+    let bus = "transport_url = rabbit://nova-cell1:not-the-password@10.96.10.21:5672/nova-cell1";
+    demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
+    let words =
+        ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
+    let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
+    let compute = demo.compute(host, "refused by its message bus", refused).await?;
+    let has_container = demo.on(host, "podman container exists nova_compute").await;
+    demo.configure(host, &options).await?;
+    has_container.context("the container is there")?;
+    let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let nova = services.iter().find(|it| it.name == "nova").context("nova is a service")?;
+    assert_eq!(nova.state, RunState::Succeeded, "nova-compute was started");
+    let texts = serde_json::to_string(&compute.status)?;
+    assert!(!texts.contains("not-the-password"), "the password is shown");
     demo.settled().await
 }
 

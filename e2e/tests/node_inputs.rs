@@ -7,6 +7,9 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
 use common::conditions::Condition;
 use e2e::{Namespace, says};
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(15);
@@ -106,6 +109,62 @@ async fn a_node_without_any_address_is_told_to_set_one() -> Result<()> {
     role_and_node(&ns, role(), json!({ "role": "compute" })).await?;
     told(&ns, "HostAddressMissing", &["OpenStackDataPlaneNode n0", "spec.ansibleHost"]).await?;
     ns.merge::<Node>("n0", json!({ "spec": { "ansibleHost": "192.168.123.254" } })).await?;
+    healed(&ns).await?;
+    ns.done().await
+}
+
+/// Waits until an inventory object stands as it was written: a present one, or one made since.
+async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Result<()> {
+    let what = format!("as it was, {} anew", if other_uid { "made" } else { "not made" });
+    let is_restored = |it: &ConfigMap| {
+        it.data == written.data
+            && it.annotations() == written.annotations()
+            && (it.uid() != written.uid()) == other_uid
+    };
+    ns.wait::<ConfigMap>(&written.name_any(), &what, SOON, is_restored).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Result<()> {
+    let ns = Namespace::new("inventories").await?;
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    let mut role = role();
+    role["deployStrategy"] = json!({ "deploy": false });
+    role_and_node(&ns, role, node()).await?;
+    let is_there = |it: &ConfigMap| it.data.iter().flatten().any(|it| it.1.contains("n0"));
+    for name in ["dataplanenode-n0", "dataplanerole-compute"] {
+        let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
+        ns.api::<ConfigMap>().delete(name, &DeleteParams::default()).await?;
+        restored(&ns, &written, true).await?;
+        let written = ns.wait::<ConfigMap>(name, "an inventory", SOON, is_there).await?;
+        ns.merge::<ConfigMap>(name, json!({ "data": { "inventory": "all: {}" } })).await?;
+        restored(&ns, &written, false).await?;
+        // A removed key, and the hash that would hide an edit.
+        ns.merge::<ConfigMap>(name, json!({ "data": { "network": null } })).await?;
+        restored(&ns, &written, false).await?;
+        let annotation = json!({ "edpm.openstack.org/content-hash": "none" });
+        ns.merge::<ConfigMap>(name, json!({ "metadata": { "annotations": annotation } })).await?;
+        restored(&ns, &written, false).await?;
+    }
+    assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> Result<()> {
+    let ns = Namespace::new("refused").await?;
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.create::<ResourceQuota>("no-more", json!({ "hard": { "count/configmaps": "0" } })).await?;
+    role_and_node(&ns, role(), node()).await?;
+    let words = ["ConfigMap dataplanenode-n0 cannot be written", "quota", "Raise the quota"];
+    told(&ns, "Forbidden", &words).await?;
+    let of_role = |it: &Role| it.status.clone().unwrap_or_default().conditions;
+    let is_told = |it: &Role| says(&of_role(it), "WritesAccepted", "Forbidden", &words);
+    ns.wait::<Role>("compute", "told", SOON, is_told).await?;
+    ns.api::<ResourceQuota>().delete("no-more", &DeleteParams::default()).await?;
+    let is_healed = |it: &Role| of_role(it).iter().all(|it| it.type_ != "WritesAccepted");
+    // The pauses between attempts grow.
+    ns.wait::<Role>("compute", "healed", Duration::from_secs(40), is_healed).await?;
     healed(&ns).await?;
     ns.done().await
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod process;
+mod reads;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,6 +64,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         "seconds": seconds,
         "etcdRevisions": last_revision - first_revision,
         "work": work.as_json(),
+        "reads": work.reads.as_json(),
         "rest": rest.as_json(),
         "processes": processes.iter().map(|it| (it.name.clone(), it.as_json())).collect::<BTreeMap<_, _>>(),
     });
@@ -77,6 +79,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Result<()> {
     let mut wrong = rest.unexpected_at_rest();
     wrong.extend(work.lists());
+    wrong.extend(work.unexplained_reads());
     wrong.extend(beyond_baseline(work)?);
     for it in processes.iter().filter(|it| it.rss_mib > MEMORY_MIB) {
         wrong.push(format!("{} holds {:.1} MiB, more than {MEMORY_MIB}", it.name, it.rss_mib));
@@ -98,8 +101,10 @@ fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (operator, requests) in found.as_object().into_iter().flatten() {
         for (request, n) in requests.as_object().into_iter().flatten() {
-            // Events may be lost or merged, and watches and Leases go with time, not with work.
+            // Events may be lost or merged, and watches and Leases go with time, not with work;
+            // reads are judged one by one.
             if request.contains("events")
+                || request.starts_with("get ")
                 || request.starts_with("watch")
                 || request.contains("leases")
             {

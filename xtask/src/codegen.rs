@@ -2,6 +2,8 @@
 
 mod chart;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod rules;
 mod values;
 
@@ -15,11 +17,11 @@ use crate::{paths, sh};
 
 /// Folders that hold generated files and nothing else.
 const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/crds"];
-/// Tells the test of the chart's rules to write them.
+/// Tells the tests of what the operators declare to write it.
 const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
-/// copies of them, its roles and its table of values.
+/// copies of them, its roles and its table of values, and the docs' table of conditions.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Write nothing; fail if a file is not what the code says.
@@ -38,26 +40,27 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         if !drift.is_empty() {
             bail!("run `cargo xtask codegen`: {}", described(&drift));
         }
-        return rules(false);
+        return declared(false);
     }
     for it in &drift {
         it.mend(&root)?;
         println!("{}", it.described());
     }
-    rules(true)
+    declared(true)
 }
 
-/// Writes or checks the chart's rules in a process that links the operators.
-fn rules(write: bool) -> Result<()> {
+/// Writes or checks the chart's rules and the table of conditions, in a process that links the
+/// operators.
+fn declared(write: bool) -> Result<()> {
     let mut test = Command::new(env!("CARGO"));
-    test.current_dir(paths::repo()).args(["test", "--quiet", "--package", "xtask"]);
-    test.args(["codegen::rules::the_charts_rules", "--", "--nocapture"]);
+    test.current_dir(paths::repo()).args(["test", "--quiet", "--package", "xtask", "--"]);
+    test.args(["codegen::rules::the_charts_rules", "codegen::conditions::the_table"]);
     if write {
         test.env(WRITE, "1");
     } else {
         test.env_remove(WRITE);
     }
-    sh::run(&mut test).map(drop).context("the chart's rules")
+    sh::run(&mut test).map(drop).context("the chart's rules and the table of conditions")
 }
 
 /// All generated files.

@@ -31,7 +31,7 @@ const PASSWORDS: &[&str] = &[
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
 /// Nobody is waited for longer than this.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(6);
 
 /// What stands for `{{name}}` in a template.
 type Values = BTreeMap<String, String>;

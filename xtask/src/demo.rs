@@ -3,6 +3,7 @@
 pub(crate) mod facts;
 mod report;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -33,6 +34,8 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 /// Brings everything up and shows that it holds.
 pub(crate) fn show(cluster: &Choice) -> Result<()> {
     let start = Instant::now();
+    // A report of an earlier demo says nothing about this one, least of all if this one fails.
+    Report::remove(&report_path())?;
     let mut report = Report::default();
     let env = report.time("lab", || cluster.up())?;
     let images = report.time("images", || images::for_cluster(&env))?;
@@ -45,7 +48,7 @@ pub(crate) fn show(cluster: &Choice) -> Result<()> {
     })?;
     report.facts = report.time("facts", || facts::collect(&env))?;
     report.seconds = start.elapsed().as_secs_f64();
-    report.write(&paths::target().join("demo/report.json"))?;
+    report.write(&report_path())?;
     print!("{}", report.summary());
     let wrong = facts::wrong(&report.facts);
     if !wrong.is_empty() {
@@ -54,9 +57,13 @@ pub(crate) fn show(cluster: &Choice) -> Result<()> {
     Ok(())
 }
 
+fn report_path() -> PathBuf {
+    paths::target().join("demo/report.json")
+}
+
 /// Every fact again, and the same as in the report.
 pub(crate) fn verify(cluster: &Choice) -> Result<()> {
-    let report = Report::read(&paths::target().join("demo/report.json"))?;
+    let report = Report::read(&report_path())?;
     let found = facts::collect(&cluster.env()?)?;
     let mut wrong = facts::wrong(&found);
     wrong.extend(facts::differences(&report.facts, &found));

@@ -87,7 +87,7 @@ fn the_pure_crate_holds_no_client_and_no_runtime() {
 }
 
 /// Every file that is followed by git, or will be, below a folder, with that ending.
-fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", folder]);
     git.current_dir(paths::repo());
@@ -96,7 +96,8 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     files.filter(|it| it.exists()).collect()
 }
 
-fn without_tests(text: &str) -> &str {
+/// A file's text up to the tests at its end.
+pub(crate) fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 

@@ -6,6 +6,7 @@ pub mod args;
 pub mod callback;
 pub mod objects;
 pub mod operator;
+pub mod reasons;
 pub mod run;
 
 /// What the operator may do in every namespace that it works in.

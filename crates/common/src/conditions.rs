@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub mod declared;
+
 /// The type of the condition that sums up all others.
 pub const READY: &str = "Ready";
 /// kstatus' condition for an object that is still on its way; absent when it is not.

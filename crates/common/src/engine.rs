@@ -7,10 +7,13 @@
 pub mod build;
 pub mod chain;
 pub mod inventory;
+pub mod limit;
 pub mod outcome;
 pub mod retry;
 pub mod run;
 pub mod shards;
+#[cfg(test)]
+mod test_runs;
 pub mod tidy;
 
 pub use chain::{Chain, Host, State, Wanted};

@@ -7,4 +7,5 @@ pub mod hash;
 pub mod names;
 pub mod plan;
 pub mod rbac;
+pub mod refusal;
 pub mod yaml;

@@ -144,6 +144,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// All writes in the order in which they are tried.
+    pub fn all(&self) -> impl Iterator<Item = &Step> {
+        self.apart.iter().chain(&self.steps)
+    }
+
     /// Adds a step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);

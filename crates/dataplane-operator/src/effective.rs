@@ -9,6 +9,10 @@ use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::Value;
 
+/// The variables by which Ansible finds a host.
+const HOST_VAR: &str = "ansible_host";
+const PORT_VAR: &str = "ansible_port";
+
 /// The ssh port where neither node nor role names one.
 const SSH_PORT: i32 = 22;
 
@@ -20,11 +24,12 @@ const SSH_PORT: i32 = 22;
 pub struct Effective {
     /// The node's name, which is its inventory name.
     pub name: String,
-    /// `spec.ansibleHost`, else `spec.hostName`; empty where neither is set.
+    /// The variable `ansible_host`, else `spec.ansibleHost`, else `spec.hostName`; empty where
+    /// none is set.
     pub ansible_host: String,
     /// The host's own name: `spec.hostName`, else the node's name.
     pub host_name: String,
-    /// The ssh port.
+    /// The ssh port; a variable `ansible_port` wins.
     pub ansible_port: i32,
     /// The ssh user.
     pub ansible_user: Option<String>,
@@ -55,16 +60,20 @@ impl Effective {
     pub fn of(plane: Option<&DataPlane>, role: Option<&Role>, node: &Node) -> Self {
         let own = node.spec.node.clone().unwrap_or_default();
         let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
-        let (vars, networks) = (vars(&template, &own), networks(&template, &own));
+        let (mut vars, networks) = (vars(&template, &own), networks(&template, &own));
+        let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
         let strategy = own_strategy.over(role_strategy(plane, role));
         let host = node.spec.ansible_host.clone().or_else(|| node.spec.host_name.clone());
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
         Self {
             name: node.name_any(),
-            ansible_host: host.unwrap_or_default(),
+            ansible_host: host_var.or(host).unwrap_or_default(),
             host_name: node.spec.host_name.clone().unwrap_or_else(|| node.name_any()),
-            ansible_port: own.ansible_port.or(template.ansible_port).unwrap_or(SSH_PORT),
+            ansible_port: port_var
+                .or(own.ansible_port)
+                .or(template.ansible_port)
+                .unwrap_or(SSH_PORT),
             ansible_user: own.ansible_user.or(template.ansible_user),
             ssh_secret: own
                 .ansible_ssh_private_key_secret
@@ -90,6 +99,11 @@ impl Effective {
         }
     }
 
+    /// The variables that say where the host is and that are no data; see [`Self::ansible_host`].
+    pub fn undecided_address(&self) -> Vec<&'static str> {
+        [HOST_VAR, PORT_VAR].into_iter().filter(|it| self.vars.contains_key(*it)).collect()
+    }
+
     /// `host:port`, the identity of the machine for those who must not share it; `None` where the
     /// host is not named.
     pub fn address(&self) -> Option<String> {
@@ -106,6 +120,23 @@ fn vars(template: &NodeSection, own: &NodeSection) -> AnyMap {
     let mut vars: BTreeMap<String, Value> = template.ansible_vars.clone();
     vars.extend(own.ansible_vars.clone());
     vars
+}
+
+/// Takes the address out of the variables where it is data: Ansible would connect to it, so it is
+/// the address by which two runs on one host are told apart.
+fn take_host(vars: &mut AnyMap) -> Option<String> {
+    let host = vars.get(HOST_VAR)?.as_str().filter(|it| !it.is_empty() && !it.contains("{{"))?;
+    let host = host.to_owned();
+    vars.remove(HOST_VAR);
+    Some(host)
+}
+
+fn take_port(vars: &mut AnyMap) -> Option<i32> {
+    let value = vars.get(PORT_VAR)?;
+    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    let port = i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))?;
+    vars.remove(PORT_VAR);
+    Some(port)
 }
 
 fn networks(template: &NodeSection, own: &NodeSection) -> Value {
@@ -235,5 +266,24 @@ mod tests {
         let found = effective(&json!({}), &json!({ "hostName": "n0.example.org" }));
         assert_eq!(found.address().as_deref(), Some("n0.example.org:22"));
         assert_eq!(effective(&json!({}), &json!({})).ansible_host, "");
+    }
+
+    #[test]
+    fn the_variables_that_ansible_connects_by_are_the_address() {
+        let vars = json!({ "ansible_host": "192.0.2.9", "ansible_port": "2022", "a": 1 });
+        let node = json!({ "ansibleHost": "192.0.2.1", "node": { "ansibleVars": vars } });
+        let found = effective(&json!({}), &node);
+        assert_eq!(found.address().as_deref(), Some("192.0.2.9:2022"));
+        assert_eq!(json!(found.vars), json!({ "a": 1 }));
+    }
+
+    #[test]
+    fn an_address_that_is_a_template_is_told_and_not_taken() {
+        for vars in [json!({ "ansible_host": "{{ x }}" }), json!({ "ansible_port": 70_000 })] {
+            let node = json!({ "ansibleHost": "192.0.2.1", "node": { "ansibleVars": vars } });
+            let found = effective(&json!({}), &node);
+            assert_eq!(found.address().as_deref(), Some("192.0.2.1:22"));
+            assert_eq!(found.undecided_address().len(), 1);
+        }
     }
 }

@@ -7,6 +7,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -17,7 +18,7 @@ use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::runtime::Runtime;
-use shell::sources::Sources;
+use shell::sources::{self, Sources};
 
 use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
@@ -99,7 +100,8 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let services: Arc<Cache<Service>> = Cache::new(vec![]);
     let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![(BY_OWNER, Box::new(owner_of))]);
     let secrets: Arc<MetadataCache<Secret>> = Cache::new(vec![]);
-    let config_maps: Arc<MetadataCache<ConfigMap>> = Cache::new(vec![]);
+    // Inventories that are edited or deleted by hand are known by what is left of our own fields.
+    let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
     let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
     let caches: Vec<Arc<dyn Absorb>> = vec![
         Arc::<Cache<DataPlane>>::clone(&planes),
@@ -206,8 +208,8 @@ impl Controller for Maps {
         plane::decide::decide(seen, now)
     }
 
-    fn refused(seen: &plane::Observed, cause: &str, now: Timestamp) -> Plan {
-        plane::decide::refused(seen, cause, now)
+    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        plane::decide::refused(seen, refusal, now)
     }
 }
 
@@ -226,5 +228,9 @@ impl Controller for Groups {
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
         decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
     }
 }

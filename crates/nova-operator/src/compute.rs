@@ -21,6 +21,7 @@ pub use observe::Observed;
 use std::sync::Arc;
 
 use common::plan::Plan;
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use shell::cache::Key;
 use shell::controller::Controller;
@@ -45,5 +46,9 @@ impl Controller for ComputeDeployment {
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
         decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
     }
 }

@@ -18,6 +18,7 @@ pub use observe::{Images, Observed};
 use std::sync::Arc;
 
 use common::plan::Plan;
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use shell::cache::Key;
 use shell::controller::Controller;
@@ -44,5 +45,9 @@ impl Controller for ComputeCreation {
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
         decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
     }
 }

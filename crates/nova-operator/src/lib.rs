@@ -10,5 +10,6 @@ pub mod conf;
 pub mod operator;
 pub mod oslo;
 pub mod probe;
+pub mod reasons;
 pub mod vault;
 pub mod world;

@@ -11,8 +11,9 @@ use shell::api::Api;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
-use shell::sources::Sources;
+use shell::sources::{self, Sources};
 
+use crate::operator::NAME;
 use crate::vault::Vault;
 
 /// Index of nodes by the role that they name.
@@ -69,7 +70,8 @@ impl World {
         ]);
         let runs = Cache::new(vec![(BY_OWNER, Box::new(owners))]);
         let (roles, cells) = (Cache::new(vec![]), Cache::new(vec![]));
-        let secrets = MetadataCache::<Secret>::new(vec![]);
+        // Rendered Secrets that are edited by hand are known by what is left of our own fields.
+        let secrets = sources::metadata::<Secret>(NAME);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
         let absorbing: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),

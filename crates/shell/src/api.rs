@@ -18,6 +18,16 @@ use crate::cache::{Absorb, Key};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 
+/// A plan that was not carried out to its end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The step that failed, counted through [`Plan::all`]; the plan's steps before it were made,
+    /// and whichever of those that stand apart could be.
+    pub at: usize,
+    /// Why.
+    pub error: Error,
+}
+
 /// The holder of the client: everything that an operator reads or writes beside its watches.
 pub struct Api {
     client: Client,
@@ -73,30 +83,38 @@ impl Api {
     ///
     /// # Guarantees
     /// Steps are made in order, each only while this process leads, and the first failure ends the
-    /// plan: a later step may rely on the earlier ones being in etcd.
-    /// The writes that stand apart are made first, and all of them are tried.
+    /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
+    /// was decided about an object that is gone is void, the later steps too.
+    /// The writes that stand apart come first: all are tried, and the first refused one is told.
     /// What was written is in the cache of its kind when this returns.
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<()> {
+    pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
         self.carry_out_apart(&plan.apart).await?;
-        for step in &plan.steps {
-            self.carry_out_step(step).await?;
+        for (at, step) in plan.all().enumerate().skip(plan.apart.len()) {
+            self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
         }
         Ok(())
     }
 
     /// Tries each of the steps, whatever the API server answers to the others.
-    async fn carry_out_apart(&self, steps: &[Step]) -> Result<()> {
-        let mut failed = Vec::new();
-        for step in steps {
-            match self.carry_out_step(step).await {
-                Err(error) if error.is_answer() => failed.push(error),
-                other => other?,
+    async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), Stopped> {
+        let mut first: Option<Stopped> = None;
+        for (at, step) in steps.iter().enumerate() {
+            let Err(error) = self.carry_out_step(step).await else { continue };
+            let is_answer = error.is_answer();
+            let is_refusal = |it: &Stopped| it.error.refusal().is_some();
+            let stopped = Stopped { at, error };
+            // A refusal is told on the object, everything else is only repeated.
+            if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
+                first = Some(stopped);
+            }
+            if !is_answer {
+                break;
             }
         }
-        Error::of_several(failed).map_or(Ok(()), Err)
+        first.map_or(Ok(()), Err)
     }
 
     async fn carry_out_step(&self, step: &Step) -> Result<()> {
@@ -177,10 +195,6 @@ impl Api {
     ) -> Result<()> {
         let target = &step.target;
         let mut metadata = json!({ "name": target.name });
-        // The status speaks of the object that was read, not of another one under its name.
-        if let Some(uid) = &target.uid {
-            metadata["uid"] = json!(uid);
-        }
         if let Some(version) = resource_version {
             metadata["resourceVersion"] = json!(version);
         }
@@ -190,18 +204,43 @@ impl Api {
             "metadata": metadata,
             "status": status,
         });
-        let params = PatchParams::apply(&self.manager).force();
-        let api = self.api(target);
-        match api.patch_status(&target.name, &params, &Patch::Apply(&body)).await.during(what(step))
-        {
-            Ok(written) => self.absorb(&written),
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
+        let written = match self.apply_status(target, &body).await.during(what(step)) {
+            Err(error) if error.is_not_found() => return Err(Error::Gone { what: what(step) }),
+            written => written?,
+        };
+        if target.uid.is_some() && written.metadata.uid != target.uid {
+            return self.take_back_status(step, &written).await;
         }
+        self.absorb(&written);
         for notice in notices {
             self.publish(target, notice).await;
         }
         Ok(())
+    }
+
+    async fn apply_status(&self, target: &Target, body: &Value) -> kube::Result<DynamicObject> {
+        let params = PatchParams::apply(&self.manager).force();
+        self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await
+    }
+
+    /// The status spoke of the object that was read, and another one has taken its name since: the
+    /// API server compares no UID when it takes a custom resource's status.
+    async fn take_back_status(&self, step: &Step, other: &DynamicObject) -> Result<()> {
+        let kind = &step.target.kind;
+        let empty = json!({
+            "apiVersion": kind.api_version(),
+            "kind": kind.kind,
+            "metadata": {
+                "name": step.target.name,
+                "resourceVersion": other.metadata.resource_version,
+            },
+            "status": {},
+        });
+        match self.apply_status(&step.target, &empty).await.during(what(step)) {
+            Ok(_) => Err(Error::Gone { what: what(step) }),
+            Err(error) if error.is_not_found() => Err(Error::Gone { what: what(step) }),
+            Err(error) => Err(error),
+        }
     }
 
     async fn delete(&self, step: &Step, resource_version: Option<&str>) -> Result<()> {
@@ -283,3 +322,6 @@ fn name_of(write: &Write) -> &'static str {
         Write::Delete { .. } => "delete",
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

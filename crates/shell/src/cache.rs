@@ -4,7 +4,6 @@
 //! answer to one's own write, and both matter here: a run is created once because the next decision
 //! sees it. Everything below the store (list, watch, paging, resume, backoff) is `kube::runtime`'s.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +16,10 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
+
+mod store;
+
+use store::{Change, Store};
 
 /// Namespace and name.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -70,27 +73,16 @@ impl<K> Watchable for K where
 
 type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
+type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 
 /// Names that a cached object is also found under.
 pub type IndexName = &'static str;
 
-struct Inner<K> {
-    objects: BTreeMap<Key, Arc<K>>,
-    /// Index name → key in the index → objects.
-    indexed: BTreeMap<(IndexName, Key), BTreeSet<Key>>,
-    /// What a relist that is going on has brought so far, by watch.
-    relisted: BTreeMap<usize, BTreeSet<Key>>,
-    /// Watches that have delivered their first list.
-    synced: BTreeSet<usize>,
-}
-
 /// A watched copy of all objects of one kind in the watched namespaces.
 pub struct Cache<K> {
-    inner: Mutex<Inner<K>>,
-    indexes: Vec<(IndexName, Index<K>)>,
+    store: Mutex<Store<K>>,
+    trim: Trim<K>,
     listeners: Mutex<Vec<Listener<K>>>,
-    /// The namespace of each watch; `None` is all of them.
-    watches: Mutex<Vec<Option<String>>>,
     /// How many watches have not delivered their first list yet; `None` before they are opened.
     pending: watch::Sender<Option<usize>>,
 }
@@ -115,16 +107,18 @@ pub struct Scope {
 impl<K: Watchable> Cache<K> {
     /// An empty cache with the given indexes.
     pub fn new(indexes: Vec<(IndexName, Index<K>)>) -> Arc<Self> {
+        Self::trimmed(indexes, |it| it.managed_fields_mut().clear())
+    }
+
+    /// An empty cache that keeps of each object only what `trim` leaves.
+    pub fn trimmed(
+        indexes: Vec<(IndexName, Index<K>)>,
+        trim: impl Fn(&mut K) + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            inner: Mutex::new(Inner {
-                objects: BTreeMap::new(),
-                indexed: BTreeMap::new(),
-                relisted: BTreeMap::new(),
-                synced: BTreeSet::new(),
-            }),
-            indexes,
+            store: Mutex::new(Store::new(indexes)),
+            trim: Box::new(trim),
             listeners: Mutex::new(Vec::new()),
-            watches: Mutex::new(Vec::new()),
             pending: watch::Sender::new(None),
         })
     }
@@ -136,19 +130,17 @@ impl<K: Watchable> Cache<K> {
 
     /// The object of that key.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
-        lock(&self.inner).objects.get(key).cloned()
+        lock(&self.store).get(key)
     }
 
     /// All objects.
     pub fn all(&self) -> Vec<Arc<K>> {
-        lock(&self.inner).objects.values().cloned().collect()
+        lock(&self.store).all()
     }
 
     /// The objects that the index puts under that key.
     pub fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
-        let inner = lock(&self.inner);
-        let keys = inner.indexed.get(&(index, key.clone()));
-        keys.into_iter().flatten().filter_map(|it| inner.objects.get(it).cloned()).collect()
+        lock(&self.store).indexed(index, key)
     }
 
     /// Watches until the process ends.
@@ -165,9 +157,13 @@ impl<K: Watchable> Cache<K> {
                 .boxed()
         };
         let streams = watches.iter().map(open).collect();
-        self.pending.send_replace(Some(watches.len()));
-        *lock(&self.watches) = watches;
+        self.open(watches);
         self.pump(streams).await;
+    }
+
+    fn open(&self, watches: Vec<Option<String>>) {
+        self.pending.send_replace(Some(watches.len()));
+        lock(&self.store).open(watches);
     }
 
     async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<K>>>>) {
@@ -191,94 +187,25 @@ impl<K: Watchable> Cache<K> {
         let _ = pending.wait_for(|it| *it == Some(0)).await;
     }
 
-    fn take(&self, watch_idx: usize, event: Event<K>) {
-        match event {
-            Event::Init => {
-                lock(&self.inner).relisted.insert(watch_idx, BTreeSet::new());
-            }
-            Event::InitApply(object) => {
-                if let Some(seen) = lock(&self.inner).relisted.get_mut(&watch_idx) {
-                    seen.insert(Key::of(&object));
-                }
-                self.put(object);
-            }
-            Event::InitDone => self.finish_relist(watch_idx),
-            Event::Apply(object) => self.put(object),
-            Event::Delete(object) => self.remove(&Key::of(&object), object.uid().as_deref()),
+    fn take(&self, watch: usize, mut event: Event<K>) {
+        if let Event::Apply(it) | Event::InitApply(it) | Event::Delete(it) = &mut event {
+            (self.trim)(it);
         }
-    }
-
-    /// Removes what the relist did not bring: `kube` reports no deletion for it.
-    fn finish_relist(&self, watch_idx: usize) {
-        let covered = lock(&self.watches).get(watch_idx).cloned().flatten();
-        let mut inner = lock(&self.inner);
-        let Some(seen) = inner.relisted.remove(&watch_idx) else { return };
-        let is_covered = |it: &Key| covered.as_ref().is_none_or(|ns| *ns == it.namespace);
-        let gone: Vec<Key> = inner
-            .objects
-            .keys()
-            .filter(|it| is_covered(it) && !seen.contains(*it))
-            .cloned()
-            .collect();
-        let is_first = inner.synced.insert(watch_idx);
-        drop(inner);
-        for key in gone {
-            self.remove(&key, None);
-        }
-        if is_first {
-            self.pending.send_modify(|it| *it = it.map(|n| n.saturating_sub(1)));
-        }
-    }
-
-    fn put(&self, mut object: K) {
-        object.managed_fields_mut().clear();
-        let key = Key::of(&object);
-        let object = Arc::new(object);
-        let mut inner = lock(&self.inner);
-        let old = inner.objects.get(&key).cloned();
-        if old.as_ref().is_some_and(|old| !is_newer(&**old, &*object)) {
-            return;
-        }
-        self.reindex(&mut inner, &key, old.as_deref(), Some(&*object));
-        inner.objects.insert(key, Arc::clone(&object));
-        drop(inner);
-        self.announce(old.as_deref(), Some(&*object));
-    }
-
-    fn remove(&self, key: &Key, uid: Option<&str>) {
-        let mut inner = lock(&self.inner);
-        let Some(old) = inner.objects.get(key).cloned() else { return };
-        // The object may have been made again before the event of its end arrived.
-        if uid.is_some() && old.uid().as_deref() != uid {
-            return;
-        }
-        self.reindex(&mut inner, key, Some(&*old), None);
-        inner.objects.remove(key);
-        drop(inner);
-        self.announce(Some(&*old), None);
-    }
-
-    fn reindex(&self, inner: &mut Inner<K>, key: &Key, old: Option<&K>, new: Option<&K>) {
-        for (name, index) in &self.indexes {
-            for under in old.map(index).unwrap_or_default() {
-                let place = (*name, under);
-                if let Some(keys) = inner.indexed.get_mut(&place) {
-                    keys.remove(key);
-                    if keys.is_empty() {
-                        inner.indexed.remove(&place);
-                    }
-                }
-            }
-            for under in new.map(index).unwrap_or_default() {
-                inner.indexed.entry((*name, under)).or_default().insert(key.clone());
-            }
-        }
+        let (changes, pending) = {
+            let mut store = lock(&self.store);
+            (store.take(watch, event), store.pending())
+        };
+        self.announce(&changes);
+        self.pending.send_if_modified(|it| it.is_some() && it.replace(pending) != Some(pending));
     }
 
     /// Both the old and the new form are announced: a node that leaves its role concerns both roles.
-    fn announce(&self, old: Option<&K>, new: Option<&K>) {
+    fn announce(&self, changes: &[Change<K>]) {
+        if changes.is_empty() {
+            return;
+        }
         for listener in lock(&self.listeners).iter() {
-            for object in [old, new].into_iter().flatten() {
+            for object in changes.iter().flat_map(|it| [&it.old, &it.new]).flatten() {
                 listener(object);
             }
         }
@@ -287,9 +214,10 @@ impl<K: Watchable> Cache<K> {
 
 impl<K: Watchable> Absorb for Cache<K> {
     fn absorb(&self, object: &Value) {
-        if let Ok(object) = serde_json::from_value(object.clone()) {
-            self.put(object);
-        }
+        let Ok(mut object) = serde_json::from_value(object.clone()) else { return };
+        (self.trim)(&mut object);
+        let change = lock(&self.store).answer(object);
+        self.announce(change.as_slice());
     }
 
     fn kind(&self) -> String {
@@ -310,19 +238,10 @@ where
     }
 }
 
-/// Whether `new` may replace `old`: another object of the name, or a later version.
-///
-/// Kubernetes promises since 1.35 that resource versions of one kind compare as integers, and etcd
-/// gave that before.
-fn is_newer<K: Resource>(old: &K, new: &K) -> bool {
-    let version = |it: &K| it.resource_version().and_then(|it| it.parse::<u64>().ok());
-    match (version(old), version(new)) {
-        (Some(old), Some(new)) => new > old,
-        _ => true,
-    }
-}
-
 /// A poisoned lock only means that a listener panicked; the map itself is whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::plan::Plan;
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
-use crate::api::Api;
+use crate::api::{Api, Stopped};
 use crate::backoff::Backoff;
 use crate::cache::Key;
 use crate::clock;
@@ -39,7 +40,7 @@ pub trait Controller: Send + Sync + 'static {
 
     /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
     /// a policy, another object of the name. Nothing unless a kind has words for it.
-    fn refused(_seen: &Self::Observed, _cause: &str, _now: Timestamp) -> Plan {
+    fn refused(_seen: &Self::Observed, _refusal: &Refusal, _now: Timestamp) -> Plan {
         Plan::default()
     }
 }
@@ -51,14 +52,24 @@ async fn reconcile<C: Controller>(
     key: &Key,
 ) -> Result<Option<Duration>> {
     let Some(seen) = controller.observe(key).await? else { return Ok(None) };
-    let plan = C::decide(&seen, clock::now());
-    if let Err(error) = api.carry_out(&plan).await {
-        if error.is_refusal() {
-            api.carry_out(&C::refused(&seen, &error.chain(), clock::now())).await?;
-        }
-        return Err(error);
+    let now = clock::now();
+    let plan = C::decide(&seen, now);
+    let Err(Stopped { at, error }) = api.carry_out(&plan).await else { return Ok(plan.look_again) };
+    if error.is_gone() {
+        // The event of its end wakes whom it concerns.
+        tracing::debug!(error = error.chain(), "deleted meanwhile");
+        return Ok(plan.look_again);
     }
-    Ok(plan.look_again)
+    if let (Some(words), Some(step)) = (error.refusal(), plan.all().nth(at)) {
+        let refusal = Refusal::of(step, error.reason(), words);
+        let mut telling = C::refused(&seen, &refusal, now);
+        // What the plan has written before it ended need not be written again.
+        telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
+        if let Err(Stopped { error, .. }) = api.carry_out(&telling).await {
+            tracing::debug!(error = error.chain(), "the refusal could not be told");
+        }
+    }
+    Err(error)
 }
 
 /// Works on the queue until the process ends.
@@ -122,3 +133,7 @@ async fn pass<C: Controller>(
     }
     queue.push_in(key.clone(), pause);
 }
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

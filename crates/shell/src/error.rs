@@ -7,9 +7,6 @@ use kube::core::Status;
 /// The result of anything that talks to the API server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How many of several errors are told one by one.
-const NAMED_ERRORS: usize = 5;
-
 /// Any other error, as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -44,6 +41,12 @@ pub enum Error {
         /// The answer.
         #[source]
         status: Box<Status>,
+    },
+    /// The object whose status was to be written was deleted meanwhile, or made anew.
+    #[error("{what}: the object is gone")]
+    Gone {
+        /// The request.
+        what: String,
     },
     /// The operator's permissions do not allow it.
     #[error("{what}: not allowed by the operator's permissions")]
@@ -104,14 +107,6 @@ pub enum Error {
         /// The write that was not made.
         what: String,
     },
-    /// Several writes that do not depend on each other were refused.
-    #[error("{count} writes were refused: {what}")]
-    Several {
-        /// How many.
-        count: usize,
-        /// The first of them, each with its cause.
-        what: String,
-    },
     /// A part of the process could not start or ended.
     #[error("{what}")]
     Process {
@@ -130,6 +125,7 @@ impl Error {
             Self::Conflict { .. } => "Conflict",
             Self::AlreadyExists { .. } => "AlreadyExists",
             Self::NotFound { .. } => "NotFound",
+            Self::Gone { .. } => "Gone",
             Self::Forbidden { .. } => "Forbidden",
             Self::Invalid { .. } => "Invalid",
             Self::Busy { .. } => "ServerBusy",
@@ -137,7 +133,6 @@ impl Error {
             Self::Timeout { .. } => "Timeout",
             Self::Transport { .. } => "NoAnswer",
             Self::NotLeading { .. } => "NotLeading",
-            Self::Several { .. } => "SeveralRefused",
             Self::Process { .. } => "ProcessFailed",
         }
     }
@@ -162,36 +157,49 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
-    /// Whether the request was understood and refused, so that only a human can change the answer.
-    pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::AlreadyExists { .. }
-                | Self::Forbidden { .. }
-                | Self::Invalid { .. }
-                | Self::Several { .. }
-        )
+    /// The API server's words where the request was understood and refused, so that only a human can
+    /// change the answer.
+    ///
+    /// That a namespace is being deleted is no refusal: everything in it goes.
+    pub fn refusal(&self) -> Option<&str> {
+        match self {
+            Self::AlreadyExists { status, .. }
+            | Self::Forbidden { status, .. }
+            | Self::Invalid { status, .. } => {
+                let causes = status.details.iter().flat_map(|it| &it.causes);
+                let is_terminating =
+                    causes.into_iter().any(|it| it.reason == "NamespaceTerminating");
+                (!is_terminating).then_some(status.message.as_str())
+            }
+            Self::Conflict { .. }
+            | Self::NotFound { .. }
+            | Self::Gone { .. }
+            | Self::Busy { .. }
+            | Self::Refused { .. }
+            | Self::Timeout { .. }
+            | Self::Transport { .. }
+            | Self::NotLeading { .. }
+            | Self::Process { .. } => None,
+        }
     }
 
     /// Whether the API server answered about this one object, so that other writes may do better.
     pub fn is_answer(&self) -> bool {
-        self.is_refusal()
-            || matches!(self, Self::Conflict { .. } | Self::NotFound { .. } | Self::Refused { .. })
+        matches!(
+            self,
+            Self::Conflict { .. }
+                | Self::AlreadyExists { .. }
+                | Self::NotFound { .. }
+                | Self::Gone { .. }
+                | Self::Forbidden { .. }
+                | Self::Invalid { .. }
+                | Self::Refused { .. }
+        )
     }
 
-    /// One error of several writes that do not depend on each other; refusals count more than what
-    /// a repetition may heal.
-    pub fn of_several(mut errors: Vec<Self>) -> Option<Self> {
-        if errors.iter().any(Self::is_refusal) {
-            errors.retain(Self::is_refusal);
-        } else {
-            errors.truncate(1);
-        }
-        if errors.len() < 2 {
-            return errors.pop();
-        }
-        let first: Vec<String> = errors.iter().take(NAMED_ERRORS).map(Self::chain).collect();
-        Some(Self::Several { count: errors.len(), what: first.join("; ") })
+    /// Whether nothing is left to write to, which is no failure.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone { .. })
     }
 
     /// Whether the object is not there.
@@ -216,8 +224,9 @@ impl Error {
             409 => Self::Conflict { what, status },
             404 => Self::NotFound { what, status },
             401 | 403 => Self::Forbidden { what, status },
-            400 | 413 | 422 => Self::Invalid { what, status },
-            429 | 503 | 504 => Self::Busy { what, status },
+            408 | 429 | 503 | 504 => Self::Busy { what, status },
+            // 410 is about lists; an admission webhook may choose any other code of its own.
+            400..=409 | 411..=499 => Self::Invalid { what, status },
             _ => Self::Refused { what, status },
         }
     }
@@ -269,6 +278,8 @@ mod tests {
             (404, "NotFound", "NotFound"),
             (403, "Forbidden", "Forbidden"),
             (422, "Invalid", "Invalid"),
+            (418, "", "Invalid"),
+            (408, "Timeout", "ServerBusy"),
             (429, "TooManyRequests", "ServerBusy"),
             (500, "InternalError", "ServerError"),
         ];
@@ -278,23 +289,41 @@ mod tests {
     }
 
     #[test]
+    fn only_a_human_changes_a_refusal() {
+        let cases = [
+            (403, "Forbidden", true),
+            (422, "Invalid", true),
+            (400, "BadRequest", true),
+            (409, "AlreadyExists", true),
+            (409, "Conflict", false),
+            (404, "NotFound", false),
+            (429, "TooManyRequests", false),
+            (500, "InternalError", false),
+        ];
+        for (code, reason, expected) in cases {
+            let words = expected.then_some("told so");
+            assert_eq!(api(code, reason).refusal(), words, "{code} {reason}");
+        }
+        assert_eq!(Error::Gone { what: "x".into() }.refusal(), None);
+    }
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_no_refusal() {
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "code": 403,
+            "reason": "Forbidden",
+            "details": { "causes": [{ "reason": "NamespaceTerminating" }] },
+        }))
+        .unwrap();
+        let error = Error::from_kube("create x", kube::Error::Api(status.boxed()));
+        assert_eq!((error.reason(), error.refusal()), ("Forbidden", None));
+    }
+
+    #[test]
     fn no_part_of_a_message_is_said_twice() {
         let text = api(403, "Forbidden").chain();
         assert_eq!(text.matches("told so").count(), 1, "{text}");
         assert!(text.starts_with("get nodes/a: not allowed"), "{text}");
-    }
-
-    #[test]
-    fn several_refusals_are_told_together_and_hide_what_heals_by_itself() {
-        assert!(Error::of_several(vec![]).is_none());
-        let one = Error::of_several(vec![api(409, "Conflict"), api(422, "Invalid")]);
-        assert_eq!(one.unwrap().reason(), "Invalid");
-        let conflicts = Error::of_several(vec![api(409, "Conflict"), api(409, "Conflict")]);
-        assert!(conflicts.unwrap().is_conflict());
-        let many = (0..7).map(|_| api(422, "Invalid")).collect();
-        let text = Error::of_several(many).filter(Error::is_refusal).unwrap().chain();
-        assert!(text.starts_with("7 writes were refused: get nodes/a"), "{text}");
-        assert_eq!(text.matches("nodes/a").count(), NAMED_ERRORS, "{text}");
     }
 
     #[test]

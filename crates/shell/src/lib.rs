@@ -12,6 +12,7 @@ pub mod error;
 pub mod leader;
 pub mod lease;
 pub mod metrics;
+pub mod owned;
 pub mod queue;
 pub mod runtime;
 pub mod sources;

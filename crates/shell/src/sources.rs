@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::hash;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
+use kube::{Resource, ResourceExt};
 
 use crate::api::Api;
-use crate::cache::{Key, MetadataCache};
+use crate::cache::{Cache, Key, MetadataCache, Watchable};
 use crate::error::Result;
+use crate::owned::Owned;
 
 /// A ConfigMap or Secret by name.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -75,6 +77,16 @@ impl Values {
         let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
         Digests { version: self.version.clone(), keys: keys.collect() }
     }
+}
+
+/// A cache of metadata that remembers which parts of its own objects `manager` still owns.
+pub fn metadata<K>(manager: &'static str) -> Arc<MetadataCache<K>>
+where
+    PartialObjectMeta<K>: Watchable,
+{
+    Cache::trimmed(vec![], move |it: &mut PartialObjectMeta<K>| {
+        Owned::keep(it.meta_mut(), manager);
+    })
 }
 
 /// All sources of the watched namespaces, and who depends on which.
@@ -175,6 +187,17 @@ impl Sources {
         }
     }
 
+    /// Which parts of a source the operator has written and nobody has changed since; nothing where
+    /// it does not exist.
+    pub fn owned(&self, source: &SourceRef) -> Owned {
+        let meta = if source.is_secret {
+            self.secrets.get(&source.key).map(|it| Owned::of(it.meta()))
+        } else {
+            self.config_maps.get(&source.key).map(|it| Owned::of(it.meta()))
+        };
+        meta.unwrap_or_default()
+    }
+
     fn changed(&self, source: &SourceRef, wake: &impl Fn(Key)) {
         let readers = lock(&self.readers);
         for (reader, _) in readers.iter().filter(|(_, on)| on.contains(source)) {
@@ -187,3 +210,6 @@ impl Sources {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::reads::Reads;
 use crate::demo::OPERATORS;
 use crate::lab;
 
@@ -16,9 +17,14 @@ pub(crate) struct Audit {
     path: PathBuf,
 }
 
-/// Operator → `verb resource` → how often.
+/// What the operators asked of the API server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Requests(BTreeMap<String, BTreeMap<String, u64>>);
+pub(crate) struct Requests {
+    /// Operator → `verb resource` → how often.
+    counts: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Which single objects they read.
+    pub(super) reads: Reads,
+}
 
 impl Audit {
     /// The running lab's.
@@ -58,7 +64,9 @@ impl Requests {
         let stage = if event["verb"] == "watch" { "ResponseStarted" } else { "ResponseComplete" };
         let user = event["user"]["username"].as_str().unwrap_or_default();
         let prefix = format!("system:serviceaccount:{OPERATORS}:");
-        let Some(operator) = user.strip_prefix(&prefix).filter(|_| event["stage"] == stage) else {
+        let operator = user.strip_prefix(&prefix);
+        self.reads.count(operator, event);
+        let Some(operator) = operator.filter(|_| event["stage"] == stage) else {
             return;
         };
         let reference = &event["objectRef"];
@@ -68,13 +76,13 @@ impl Requests {
             resource = format!("{resource}/{}", text("subresource"));
         }
         let verb = event["verb"].as_str().unwrap_or_default();
-        let of_operator = self.0.entry(operator.to_owned()).or_default();
+        let of_operator = self.counts.entry(operator.to_owned()).or_default();
         *of_operator.entry(format!("{verb} {resource}")).or_default() += 1;
     }
 
     /// The counts as JSON.
     pub(crate) fn as_json(&self) -> Value {
-        json!(self.0)
+        json!(self.counts)
     }
 
     /// Everything but Lease renewals and watches, none of which may happen at rest.
@@ -84,13 +92,18 @@ impl Requests {
             .collect()
     }
 
+    /// Reads of single objects that nothing allows.
+    pub(crate) fn unexplained_reads(&self) -> Vec<String> {
+        self.reads.unexplained()
+    }
+
     /// Lists, none of which may happen after the start.
     pub(crate) fn lists(&self) -> Vec<String> {
         self.find(|request| request.starts_with("list ")).collect()
     }
 
     fn find(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
-        self.0.iter().flat_map(move |(operator, requests)| {
+        self.counts.iter().flat_map(move |(operator, requests)| {
             let found = requests.iter().filter(|(request, _)| wanted(request));
             found.map(|(request, n)| format!("{operator}: {n} × {request}")).collect::<Vec<_>>()
         })
@@ -124,5 +137,8 @@ mod tests {
         );
         assert_eq!(requests.unexpected_at_rest(), ["at rest: nova-operator: 1 × get secrets"]);
         assert_eq!(requests.lists(), [""; 0]);
+        assert_eq!(requests.unexplained_reads().len(), 1);
+        requests.count(&event(nova, "list", "ResponseComplete"));
+        assert_eq!(requests.lists(), ["nova-operator: 1 × list secrets"]);
     }
 }

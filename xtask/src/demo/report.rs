@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Instant;
 
@@ -37,6 +38,16 @@ impl Report {
         crate::sh::write_if_changed(path, &text).map(drop)
     }
 
+    /// Removes the report of an earlier demo, where there is one.
+    pub(crate) fn remove(path: &Path) -> Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the facts of an earlier demo.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| {
@@ -65,7 +76,7 @@ impl Report {
 
 const LOOK_FURTHER: &str = "
 Look further:
-  export KUBECONFIG=target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
+  export KUBECONFIG=$PWD/target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
   kubectl -n openstack describe openstackdataplanerole edpm-compute
   kubectl -n openstack describe openstackdataplanenode edpm-compute-0
   kubectl -n openstack describe novaexternalcompute edpm-compute-0
@@ -73,3 +84,18 @@ Look further:
 Stop:
   cargo xtask lab down
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removed_report_is_not_taken_for_a_new_one() {
+        let path = std::env::temp_dir().join(format!("demo-report-{}.json", std::process::id()));
+        Report { facts: json!({ "a": {} }), ..Report::default() }.write(&path).unwrap();
+        assert_eq!(Report::read(&path).unwrap().facts, json!({ "a": {} }));
+        Report::remove(&path).unwrap();
+        assert!(Report::read(&path).is_err());
+        Report::remove(&path).unwrap();
+    }
+}

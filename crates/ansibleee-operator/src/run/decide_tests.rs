@@ -1,9 +1,11 @@
 //! Tests of the judgement on one run: what is written, in order, for each thing that may be seen.
 
+use common::conditions::declared::undeclared;
 use common::plan::Write;
 use common::yaml;
 
 use super::*;
+use crate::reasons::KINDS;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 
@@ -123,6 +125,7 @@ fn plan_of(seen: &Observed) -> String {
             format!("delete {}", it.target.kind.kind)
         }
         Write::Status { status, .. } => {
+            assert_eq!(undeclared(KINDS, "OpenStackAnsibleEE", status), [""; 0]);
             let ready = &status["conditions"][0];
             let word = |it: &serde_json::Value| it.as_str().unwrap_or_default().to_owned();
             format!("{} {}", word(&status["JobStatus"]), word(&ready["reason"]))

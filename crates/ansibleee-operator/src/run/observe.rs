@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::api::ansibleee::AnsibleEe;
 use common::plan::Plan;
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -130,8 +131,8 @@ impl Controller for Runs {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, cause: &str, now: Timestamp) -> Plan {
-        decide::refused(seen, cause, now)
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, &refusal.words, now)
     }
 }
 

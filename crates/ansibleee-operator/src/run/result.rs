@@ -65,6 +65,9 @@ fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus 
     next
 }
 
+/// A failed run is an error, and so `Stalled`, whatever the reason: a run happens once, so this
+/// object does not become ready by itself, and kstatus calls a failed Job failed too. Where the
+/// reason heals, the parent makes another run, and its own conditions say `Reconciling` meanwhile.
 fn condition(succeeded: bool, reason: &str, message: String) -> Finding {
     if succeeded {
         Finding::good(JOB_READY, READY, message)

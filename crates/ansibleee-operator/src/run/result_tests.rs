@@ -1,8 +1,11 @@
 //! Tests of what a Job's end means: a table of ends, each with its class, hosts and words.
 
+use common::conditions::declared::undeclared;
+use common::conditions::settle;
 use common::yaml;
 
 use super::*;
+use crate::reasons::KINDS;
 
 const HOSTS: &str = "[{name: a, address: 'a:22'}, {name: b, address: 'b:22'}]";
 
@@ -66,6 +69,9 @@ fn check(end: &str, pods: &[Pod], expected: &str, words: &str) {
     assert_eq!(outcome(&status), expected, "{}", finding.message);
     assert!(finding.message.contains(words), "{}", finding.message);
     assert_eq!(finding.holds(), expected.starts_with("Succeeded"));
+    let conditions = settle(&[], vec![finding], None, jiff::Timestamp::UNIX_EPOCH);
+    let status = serde_json::json!({ "conditions": conditions });
+    assert_eq!(undeclared(KINDS, "OpenStackAnsibleEE", &status), [""; 0]);
 }
 
 fn message(hosts: &str, failures: &str) -> String {

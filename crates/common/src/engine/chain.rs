@@ -118,7 +118,7 @@ pub fn judge(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> Chain {
         .collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
     match active {
-        Some(run) => in_run(host, folded, run, now),
+        Some(run) => in_run(host, folded, run, runs, now),
         None => advance(host, folded, runs, now),
     }
 }
@@ -135,9 +135,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
     }
     let carries = |it: &&Run<'_>| {
         let attempt = it.attempts.get(host.name);
-        it.service == seen.name
-            && it.is_finished()
-            && attempt.is_some_and(|it| it.hash == seen.hash && it.attempt == seen.attempt)
+        it.service == seen.name && it.is_finished() && attempt.is_some_and(|it| it.is_of(seen))
     };
     let Some(run) = runs.iter().find(carries) else { return service };
     let status = run.object.status.as_ref();
@@ -169,21 +167,47 @@ fn in_run(
     host: &Host<'_>,
     folded: Vec<Option<ServiceRun>>,
     run: &Run<'_>,
+    runs: &[Run<'_>],
     now: Timestamp,
 ) -> Chain {
     let state = State::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
+    if let Some(overtaken) = overtaken(host, run, runs, now) {
+        let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
+        let services = folded.into_iter().flatten().map(replace).collect();
+        return Chain { services, state };
+    }
     // One write says that the chain is running; the services after that are the runs' own news.
     if host.recorded.iter().any(|it| it.state == RunState::Running) {
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
+    let carried = run.attempts.get(host.name);
     let current = services.iter_mut().find(|it| it.name == run.service);
-    if let Some(service) = current.filter(|it| it.state == RunState::Pending) {
+    if let Some(service) = current
+        .filter(|it| it.state == RunState::Pending && carried.is_some_and(|run| run.is_of(it)))
+    {
         service.state = RunState::Running;
         service.run = Some(run.name());
         service.since = Time(now);
     }
     Chain { services, state }
+}
+
+/// The next attempt of a service whose inputs changed while its run was under way.
+///
+/// It is recorded at once, and not when the run ends: inputs that go back meanwhile would make the
+/// run's success look like theirs, and nobody knows which of them its pod was given.
+fn overtaken(
+    host: &Host<'_>,
+    run: &Run<'_>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Option<ServiceRun> {
+    let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
+    let seen = recorded(host, &run.service)?;
+    let is_of_run = run.attempts.get(host.name).is_some_and(|it| it.is_of(seen));
+    (is_of_run && seen.hash != wanted.run_hash)
+        .then(|| attempt(host, wanted, Some(seen), runs, now))
 }
 
 /// The first service that is not done decides; every later one that is out of date is recorded as
@@ -327,3 +351,7 @@ fn attempt(
         message: is_retry.and_then(|it| it.message.clone()),
     }
 }
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 
 use crate::api::ansibleee::{AnsibleEe, HostOutcome, HostResult, JobStatus};
+use crate::api::dataplane::service_run::ServiceRun;
 
 /// Label with the name of the service that a run deploys.
 pub const SERVICE_LABEL: &str = "edpm.openstack.org/service";
@@ -23,6 +24,13 @@ pub struct Attempt {
     pub hash: String,
     /// Its number, counted per host and service.
     pub attempt: i64,
+}
+
+impl Attempt {
+    /// Whether it is the attempt that a status records.
+    pub fn is_of(&self, recorded: &ServiceRun) -> bool {
+        (&self.hash, self.attempt) == (&recorded.hash, recorded.attempt)
+    }
 }
 
 /// A run of a parent.

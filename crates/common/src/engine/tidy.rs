@@ -8,8 +8,11 @@ use crate::api::dataplane::service_run::{RunState, ServiceRun};
 use crate::engine::run::Run;
 use crate::plan::{Step, Target};
 
-/// Deletes superseded runs; of each service the last success and the last failure are kept, for
-/// whoever wants to read their logs.
+/// Deletes superseded runs.
+///
+/// Of each service the last success and the last failure are kept, for whoever wants to read their
+/// logs, and every run whose failure is the present state of a host: the ssh Secret that it used is
+/// what the host's next attempt is compared with.
 ///
 /// `recorded` is what the API server has, by host, not what is about to be written.
 pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) -> Vec<Step> {
@@ -22,7 +25,8 @@ pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) ->
     }
     let is_kept = |run: &Run<'_>| kept.values().any(|it| it.name() == run.name());
     runs.iter()
-        .filter(|it| it.is_finished() && !is_kept(it) && is_recorded(it, recorded))
+        .filter(|it| it.is_finished() && !is_kept(it) && !is_current_failure(it, recorded))
+        .filter(|it| is_recorded(it, recorded))
         .filter(|it| it.object.metadata.deletion_timestamp.is_none())
         .map(|it| Step::delete(Target::of(it.object), "its results stand in the status"))
         .collect()
@@ -34,6 +38,15 @@ fn age(run: &Run<'_>) -> (Option<jiff::Timestamp>, String) {
     (ended.map(|it| it.0).or(created), run.name())
 }
 
+/// Whether some host's present failure is this run's.
+fn is_current_failure(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
+    run.attempts.iter().any(|(host, attempt)| {
+        let services = recorded.get(host.as_str()).copied().unwrap_or_default();
+        let service = services.iter().find(|it| it.name == run.service);
+        service.is_some_and(|it| it.state == RunState::Failed && attempt.is_of(it))
+    })
+}
+
 fn is_recorded(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
     run.attempts.iter().all(|(host, attempt)| {
         // A host that is gone has nobody left to tell.
@@ -43,3 +56,7 @@ fn is_recorded(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool 
         service.attempt > attempt.attempt || (service.attempt == attempt.attempt && is_final)
     })
 }
+
+#[cfg(test)]
+#[path = "tidy_tests.rs"]
+mod tests;

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::effective::Effective;
 use crate::group::faults::sources_of;
 use crate::group::host::{Judged, ssh_version};
-use crate::group::observe::Observed;
+use crate::group::observe::{Inventory, Observed};
 use crate::inputs::{contents, service_type};
 
 /// Annotation with the hash of an inventory object's content.
@@ -107,7 +107,10 @@ fn config_map(
     owner: &Target,
 ) -> Option<Step> {
     let hash = hash::short(content);
-    if seen.inventories.get(name) == Some(&hash) {
+    let is_intact = |it: &Inventory| {
+        it.hash == hash && it.owned.has([INVENTORY_HASH], content.keys().map(String::as_str))
+    };
+    if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
     }
     let target = Target {

@@ -9,7 +9,8 @@ use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
-use common::plan::{Kind, Plan, Step, Target};
+use common::plan::{Kind, Plan, Step, Target, Write};
+use common::refusal::{self, Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -29,12 +30,23 @@ const RESYNC: Duration = Duration::from_mins(15);
 /// # Guarantees
 /// Attempts stand in the statuses of their nodes before the runs that carry them are created.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    judge(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let mut plan = judge(seen, Some(refusal), now);
+    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
+    plan
+}
+
+fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         return plan;
     }
     plan.steps.extend(missing_default_services(seen));
-    if !plan.steps.is_empty() {
+    if !plan.steps.is_empty() && refusal.is_none() {
         // Their creation wakes this group again; until then its services are not complete.
         return plan;
     }
@@ -47,28 +59,46 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         .map(|it| host::judge(seen, it, &group_faults, &runs, now))
         .collect();
     plan.steps.extend(inventories(seen, &hosts));
+    let role = seen.role.as_deref();
+    let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();
+    let superseded = role.map(|_| tidy::superseded(&runs, &recorded(seen))).unwrap_or_default();
+    let is_waiting = !new_runs.is_empty() || !superseded.is_empty();
+    let refusal = refusal_finding(role, refusal, is_waiting);
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
-        let findings = node_findings(&host, seen.role.as_deref());
+        let findings = node_findings(&host, role, refusal.as_ref());
         let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
-        plan.steps.extend(node_step(&host, seen.role.as_deref(), findings, now));
+        plan.steps.extend(node_step(&host, role, findings, now));
         judged.push((host, ready, up_to_date));
     }
-    if let Some(role) = &seen.role {
-        let new_runs = new_runs(seen, role, &judged);
-        plan.steps.extend(tidy::superseded(&runs, &recorded(seen)));
-        if new_runs.is_empty() {
-            plan.steps.extend(role_step(seen, role, &group_faults, &judged, now));
-        }
-        // A new run wakes the group, and the role then names it: one write instead of two.
-        plan.steps.extend(new_runs);
+    plan.steps.extend(superseded);
+    // A new run wakes the group, and the role then names it: one write instead of two.
+    if new_runs.is_empty() || refusal.is_some() {
+        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, now));
     }
+    plan.steps.extend(new_runs);
     for (host, _, _) in &judged {
         if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
             plan.look_again_at(*at, now);
         }
     }
     plan
+}
+
+/// What is said of a refused write: of this one, or of the last one for as long as writes are still
+/// to be made after the statuses. Those before the statuses have succeeded when a status is written.
+fn refusal_finding(
+    role: Option<&Role>,
+    refusal: Option<&Refusal>,
+    is_waiting: bool,
+) -> Option<Finding> {
+    let status = role?.status.as_ref();
+    let previous = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    match refusal {
+        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
+        None if is_waiting => refusal::told(previous),
+        None => None,
+    }
 }
 
 /// Default services that the role lists and that do not exist; a human's own are left alone.
@@ -91,10 +121,10 @@ fn missing_default_services(seen: &Observed) -> Vec<Step> {
         .collect()
 }
 
-fn new_runs(seen: &Observed, role: &Role, judged: &[(Judged, Finding, Finding)]) -> Vec<Step> {
+fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
     let mut hosts: BTreeMap<&str, &Judged> = BTreeMap::new();
-    for (host, _, _) in judged {
+    for host in judged {
         hosts.insert(&host.effective.name, host);
         if let State::NeedsRun(need) = &host.chain.state {
             needs.insert(host.effective.name.clone(), need.clone());

@@ -152,6 +152,16 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
             ),
         ));
     }
+    faults.extend(effective.undecided_address().into_iter().map(|var| {
+        Fault::wrong(
+            "HostAddressInvalid",
+            format!(
+                "ansibleVars.{var} of OpenStackDataPlaneNode {name} is no plain address or port: \
+                 two runs on one host are told apart by it, so set spec.ansibleHost and \
+                 spec.node.ansiblePort instead."
+            ),
+        )
+    }));
     match &effective.ssh_secret {
         None => faults.push(Fault::wrong(
             "SshSecretNotNamed",

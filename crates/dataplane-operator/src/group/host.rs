@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, ServiceRun};
+use common::engine::build::Options;
 use common::engine::chain::{self, Chain};
-use common::engine::{Host, Run, Wanted};
+use common::engine::{Host, Run, Wanted, limit};
 use common::hash;
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use crate::effective::Effective;
 use crate::group::faults::{self, Fault, sources_of};
@@ -24,6 +26,8 @@ pub struct Judged {
     pub effective: Effective,
     /// Whether its role exists.
     pub has_role: bool,
+    /// Whether `ansibleLimit` leaves it out: it keeps the state that it has.
+    pub is_left_out: bool,
     /// Which instance of the host it is.
     pub instance: Option<String>,
     /// What keeps it from being deployed.
@@ -42,7 +46,12 @@ pub fn judge(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Judged {
-    let effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node);
+    let mut effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node);
+    let is_left_out = is_left_out(seen, &effective);
+    if is_left_out {
+        // No run will reach it, so nothing narrows what it is compared with.
+        effective.options = Options::default();
+    }
     let instance = instance::of(seen.role.as_deref(), node);
     let mut faults = faults::of_node(seen, node, &effective);
     faults.extend_from_slice(group_faults);
@@ -56,7 +65,7 @@ pub fn judge(
             name: &effective.name,
             wanted: &wanted,
             recorded,
-            may_run: effective.deploy && faults.is_empty(),
+            may_run: effective.deploy && !is_left_out && faults.is_empty(),
             ssh_key: (&ssh_secret, &ssh_version),
             redeploy: &redeploy,
         },
@@ -68,7 +77,23 @@ pub fn judge(
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
         chain.services = recorded.to_vec();
     }
-    Judged { node: Arc::clone(node), effective, has_role, instance, faults, inputs, chain }
+    Judged {
+        node: Arc::clone(node),
+        effective,
+        has_role,
+        is_left_out,
+        instance,
+        faults,
+        inputs,
+        chain,
+    }
+}
+
+fn is_left_out(seen: &Observed, effective: &Effective) -> bool {
+    let group = seen.role.as_ref().map(|it| it.name_any());
+    let groups: Vec<&str> = group.iter().map(String::as_str).collect();
+    let limit = effective.options.limit.as_deref();
+    limit.is_some_and(|it| limit::leaves_out(it, &effective.name, &groups))
 }
 
 /// The resource version of the ssh Secret; empty where it does not exist.

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
+use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
 
 use crate::effective::Effective;
@@ -74,8 +75,17 @@ pub struct Observed {
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The runs that the role owns.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Hash of the content of each inventory object that exists.
-    pub inventories: BTreeMap<String, String>,
+    /// What stands on each inventory object that exists.
+    pub inventories: BTreeMap<String, Inventory>,
+}
+
+/// An inventory object, as far as its metadata tells.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Inventory {
+    /// Hash of the content that was written.
+    pub hash: String,
+    /// What of it nobody has changed since.
+    pub owned: Owned,
 }
 
 /// The watched world.
@@ -108,9 +118,10 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, role.as_deref());
     let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
-    let inventories = inventories(world, &namespace, &group, &nodes);
+    let inventory_names = inventory_names(&namespace, &group, &nodes);
     // Before reading, so that a change in between wakes the group again.
-    world.sources.depends(key, wanted.clone());
+    world.sources.depends(key, wanted.iter().chain(&inventory_names).cloned().collect());
+    let inventories = inventories(world, inventory_names);
     let mut sources = BTreeMap::new();
     for source in wanted {
         if let Some(digests) = world.sources.digests(&world.api, &source).await? {
@@ -179,20 +190,20 @@ fn wanted_sources(
     ssh.chain(data).collect()
 }
 
-fn inventories(
-    world: &World,
-    namespace: &str,
-    group: &Group,
-    nodes: &[Arc<Node>],
-) -> BTreeMap<String, String> {
+/// The inventory objects that the group has or is to have.
+fn inventory_names(namespace: &str, group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<SourceRef> {
     let role = match group {
         Group::Role(name) => Some(role_inventory_name(name)),
         Group::Node(_) => None,
     };
     let names = nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role);
-    let hash = |name: String| {
-        let source = SourceRef::config_map(namespace, &name);
-        world.sources.annotation(&source, INVENTORY_HASH).map(|it| (name, it))
+    names.map(|it| SourceRef::config_map(namespace, &it)).collect()
+}
+
+fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
+    let read = |source: SourceRef| {
+        let hash = world.sources.annotation(&source, INVENTORY_HASH)?;
+        Some((source.key.name.clone(), Inventory { hash, owned: world.sources.owned(&source) }))
     };
-    names.filter_map(hash).collect()
+    names.into_iter().filter_map(read).collect()
 }

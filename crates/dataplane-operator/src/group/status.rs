@@ -40,9 +40,18 @@ pub struct NodeFindings {
     all: Vec<Finding>,
 }
 
-/// Judges the conditions of a host.
-pub fn node_findings(host: &Judged, role: Option<&Role>) -> NodeFindings {
-    let findings = vec![baremetal(role), input(&host.faults), deployment(host)];
+/// Judges the conditions of a host; `refusal` is what is said of a refused write of its group.
+pub fn node_findings(
+    host: &Judged,
+    role: Option<&Role>,
+    refusal: Option<&Finding>,
+) -> NodeFindings {
+    let deployment = match (&host.chain.state, refusal) {
+        // Its run is what cannot be made, or what it needs.
+        (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
+        _ => deployment(host),
+    };
+    let findings = vec![baremetal(role), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
     let blocking: Vec<Finding> =
@@ -120,13 +129,18 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
-    if !host.effective.deploy && !services.is_empty() && services.iter().all(succeeded) {
+    let is_off = !host.effective.deploy || host.is_left_out;
+    if is_off && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
     }
     if !host.faults.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
         return Finding::waiting(DEPLOYMENT_READY, "InputMissing", text);
+    }
+    if host.is_left_out {
+        let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
+        return Finding::waiting(DEPLOYMENT_READY, "LeftOut", text);
     }
     Finding::waiting(
         DEPLOYMENT_READY,
@@ -229,13 +243,16 @@ fn observed_role(role: &Role) -> ObservedRole {
 /// The status step of a role, where its status does not say so already.
 pub fn role_step(
     seen: &Observed,
-    role: &Role,
     faults: &[Fault],
+    refusal: Option<Finding>,
     hosts: &[(Judged, Finding, Finding)],
     now: Timestamp,
 ) -> Option<Step> {
-    let blocking = vec![input(faults), nodes_finding(hosts)];
-    let good = blocking[1].clone().under(READY);
+    let role = seen.role.as_deref()?;
+    let nodes = nodes_finding(hosts);
+    let good = nodes.clone().under(READY);
+    let blocking: Vec<Finding> =
+        [Some(input(faults)), refusal, Some(nodes)].into_iter().flatten().collect();
     let ready = conditions::ready(&blocking, good);
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));

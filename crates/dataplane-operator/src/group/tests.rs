@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
+use common::conditions::declared::undeclared;
 use common::conditions::find;
-use common::plan::{Plan, Write};
+use common::plan::{Plan, Step, Write};
+use common::refusal::Refusal;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use super::build::INVENTORY_HASH;
+use super::observe::Inventory;
 use super::{Group, Observed, decide};
 use crate::default_services;
+use crate::reasons::KINDS;
 
 const NAMESPACE: &str = "openstack";
 
@@ -75,13 +80,31 @@ impl World {
     /// One pass.
     fn pass(&mut self) -> Plan {
         let plan = decide::decide(&self.seen, self.now);
-        for step in &plan.steps {
+        self.take(&plan.steps);
+        plan
+    }
+
+    /// One pass in which the API server refuses what `refuses` picks.
+    fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
+        let plan = decide::decide(&self.seen, self.now);
+        let at = plan.steps.iter().position(refuses).unwrap();
+        let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let mut telling = decide::refused(&self.seen, &refusal, self.now);
+        telling.steps.retain(|it| !plan.steps[..at].contains(it));
+        self.take(&plan.steps[..at]);
+        self.take(&telling.steps);
+    }
+
+    fn take(&mut self, steps: &[Step]) {
+        for step in steps {
             let name = step.target.name.clone();
             let kind = step.target.kind.kind.trim_start_matches("OpenStack").to_owned();
             match &step.write {
                 Write::Apply { object, .. } => {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
-                    self.seen.inventories.insert(name.clone(), hash.to_owned());
+                    let inventory =
+                        Inventory { hash: hash.to_owned(), owned: Owned::applied(object) };
+                    self.seen.inventories.insert(name.clone(), inventory);
                     self.writes.push(format!("apply {kind} {name}"));
                 }
                 Write::Create { object, .. } => {
@@ -102,10 +125,10 @@ impl World {
                 }
             }
         }
-        plan
     }
 
     fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
+        assert_eq!(undeclared(KINDS, &format!("OpenStack{kind}"), status), [""; 0]);
         if kind == "DataPlaneRole" {
             let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
             role.status = Some(serde_json::from_value(status.clone()).unwrap());
@@ -177,6 +200,11 @@ impl World {
         (format!("{:?}", found.status), found.reason.clone())
     }
 
+    fn role_reason(&self, type_: &str) -> Option<String> {
+        let status = self.seen.role.as_ref()?.status.as_ref()?;
+        find(&status.conditions, type_).map(|it| it.reason.clone())
+    }
+
     fn role_message(&self) -> String {
         let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
         find(&status.conditions, "Ready").unwrap().message.clone()
@@ -191,6 +219,13 @@ impl World {
     fn set_deploy(&mut self, deploy: bool) {
         let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
         role.spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
+    }
+}
+
+impl World {
+    fn set_limit(&mut self, limit: Option<&str>) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
     }
 }
 
@@ -294,6 +329,61 @@ fn an_input_that_is_changed_back_before_a_run_leaves_the_host_up_to_date() {
     world.set_deploy(true);
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+}
+
+#[test]
+fn an_input_that_is_changed_back_during_its_run_is_deployed_again() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.settle();
+    world.set_var("b");
+    world.settle();
+    world.set_var("a");
+    world.settle();
+    world.finish(&[]);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn a_host_outside_the_limit_keeps_its_state() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_limit(Some("n0"));
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "PartialRun"));
+    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
+    world.set_limit(None);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn a_host_outside_the_limit_that_was_never_deployed_says_so() {
+    let mut world = World::new();
+    world.set_limit(Some("n0"));
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("False", "LeftOut"));
+    world.set_limit(None);
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_limit(Some("n0"));
+    world.set_var("hello");
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
 }
 
 #[test]
@@ -430,3 +520,5 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
+
+mod writes;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use common::plan::{Plan, Step};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 
 use crate::plane::children::{self, Entry, Standing};
@@ -39,15 +40,16 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         // What is applied comes back by its watch, and the status then says more: one write less.
         return plan;
     }
-    plan.steps.extend(status::step(&Seen { seen, entries: &entries, orphans: &orphans }, now));
+    let judged = Seen { seen, entries: &entries, orphans: &orphans };
+    plan.steps.extend(status::step(&judged, None, now));
     plan
 }
 
-/// The status that tells why a write was refused.
-pub fn refused(seen: &Observed, cause: &str, now: Timestamp) -> Plan {
+/// The status that tells that a write was refused.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
     let seen = Seen { seen, entries: &entries, orphans: &orphans };
-    let steps = status::refused_step(&seen, cause, now).into_iter().collect();
+    let steps = status::step(&seen, Some(refusal), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 

@@ -3,6 +3,7 @@
 use common::api::dataplane::{DataPlane, DataPlaneStatus};
 use common::conditions::{self, Finding, READY, Truth, settle};
 use common::plan::{Step, Target, status_step};
+use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -18,8 +19,6 @@ pub const ORPHANED: &str = "Orphaned";
 
 /// How many objects a message names.
 pub const NAMED: usize = 5;
-/// How long the cause of a refusal may be.
-const CAUSE: usize = 1500;
 
 /// What was seen, with its judgement.
 pub struct Seen<'a> {
@@ -32,33 +31,21 @@ pub struct Seen<'a> {
 }
 
 /// The status step, where the status does not say so already.
-pub fn step(seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
-    written(seen, setup(seen), now)
-}
-
-/// The same where the API server refused what the maps say.
-pub fn refused_step(seen: &Seen<'_>, cause: &str, now: Timestamp) -> Option<Step> {
-    let text = format!(
-        "The API server refuses what the maps of OpenStackDataPlane {} say: {}. Correct the entry, \
-         or what refuses it.",
-        seen.seen.plane.name_any(),
-        conditions::trimmed(cause, CAUSE)
-    );
-    written(seen, Finding::error(SETUP_READY, "WriteRefused", text), now)
-}
-
-fn written(seen: &Seen<'_>, setup: Finding, now: Timestamp) -> Option<Step> {
+///
+/// Writes come before it, so without a refusal none is outstanding.
+pub fn step(seen: &Seen<'_>, refusal: Option<&Refusal>, now: Timestamp) -> Option<Step> {
     let plane: &DataPlane = &seen.seen.plane;
     let roles = Tally::of(seen, Map::Roles);
     let nodes = Tally::of(seen, Map::Nodes);
-    let blocking = vec![setup, deployment(&roles, &nodes)];
-    let good = blocking[1].clone().under(READY);
-    let ready = conditions::ready(&blocking, good);
-    let mut all = blocking;
-    all.extend(conditions::kstatus(&ready));
-    all.extend([ready, orphaned(seen)]);
     let observed = plane.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let deployment = deployment(&roles, &nodes);
+    let good = deployment.clone().under(READY);
+    let mut all = vec![setup(seen), deployment];
+    all.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
+    let ready = conditions::ready(&all, good);
+    all.extend(conditions::kstatus(&ready));
+    all.extend([ready, orphaned(seen)]);
     let wanted = DataPlaneStatus {
         observed_generation: plane.metadata.generation,
         conditions: settle(&previous, all, plane.metadata.generation, now),

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::dataplane::{DataPlane, Node, Role};
+use common::conditions::declared::undeclared;
 use common::conditions::find;
 use common::plan::{Plan, Write};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use super::children::ADOPT;
 use super::wanted::MANAGER;
 use super::{Observed, decide};
+use crate::reasons::KINDS;
 
 const NAMESPACE: &str = "openstack";
 
@@ -136,6 +139,7 @@ impl World {
                     self.apply(key, object);
                 }
                 Write::Status { status, .. } => {
+                    assert_eq!(undeclared(KINDS, "OpenStackDataPlane", status), [""; 0]);
                     self.writes.push("status".into());
                     self.plane["status"] = status.clone();
                 }
@@ -188,7 +192,7 @@ impl World {
             Some(json!({ "name": it, "uid": meta["uid"], "generation": meta["generation"] }))
         });
         let object = self.objects.get_mut(key).unwrap();
-        let severity = if ready.1 == "Info" { "Info" } else { "Error" };
+        let severity = if ready.1 == "Deploying" { "Info" } else { "Error" };
         let severity = if ready.0 == "True" { Value::Null } else { json!(severity) };
         let condition = |type_: &str, status: &str, reason: &str| {
             json!({ "type": type_, "status": status, "reason": reason, "message": ready.2,
@@ -339,14 +343,14 @@ fn what_is_not_ready_is_named_the_worst_first_and_roles_do_not_repeat_their_node
     let mut world = World::two();
     world.settle();
     world.all_ready();
-    world.report(&node("n0"), ("False", "Info", "is on its way"));
+    world.report(&node("n0"), ("False", "Deploying", "is on its way"));
     world.report(&node("n1"), ("False", "TaskFailed", "task x failed."));
     world.report(&role("compute"), ("False", "TaskFailed", "0/2 nodes are ready"));
     world.settle();
     let (_, reason, message) = world.condition("DeploymentReady");
     assert_eq!(reason, "TaskFailed");
     let expected = "0/1 roles and 0/2 nodes are ready. OpenStackDataPlaneNode n1: TaskFailed: task x \
-                    failed. OpenStackDataPlaneNode n0: Info: is on its way";
+                    failed. OpenStackDataPlaneNode n0: Deploying: is on its way";
     assert_eq!(message, expected);
     world.says("Stalled", "True", "TaskFailed", &[]);
     // A node that others made follows the role: only the role tells of it.
@@ -543,14 +547,21 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.settle();
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
     let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
-    let plan = decide::refused(&world.observed(), "apply n0: no", now);
+    let refusal = Refusal::of(&world.decide().apart[0], "Invalid", "a policy says no");
+    let plan = decide::refused(&world.observed(), &refusal, now);
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
-    assert_eq!(notices[0].reason, "WriteRefused");
+    assert_eq!(notices[0].reason, "Invalid");
     world.plane["status"] = status.clone();
-    world.says("Ready", "False", "WriteRefused", &["apply n0: no", "Correct the entry"]);
+    let words = ["OpenStackDataPlaneNode n0 cannot be written: a policy says no"];
+    world.says("WritesAccepted", "False", "Invalid", &words);
+    world.says("Ready", "False", "Invalid", &words);
     // The next try writes nothing but the entry, and being refused again nothing at all.
     assert_eq!(world.decide().steps, []);
-    assert_eq!(decide::refused(&world.observed(), "apply n0: no", now).steps, []);
+    assert_eq!(decide::refused(&world.observed(), &refusal, now).steps, []);
+    // Accepted at last, the condition goes.
+    world.settle();
+    let conditions = world.plane["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().all(|it| it["type"] != "WritesAccepted"), "{conditions:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::api::nova::{Cell, CellStatus};
+use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
 use common::plan::Write;
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use shell::sources::Values;
 use super::observe::{Answers, NamedSecret};
 use super::{Observed, decide};
 use crate::probe::{HostOutcome, KeystoneFault, Login};
+use crate::reasons::KINDS;
 use crate::vault::Content;
 
 const PASSWORD: &str = "bus-password";
@@ -66,6 +68,7 @@ fn seen() -> Observed {
 fn status(seen: &Observed) -> CellStatus {
     let plan = decide(seen, Timestamp::UNIX_EPOCH);
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
+    assert_eq!(undeclared(KINDS, "NovaCell", status), [""; 0]);
     serde_json::from_value(status.clone()).unwrap()
 }
 

@@ -116,10 +116,7 @@ pub fn files(
     inputs: &Inputs,
 ) -> (Vec<ConfigFile>, Option<Step>) {
     let digest = hash::digest(&(RENDERER, inputs));
-    if let Some(Rendered { hash, files }) = &seen.rendered
-        && *hash == digest
-        && let Ok(files) = serde_json::from_str(files)
-    {
+    if let Some(files) = seen.rendered.as_ref().and_then(|it| intact(it, &digest)) {
         return (files, None);
     }
     let files = rendered(seen, complete);
@@ -154,6 +151,14 @@ pub fn files(
     };
     let step = Step::apply(target, object, "the files differ from what they are made from");
     (listed, Some(step))
+}
+
+/// The files that stand in the Secret, where they are those of the digest and as they were written.
+fn intact(rendered: &Rendered, digest: &str) -> Option<Vec<ConfigFile>> {
+    let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
+    let names = files.iter().map(|it| it.name.as_str());
+    let is_intact = rendered.owned.has([CONFIG_HASH, CONFIG_FILES], names);
+    (is_intact && rendered.hash == digest).then_some(files)
 }
 
 fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File> {

@@ -8,7 +8,8 @@ use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
-use common::plan::{Plan, Step};
+use common::plan::{Plan, Step, Write};
+use common::refusal::{self, Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -34,6 +35,8 @@ pub struct Judged {
     pub config: Finding,
     /// What is surprising in the human's options.
     pub warnings: Finding,
+    /// What is said of a refused write, if there was one.
+    pub refusal: Option<Finding>,
     /// Whether runs are wanted at all.
     pub deploy: bool,
     /// All inputs, where they are complete.
@@ -50,25 +53,61 @@ pub struct Judged {
 /// The files are written before the attempt that needs them, and the attempt stands in the status
 /// before the run that carries it is created.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    plan(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let mut plan = plan(seen, Some(refusal), now);
+    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
+    plan
+}
+
+fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     if seen.compute.metadata.deletion_timestamp.is_some() {
         return plan;
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let (judged, rendering) = judge(seen, &runs, now);
+    let (mut judged, rendering) = judge(seen, &runs, now);
+    let later = after_status(seen, &judged, &runs);
+    judged.refusal = refusal_finding(seen, refusal, !later.is_empty());
     plan.steps.extend(rendering);
     plan.steps.extend(status::step(seen, &judged, now));
-    if let State::NeedsRun(need) = &judged.chain.state {
-        plan.steps.extend(new_run(seen, need, &judged.files));
-    }
-    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-    let host = seen.compute.spec.dataplane_node_name.as_str();
-    let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
-    plan.steps.extend(tidy::superseded(&runs, &recorded));
+    plan.steps.extend(later);
     if let State::Failed { retry_at: Some(at), .. } = &judged.chain.state {
         plan.look_again_at(*at, now);
     }
     plan
+}
+
+/// The run that is needed now, and those that nobody needs any more.
+fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
+    let mut steps = match &judged.chain.state {
+        State::NeedsRun(need) => new_run(seen, need, &judged.files),
+        State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => vec![],
+    };
+    let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
+    let host = seen.compute.spec.dataplane_node_name.as_str();
+    let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
+    steps.extend(tidy::superseded(runs, &recorded));
+    steps
+}
+
+/// What is said of a refused write: of this one, or of the last one for as long as writes are still
+/// to be made after the status. Those before it have succeeded when it is written.
+fn refusal_finding(
+    seen: &Observed,
+    refusal: Option<&Refusal>,
+    is_waiting: bool,
+) -> Option<Finding> {
+    let status = seen.compute.status.as_ref();
+    let previous = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    match refusal {
+        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
+        None if is_waiting => refusal::told(previous),
+        None => None,
+    }
 }
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
@@ -97,6 +136,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         cell: waits::cell(seen),
         config,
         warnings: config::warnings(&seen.compute),
+        refusal: None,
         deploy,
         inputs: of_services.map(|it| it.union()),
         files,

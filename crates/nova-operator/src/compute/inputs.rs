@@ -142,7 +142,7 @@ fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: 
     let digests = content.digests().keys;
     for key in keys {
         if let Some(digest) = digests.get(*key) {
-            // A short digest of a digest: enough to see a change, too little to test a guess by.
+            // Unkeyed, so that it is the same after a reinstallation: SECURITY.md says what follows.
             inputs.insert(format!("Secret {secret} {key}"), hash::short(digest));
         }
     }

@@ -9,6 +9,7 @@ use common::api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
+use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use crate::annotations::DEFAULT_CONFIG;
@@ -32,6 +33,8 @@ pub struct Rendered {
     pub hash: String,
     /// The list of its files, as JSON.
     pub files: String,
+    /// What of it nobody has changed since it was written.
+    pub owned: Owned,
 }
 
 /// Plain copies of everything that was seen.
@@ -105,9 +108,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         None => None,
     };
     let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
-    let rendered = sources
-        .version(&named.rendered)
-        .map(|_| Rendered { hash: annotation(CONFIG_HASH), files: annotation(CONFIG_FILES) });
+    let rendered = sources.version(&named.rendered).map(|_| Rendered {
+        hash: annotation(CONFIG_HASH),
+        files: annotation(CONFIG_FILES),
+        owned: sources.owned(&named.rendered),
+    });
     Ok(Some(Observed {
         cell_secret: content(world, named.cell_secret.as_ref()).await?,
         message_bus: content(world, named.message_bus.as_ref()).await?,

@@ -72,13 +72,10 @@ fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
     );
     let deployment = deployment(judged);
-    let mut all = vec![
-        judged.input.clone(),
-        judged.node.clone(),
-        judged.cell.clone(),
-        judged.config.clone(),
-        deployment.clone(),
-    ];
+    let mut all =
+        vec![judged.input.clone(), judged.node.clone(), judged.cell.clone(), judged.config.clone()];
+    all.extend(judged.refusal.clone());
+    all.push(deployment);
     let ready = if keeps_ready(judged) { good } else { conditions::ready(&all, good) };
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, up_to_date(seen, judged), judged.warnings.clone()]);

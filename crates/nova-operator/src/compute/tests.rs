@@ -6,19 +6,22 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
+use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
-use common::plan::{Plan, Write};
+use common::plan::{Plan, Step, Write};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use shell::owned::Owned;
 use shell::sources::{Digests, Values};
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::reasons::KINDS;
 use crate::vault::Content;
 
 /// The world as the API server would hold it, and what was written to it.
@@ -153,7 +156,12 @@ impl World {
     /// One pass.
     fn pass(&mut self) -> Plan {
         let plan = decide(&self.seen, self.now);
-        for step in &plan.steps {
+        self.take(&plan.steps);
+        plan
+    }
+
+    fn take(&mut self, steps: &[Step]) {
+        for step in steps {
             let name = step.target.name.clone();
             match &step.write {
                 Write::Apply { object, .. } => self.take_secret(object),
@@ -165,6 +173,7 @@ impl World {
                     self.seen.runs.push(Arc::new(run));
                 }
                 Write::Status { status, .. } => {
+                    assert_eq!(undeclared(KINDS, "NovaExternalCompute", status), [""; 0]);
                     let status: ExternalComputeStatus =
                         serde_json::from_value(status.clone()).unwrap();
                     self.compute().status = Some(status);
@@ -176,14 +185,13 @@ impl World {
                 }
             }
         }
-        plan
     }
 
     fn take_secret(&mut self, object: &Value) {
         let annotation =
             |name: &str| object["metadata"]["annotations"][name].as_str().unwrap().to_owned();
         let (hash, files) = (annotation(CONFIG_HASH), annotation(CONFIG_FILES));
-        self.seen.rendered = Some(Rendered { hash, files });
+        self.seen.rendered = Some(Rendered { hash, files, owned: Owned::applied(object) });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         self.files = data.into_iter().map(|(k, v)| (k, String::from_utf8(v.0).unwrap())).collect();
@@ -542,3 +550,5 @@ fn the_hashes_of_the_same_inputs_never_change() {
     let hashes: Vec<&str> = services.iter().map(|it| &it.hash[..12]).collect();
     assert_eq!(hashes, ["f80a43ac4190", "d5f6102da864", "dc0796edbc59"]);
 }
+
+mod writes;

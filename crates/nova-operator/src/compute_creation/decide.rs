@@ -6,6 +6,7 @@ use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use common::conditions::{Condition, Finding, READY, Severity, Truth, find, settle};
 use common::plan::{Kind, Plan, Step, Target, Write, notices};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
@@ -37,6 +38,14 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan.steps = steps;
     plan.steps.extend(condition_step(&seen.node, finding, now));
     plan
+}
+
+/// What the node is told when a write to its compute was refused.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
+    let finding = refusal.finding(COMPUTE_CONDITION, &previous);
+    let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
+    Plan { steps, ..Plan::default() }
 }
 
 /// This operator's condition on a node.

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
+use common::conditions::declared::undeclared;
 use common::conditions::{Condition, find};
 use common::plan::{Plan, Write};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::decide::refused;
 use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
+use crate::reasons::KINDS;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({
@@ -92,6 +96,7 @@ fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
     for step in &plan.steps {
         match &step.write {
             Write::Status { status, .. } => {
+                assert_eq!(undeclared(KINDS, "OpenStackDataPlaneNode", status), [""; 0]);
                 let all: Vec<Condition> =
                     serde_json::from_value(status["conditions"].clone()).unwrap();
                 condition = find(&all, COMPUTE_CONDITION).cloned();
@@ -290,15 +295,15 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
     let mut compute = made("nova-cell1");
     let ready = |status: &str, severity: Value| {
         let condition = json!({
-            "type": "Ready", "status": status, "reason": "Why", "message": "what",
+            "type": "Ready", "status": status, "reason": "SecretNotFound", "message": "what",
             "severity": severity, "lastTransitionTime": "2026-01-01T00:00:00Z",
         });
         serde_json::from_value(json!({ "conditions": [condition] })).unwrap()
     };
     for (status, severity, expected) in [
         ("True", Value::Null, "Ready"),
-        ("False", json!("Error"), "Why"),
-        ("False", json!("Warning"), "Why"),
+        ("False", json!("Error"), "SecretNotFound"),
+        ("False", json!("Warning"), "SecretNotFound"),
         ("False", json!("Info"), "Deploying"),
         ("Unknown", Value::Null, "Deploying"),
     ] {
@@ -316,4 +321,31 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
     let plan = decide(&seen, now);
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(*status, json!({ "conditions": [] }));
+}
+
+#[test]
+fn a_refused_compute_is_told_on_the_node_once_and_heals() {
+    let mut seen = seen(Some("nova-cell1"));
+    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let told = |seen: &Observed, words: &str| {
+        let refusal = Refusal::of(&plan.steps[0], "Invalid", words);
+        refused(seen, &refusal, Timestamp::UNIX_EPOCH)
+    };
+    let first = told(&seen, "the policy wants a label (request 17)");
+    let Write::Status { status, notices, .. } = &first.steps[0].write else { panic!("{first:?}") };
+    let condition = &status["conditions"][0];
+    assert_eq!(
+        (condition["type"].as_str(), condition["reason"].as_str()),
+        (Some(COMPUTE_CONDITION), Some("Invalid"))
+    );
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("NovaExternalCompute n0 cannot be written: the policy"),
+        "{message}"
+    );
+    assert_eq!((notices.len(), notices[0].warning), (1, true));
+    let status = json!({ "conditions": status["conditions"] });
+    Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
+    assert_eq!(told(&seen, "the policy wants a label (request 18)").steps, []);
+    assert_eq!(reason(judged(&seen).1.as_ref()), "Deploying", "the same pass that writes it heals");
 }

@@ -1,0 +1,204 @@
+//! Tables for the judgement on one host.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::ansibleee::AnsibleEe;
+use crate::engine::test_runs::{attempt as tried, ended, run};
+
+const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
+
+fn now() -> Timestamp {
+    "1970-01-01T01:00:00Z".parse().unwrap()
+}
+
+fn wanted(hash: &str) -> Vec<Wanted> {
+    let hash = hash.to_owned();
+    vec![Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() }]
+}
+
+fn record(state: RunState, hash: &str, attempt: i64) -> ServiceRun {
+    ServiceRun {
+        name: "a".into(),
+        state,
+        hash: hash.into(),
+        attempt,
+        run: None,
+        deployed_hash: None,
+        failures: 0,
+        since: Time(Timestamp::UNIX_EPOCH),
+        reason: None,
+        message: None,
+    }
+}
+
+fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> Chain {
+    let wanted = wanted(hash);
+    let runs: Vec<Run<'_>> = objects.iter().filter_map(Run::of).collect();
+    let host = Host {
+        name: "n0",
+        wanted: &wanted,
+        recorded,
+        may_run,
+        ssh_key: ("key", "1"),
+        redeploy: "kubectl annotate",
+    };
+    judge(&host, &runs, now())
+}
+
+fn running(hash: &str, attempt: i64) -> AnsibleEe {
+    run("r", &[("n0", tried(hash, attempt))], &serde_json::from_str(RUNNING).unwrap())
+}
+
+fn done(hash: &str, attempt: i64, result: &str) -> AnsibleEe {
+    let job_status = if result == "Ok" { "Succeeded" } else { "Failed" };
+    run("r", &[("n0", tried(hash, attempt))], &ended(job_status, "n0", result, 1))
+}
+
+/// (state, hash, attempt) of the only service.
+fn service(chain: &Chain) -> (RunState, &str, i64) {
+    let service = &chain.services[0];
+    (service.state, &service.hash, service.attempt)
+}
+
+#[test]
+fn a_host_without_a_record_gets_its_first_attempt() {
+    let chain = judged("A", &[], &[], true);
+    assert_eq!(service(&chain), (RunState::Pending, "A", 1));
+    assert!(matches!(chain.state, State::NeedsRun(ref it) if it.attempt == tried("A", 1)));
+    assert_eq!(judged("A", &[], &[], false).state, State::OutOfDate);
+}
+
+#[test]
+fn a_recorded_attempt_without_a_run_gets_the_same_run_again() {
+    let recorded = [record(RunState::Pending, "A", 4)];
+    let chain = judged("A", &recorded, &[], true);
+    assert!(matches!(chain.state, State::NeedsRun(ref it) if it.attempt == tried("A", 4)));
+    assert_eq!(chain.services, recorded);
+}
+
+#[test]
+fn only_the_success_of_the_newest_attempt_counts() {
+    for (recorded_attempt, expected) in [(1, State::Done), (2, needs("A", 2))] {
+        let recorded = [record(RunState::Running, "A", recorded_attempt)];
+        let chain = judged("A", &recorded, &[done("A", 1, "Ok")], true);
+        assert_eq!(chain.state, expected, "attempt {recorded_attempt}");
+    }
+}
+
+fn needs(hash: &str, number: i64) -> State {
+    let attempt = tried(hash, number);
+    State::NeedsRun(Need { service: "a".into(), group: "g".into(), attempt })
+}
+
+#[test]
+fn inputs_that_change_during_a_run_are_another_attempt_at_once() {
+    let objects = [running("A", 1)];
+    let chain = judged("B", &[record(RunState::Running, "A", 1)], &objects, true);
+    assert_eq!(service(&chain), (RunState::Pending, "B", 2));
+    assert!(matches!(chain.state, State::InRun { .. }));
+    // It is written once, and not taken for the run's own.
+    let again = judged("B", &chain.services, &objects, true);
+    assert_eq!(again, chain);
+}
+
+#[test]
+fn inputs_that_go_back_during_a_run_do_not_make_its_success_theirs() {
+    let objects = [running("A", 1)];
+    let at_b = judged("B", &[record(RunState::Running, "A", 1)], &objects, true);
+    let at_a = judged("A", &at_b.services, &objects, true);
+    let recorded = at_a.services.clone();
+    let after = judged("A", &recorded, &[done("A", 1, "Ok")], true);
+    assert!(matches!(after.state, State::NeedsRun(ref it) if it.attempt.attempt > 1), "{after:?}");
+    assert_eq!(after.services[0].deployed_hash, None);
+}
+
+#[test]
+fn they_do_not_either_while_nothing_may_run() {
+    let objects = [running("A", 1)];
+    let at_b = judged("B", &[record(RunState::Running, "A", 1)], &objects, false);
+    let at_a = judged("A", &at_b.services, &objects, false);
+    let after = judged("A", &at_a.services, &[done("A", 1, "Ok")], false);
+    assert_eq!(after.state, State::OutOfDate);
+}
+
+#[test]
+fn a_run_of_an_older_attempt_does_not_mark_the_newer_one_as_running() {
+    let recorded = [record(RunState::Pending, "A", 2)];
+    let chain = judged("A", &recorded, &[running("A", 1)], true);
+    assert_eq!(chain.services, recorded);
+    assert!(matches!(chain.state, State::InRun { .. }));
+}
+
+#[test]
+fn a_run_marks_its_own_attempt_as_running_once() {
+    let chain = judged("A", &[record(RunState::Pending, "A", 1)], &[running("A", 1)], true);
+    assert_eq!(service(&chain), (RunState::Running, "A", 1));
+    let later = judged("A", &chain.services, &[running("A", 1)], true);
+    assert_eq!(later, chain);
+}
+
+#[test]
+fn a_failure_is_tried_again_as_its_class_says() {
+    let cases = [
+        ("Unreachable", Reason::HostUnreachable, true),
+        ("KeyRefused", Reason::KeyRefused, true),
+        ("Failed", Reason::TaskFailed, false),
+        ("NotReached", Reason::NoHostMatched, false),
+        ("Unknown", Reason::ResultUnknown, false),
+    ];
+    for (result, expected, heals) in cases {
+        let recorded = [record(RunState::Running, "A", 1)];
+        let object = done("A", 1, result);
+        let chain = judged("A", &recorded, std::slice::from_ref(&object), true);
+        // It ended long ago: what heals by itself is due.
+        match chain.state {
+            State::NeedsRun(need) => {
+                assert!(heals, "{result}");
+                assert_eq!(need.attempt, tried("A", 2));
+                assert_eq!(chain.services[0].reason.as_deref(), Some(expected.as_str()));
+                assert_eq!(chain.services[0].failures, 1);
+            }
+            State::Failed { reason, retry_at, .. } => {
+                assert!(!heals, "{result}");
+                assert_eq!((reason, retry_at), (expected, None));
+            }
+            State::Done | State::OutOfDate | State::InRun { .. } => panic!("{result}: not judged"),
+        }
+    }
+}
+
+#[test]
+fn a_refused_key_is_tried_at_once_with_another_secret() {
+    let mut failed = record(RunState::Failed, "A", 1);
+    failed.reason = Some(Reason::KeyRefused.as_str().into());
+    failed.run = Some("r".into());
+    failed.failures = 1;
+    failed.since = Time(now());
+    let object = done("A", 1, "KeyRefused");
+    let waits = judged("A", &[failed.clone()], std::slice::from_ref(&object), true);
+    assert!(matches!(waits.state, State::Failed { retry_at: Some(_), .. }));
+    let mut other = object;
+    let keys = json!({ "key": "0" }).to_string();
+    other.metadata.annotations.as_mut().unwrap().insert(super::super::run::SSH_KEYS.into(), keys);
+    let now_due = judged("A", &[failed], &[other], true);
+    assert_eq!(now_due.state, needs("A", 2));
+}
+
+#[test]
+fn going_back_to_inputs_whose_success_was_overtaken_runs_them_again() {
+    let mut failed = record(RunState::Failed, "B", 2);
+    failed.deployed_hash = Some("A".into());
+    failed.reason = Some(Reason::TaskFailed.as_str().into());
+    assert_eq!(judged("A", &[failed], &[], true).state, needs("A", 3));
+}
+
+#[test]
+fn the_number_of_an_attempt_is_above_all_that_were_ever_made() {
+    let status: Value = serde_json::from_str(RUNNING).unwrap();
+    let mut old = run("r", &[("n0", tried("Z", 7))], &status);
+    old.status = done("Z", 7, "Ok").status;
+    let chain = judged("A", &[record(RunState::Succeeded, "B", 2)], &[old], true);
+    assert_eq!(chain.state, needs("A", 8));
+}

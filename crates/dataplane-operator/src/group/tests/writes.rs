@@ -1,0 +1,73 @@
+//! What is written again when others change it, and what is told when the API server refuses it.
+
+use super::*;
+
+fn is_run(step: &Step) -> bool {
+    matches!(step.write, Write::Create { .. })
+}
+
+#[test]
+fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again_and_nothing_runs() {
+    let mut world = World::new();
+    world.deploy();
+    world.seen.inventories.remove("dataplanenode-n0");
+    assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0"]);
+    for name in ["dataplanenode-n1", "dataplanerole-compute"] {
+        // Somebody has taken a field of the data over: the hash that we wrote still stands.
+        let left = json!({ "metadata": { "annotations": { INVENTORY_HASH: "" } } });
+        world.seen.inventories.get_mut(name).unwrap().owned = Owned::applied(&left);
+        assert_eq!(world.settle(), [format!("apply ConfigMap {name}")]);
+    }
+}
+
+#[test]
+fn a_run_that_is_refused_is_told_on_role_and_hosts_once_and_heals() {
+    let mut world = World::new();
+    world.refused_pass(is_run);
+    assert_eq!(world.role_reason("WritesAccepted").as_deref(), Some("Forbidden"));
+    let message = world.role_message();
+    assert!(message.starts_with("OpenStackAnsibleEE install-os-"), "{message}");
+    assert!(message.contains("cannot be written: exceeded quota: q. Raise the quota"), "{message}");
+    assert_eq!(world.condition(0, "Ready"), is("False", "Forbidden"));
+    assert_eq!(world.condition(1, "DeploymentReady"), is("False", "Forbidden"));
+    world.writes.clear();
+    for _ in 0..3 {
+        world.refused_pass(is_run);
+        assert_eq!(world.writes, [""; 0], "told once");
+    }
+    world.deploy();
+    assert_eq!(world.role_reason("WritesAccepted"), None);
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn an_inventory_that_is_refused_is_told_with_everything_else_and_heals_in_one_pass() {
+    let mut world = World::new();
+    let is_inventory = |it: &Step| it.target.name == "dataplanenode-n1";
+    world.refused_pass(is_inventory);
+    let message = world.role_message();
+    assert!(message.starts_with("ConfigMap dataplanenode-n1 cannot be written"), "{message}");
+    world.writes.clear();
+    world.refused_pass(is_inventory);
+    assert_eq!(world.writes, [""; 0]);
+    // What is already deployed stays Ready.
+    world.deploy();
+    world.seen.inventories.remove("dataplanenode-n1");
+    world.refused_pass(is_inventory);
+    assert_eq!(world.role_reason("Ready").as_deref(), Some("Forbidden"));
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    world.pass();
+    assert_eq!(world.role_reason("WritesAccepted"), None);
+    assert_eq!(world.role_reason("Ready").as_deref(), Some("NodesReady"));
+}
+
+#[test]
+fn a_default_service_that_is_refused_is_told_on_the_role() {
+    let mut world = World::new();
+    world.seen.services.clear();
+    world.refused_pass(is_run);
+    assert_eq!(world.role_reason("WritesAccepted").as_deref(), Some("Forbidden"));
+    world.writes.clear();
+    world.refused_pass(is_run);
+    assert_eq!(world.writes, [""; 0]);
+}

@@ -1,0 +1,174 @@
+//! Every condition that nova-operator writes, and every reason, as the docs' table tells them.
+
+use common::conditions::declared::{
+    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, Word, aspect, summary,
+};
+
+use crate::annotations::COMPUTE_CONDITION;
+use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY};
+
+mod compute;
+
+/// The kinds and their conditions, in the order in which a human reads them.
+pub const KINDS: &[Kind] = &[
+    Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
+    Kind { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
+    Kind { name: "NovaCell", conditions: CELL },
+];
+
+/// One condition on the node, so that the object that the human wrote tells about phase 1 too.
+const NODE: &[Aspect] = &[aspect(
+    COMPUTE_CONDITION,
+    "The node's compute is ready; absent where the node has no cell, and without effect on the \
+     node's `Ready`.",
+    &[
+        Word::good(
+            "Ready",
+            "The compute is ready in its cell; nova schedules to it after `discover_hosts`.",
+        ),
+        Word::bad(
+            "Deploying",
+            "The compute is on its way; its own conditions tell more.",
+            "Yes.",
+            "Wait, or describe the `NovaExternalCompute`.",
+        ),
+        Word::bad(
+            "CellMismatch",
+            "The annotation asks for another cell, or for none, than that of a compute that has \
+             run or has a `customServiceConfig`.",
+            "No.",
+            "Set it back, or delete the compute; the message tells what is lost.",
+        ),
+        Word::bad("CellZero", "The annotation names a cell0.", "No.", "Name another cell."),
+        Word::bad(
+            "CellNameInvalid",
+            "The annotation cannot be the name of a `NovaCell`.",
+            "No.",
+            "Correct it.",
+        ),
+        Word::bad(
+            "ComputeDiffers",
+            "A human's compute of the node's name differs from what the node asks for.",
+            "No.",
+            "Correct the named fields, or delete it.",
+        ),
+        Word::bad(
+            "ComputeNotOurs",
+            "The compute of the node's name belongs to something else.",
+            "No.",
+            "Delete it.",
+        ),
+        Word::bad(
+            "ComputeTerminating",
+            "The compute is being deleted; another one follows.",
+            "Yes.",
+            "Wait.",
+        ),
+        FORBIDDEN,
+        INVALID,
+        ALREADY_EXISTS,
+    ],
+)
+.repeating(Repeats::Kind("NovaExternalCompute"))];
+
+const UNREACHABLE: Word = Word::bad(
+    "Unreachable",
+    "No connection, or no answer in time.",
+    "Yes.",
+    "Start the server; check host and port in `transport_url` or `spec.keystoneAuthURL`.",
+);
+const CERTIFICATE_NOT_TRUSTED: Word = Word::bad(
+    "CertificateNotTrusted",
+    "The server speaks no TLS, or its certificate is not trusted.",
+    "Yes.",
+    "Add its authority to `CABundle` of the cell's Secret.",
+);
+const NOT_ASKED: Word = Word::bad(
+    "InputMissing",
+    "It is asked once every input is there.",
+    "Yes.",
+    "See `InputReady`.",
+)
+.unknown();
+
+const CELL: &[Aspect] = &[
+    summary(
+        "The cell can be used by computes.",
+        &[Word::good("Ready", "Message bus and Keystone answer.")],
+    ),
+    aspect(
+        INPUT_READY,
+        "Both Secrets are there and complete.",
+        &[
+            Word::good("InputComplete", "Both Secrets are there and complete."),
+            Word::bad(
+                "SecretNotFound",
+                "A Secret does not exist.",
+                "When it appears.",
+                "Create it; the message has the command.",
+            ),
+            Word::bad(
+                "SecretIncomplete",
+                "A key is missing or empty.",
+                "When it is corrected.",
+                "Add the key.",
+            ),
+            Word::bad(
+                "InputInvalid",
+                "A value cannot be used.",
+                "When it is corrected.",
+                "Correct it; the message names Secret and key.",
+            ),
+        ],
+    ),
+    aspect(MESSAGE_BUS_READY, "Every broker of `transport_url` accepts the login.", MESSAGE_BUS),
+    aspect(
+        KEYSTONE_READY,
+        "Keystone answers at `spec.keystoneAuthURL`.",
+        &[
+            Word::good("Answered", "Keystone answers."),
+            UNREACHABLE,
+            CERTIFICATE_NOT_TRUSTED,
+            Word::bad(
+                "NotKeystone",
+                "What answers is no Keystone of version 3.",
+                "Yes.",
+                "Correct `spec.keystoneAuthURL`.",
+            ),
+            Word::bad("InvalidURL", "It is no http or https URL.", "No.", "Correct it."),
+            NOT_ASKED,
+        ],
+    ),
+];
+
+const MESSAGE_BUS: &[Word] = &[
+    Word::good("LoggedIn", "Every broker accepts the login."),
+    UNREACHABLE,
+    Word::bad("AccessRefused", "User or password are wrong.", "Yes.", "Correct `transport_url`."),
+    Word::bad(
+        "VhostMissing",
+        "The virtual host does not exist.",
+        "Yes.",
+        "Correct RabbitMQ or `transport_url`.",
+    ),
+    Word::bad(
+        "VhostRefused",
+        "The user may not use the virtual host.",
+        "Yes.",
+        "Correct RabbitMQ or `transport_url`.",
+    ),
+    Word::bad(
+        "Refused",
+        "The broker refuses for another reason, given by its code and text.",
+        "Yes.",
+        "As the text says.",
+    ),
+    Word::bad(
+        "NotAMQP",
+        "What answers there is no AMQP broker with passwords.",
+        "Yes.",
+        "Correct `transport_url`.",
+    ),
+    CERTIFICATE_NOT_TRUSTED,
+    NOT_ASKED,
+];

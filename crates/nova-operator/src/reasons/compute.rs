@@ -1,0 +1,194 @@
+//! The conditions of a compute and their reasons.
+
+use common::conditions::Truth;
+use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summary};
+use common::engine::outcome::Reason;
+
+use crate::compute::config::{CONFIG_WARNINGS, SERVICE_CONFIG_READY};
+use crate::compute::status::{DEPLOYMENT_READY, UP_TO_DATE};
+use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+
+/// All of them.
+pub(super) const CONDITIONS: &[Aspect] = &[
+    summary(
+        "nova-compute runs on the host and has registered in its cell.",
+        &[Word::good("Ready", "nova-compute runs on the host and has registered in its cell.")],
+    ),
+    aspect(INPUT_READY, "Everything that the configuration and the runs need is there.", INPUTS),
+    aspect(NODE_READY, "The node can be used.", NODE),
+    aspect(NOVA_CELL_READY, "The cell can be used.", CELL),
+    aspect(SERVICE_CONFIG_READY, "The files of nova-compute are rendered.", SERVICE_CONFIG),
+    aspect(
+        CONFIG_WARNINGS,
+        "Something in `customServiceConfig` is surprising; `Ready` ignores it.",
+        &[
+            Word {
+                reason: "Surprising",
+                status: Truth::True,
+                meaning: "Options that nova does not know, or that the operator sets itself.",
+                heals: "",
+                step: "Look whether it is meant.",
+            },
+            Word::bad("NoWarnings", "Nothing is surprising.", "", ""),
+        ],
+    ),
+    aspect(DEPLOYMENT_READY, "libvirt and nova-compute are deployed on this host.", DEPLOYMENT)
+        .repeating(Repeats::Attempts(&Reason::ALL)),
+    aspect(
+        UP_TO_DATE,
+        "The last deployment used the present inputs.",
+        &[
+            Word::good("UpToDate", "The last deployment used the present inputs."),
+            Word::bad("NeverDeployed", "No deployment has been completed.", "", ""),
+            Word::bad(
+                "InputsChanged",
+                "The named inputs changed since.",
+                "With `deploy: true`.",
+                "Deploy, if you want the change.",
+            ),
+            Word::bad(
+                "InputMissing",
+                "Inputs are missing, so it cannot be told.",
+                "Yes.",
+                "See `InputReady`.",
+            )
+            .unknown(),
+        ],
+    ),
+    WRITES,
+];
+
+const INPUTS: &[Word] = &[
+    Word::good("InputComplete", "Everything that the configuration and the runs need is there."),
+    Word::bad(
+        "Waiting",
+        "The inputs are known once node and cell exist.",
+        "Yes.",
+        "See `NodeReady` and `NovaCellReady`.",
+    )
+    .unknown(),
+    Word::bad(
+        "InventoryNotPublished",
+        "The node has not said yet how the host is reached.",
+        "Yes.",
+        "See the node's conditions.",
+    ),
+    Word::bad(
+        "SecretNotFound",
+        "A Secret that the `NovaCell` names does not exist.",
+        "When it appears.",
+        "Create it.",
+    ),
+    Word::bad(
+        "SecretIncomplete",
+        "That Secret lacks a key, or a value cannot be used.",
+        "When it is corrected.",
+        "Correct it; the message names the key.",
+    ),
+    Word::bad(
+        "SshSecretNotFound",
+        "The ssh Secret does not exist.",
+        "When it appears.",
+        "Create it.",
+    ),
+    Word::bad(
+        "SshSecretIncomplete",
+        "The ssh Secret lacks `ssh-privatekey` or `known_hosts`.",
+        "When the key appears.",
+        "Add the key.",
+    ),
+    Word::bad(
+        "DefaultConfigNotFound",
+        "The ConfigMap of the role's annotation `nova.openstack.org/default-config` does not exist.",
+        "When it appears.",
+        "Create it, or remove the annotation.",
+    ),
+    Word::bad(
+        "DefaultConfigInvalid",
+        "That ConfigMap has neither a key `02-nova-default.conf` nor a single key.",
+        "When it is corrected.",
+        "Correct it.",
+    ),
+    Word::bad(
+        "ImageNotSet",
+        "An image is unset and the operator has no default.",
+        "No.",
+        "Set it in the spec, or in the chart for new computes.",
+    ),
+    Word::bad(
+        "HostNameChanged",
+        "The node's host name is not the one under which the compute has registered.",
+        "No.",
+        "Set it back, or delete the compute.",
+    ),
+];
+
+const NODE: &[Word] = &[
+    Word::good("NodeReady", "The node can be used."),
+    Word::bad("NodeNotReady", "The node is not ready yet.", "Yes.", "See the node's conditions."),
+    Word::bad("NodeNotFound", "The node does not exist.", "When it appears.", "Create it."),
+    Word::bad("NodeTerminating", "The node is being deleted; the compute goes with it.", "", ""),
+];
+
+const CELL: &[Word] = &[
+    Word::good("NovaCellReady", "The cell can be used."),
+    Word::bad(
+        "NovaCellNotReady",
+        "The cell is not ready; the message repeats why.",
+        "When the cell is.",
+        "See the `NovaCell`.",
+    ),
+    Word::bad(
+        "NovaCellNotFound",
+        "The cell does not exist.",
+        "When it appears.",
+        "Create it, or correct the annotation.",
+    ),
+    Word::bad(
+        "NovaCellUnknown",
+        "The cell has not been looked at yet.",
+        "Yes.",
+        "Wait; with a foreign control plane, see its operator.",
+    ),
+];
+
+const SERVICE_CONFIG: &[Word] = &[
+    Word::good("Rendered", "The files are in the named Secret."),
+    Word::bad(
+        "InputMissing",
+        "The files are rendered once every input is there.",
+        "Yes.",
+        "See `InputReady`.",
+    )
+    .unknown(),
+    Word::bad(
+        "InvalidConfig",
+        "`customServiceConfig` cannot be read; the message has line and column.",
+        "No.",
+        "Correct it.",
+    ),
+    Word::bad(
+        "InvalidDefaultConfig",
+        "The role's default configuration cannot be read; the message has line and column.",
+        "No.",
+        "Correct the ConfigMap.",
+    ),
+];
+
+const DEPLOYMENT: &[Word] = &[
+    Word::good("Deployed", "They run, and the compute has registered; `UpToDate` tells the rest."),
+    Word::bad("Deploying", "They are being deployed.", "Yes.", "Wait."),
+    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait."),
+    Word::bad(
+        "NotRequested",
+        "Nothing may run.",
+        "No.",
+        "Set `deployStrategy.deploy: true` on node or role.",
+    ),
+    Word::bad(
+        "Waiting",
+        "It waits; the other conditions tell for what.",
+        "Yes.",
+        "See the others.",
+    ),
+];

@@ -1,0 +1,350 @@
+//! What is sent to the API server, and what comes of its answers, over a server in memory.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
+use tokio::sync::watch;
+use tower::service_fn;
+
+use super::*;
+use crate::cache::Cache;
+use crate::client::client_over;
+use crate::error::BoxError;
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+
+/// Status code and body.
+type Answer = (u16, Value);
+/// Method, path and query; body.
+type Asked = (String, Value);
+
+/// Answers in order, and the requests that they were given to.
+#[derive(Clone, Default)]
+pub(crate) struct Server(Arc<Mutex<(VecDeque<Answer>, Vec<Asked>)>>);
+
+impl Server {
+    pub(crate) fn answering<const N: usize>(answers: [Answer; N]) -> Self {
+        Self(Arc::new(Mutex::new((answers.into(), Vec::new()))))
+    }
+
+    fn take(&self, asked: String, body: Value) -> Answer {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.1.push((asked, body));
+        inner.0.pop_front().expect("a request that was not expected")
+    }
+
+    /// The requests so far; all answers must have been given.
+    pub(crate) fn requests(&self) -> Vec<Asked> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(inner.0.is_empty(), "requests are missing: {:?}", inner.1);
+        std::mem::take(&mut inner.1)
+    }
+
+    /// `PATCH /path` of the requests so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let without_query = |it: Asked| it.0.split('?').next().map(str::to_owned);
+        self.requests().into_iter().filter_map(without_query).collect()
+    }
+
+    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn Absorb>>) -> Api {
+        let server = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await?;
+                let body = serde_json::from_slice(&body).unwrap_or_default();
+                let (code, answer) = server.take(format!("{} {}", head.method, head.uri), body);
+                let bytes = Full::new(Bytes::from(answer.to_string()));
+                Ok::<_, BoxError>(Response::builder().status(code).body(bytes)?)
+            }
+        });
+        let client = client_over(service, "ns", &Metrics::new("test"));
+        let leadership = if leads {
+            Leadership::Leading { term: "me/0".into(), until: None }
+        } else {
+            Leadership::Following
+        };
+        Api::new(client, "op", "op-0", watch::channel(leadership).1, caches)
+    }
+}
+
+/// A `ConfigMap` as the API server answers.
+pub(crate) fn object(name: &str, uid: &str, version: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "namespace": "ns", "name": name, "uid": uid, "resourceVersion": version },
+    })
+}
+
+fn failure(code: u16, reason: &str) -> Answer {
+    (
+        code,
+        json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason,
+        "message": "told so" }),
+    )
+}
+
+fn target(uid: Option<&str>) -> Target {
+    let kind = Kind::of::<ConfigMap>();
+    Target { kind, namespace: "ns".into(), name: "a".into(), uid: uid.map(str::to_owned) }
+}
+
+fn status(notices: Vec<Notice>) -> Step {
+    let write = Write::Status { status: json!({ "x": 1 }), resource_version: None, notices };
+    Step { target: target(Some("1")), write, because: "of the test".into() }
+}
+
+fn notice() -> Notice {
+    Notice { warning: true, reason: "Because".into(), note: "so it is".into() }
+}
+
+fn create(identity: &str) -> Step {
+    let metadata = json!({ "ownerReferences": [{ "uid": "o", "controller": true }] });
+    let object = json!({ "metadata": metadata, "data": { "identity": identity } });
+    Step::create(target(None), object, "/data/identity", "of the test")
+}
+
+fn apply() -> Step {
+    Step::apply(target(None), json!({ "data": { "x": "1" } }), "of the test")
+}
+
+fn delete() -> Step {
+    Step::delete(target(Some("1")), "of the test")
+}
+
+fn plan(steps: Vec<Step>) -> Plan {
+    Plan { steps, ..Plan::default() }
+}
+
+/// Carries out steps; the versions of what is in the cache then, and the word of the failure.
+async fn outcome(server: &Server, steps: Vec<Step>) -> (Vec<String>, Option<&'static str>) {
+    let cache: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
+    let api = server.api(true, vec![Arc::<Cache<ConfigMap>>::clone(&cache)]);
+    let outcome = api.carry_out(&plan(steps)).await;
+    let cached = cache.all();
+    let versions = cached.iter().filter_map(|it| it.metadata.resource_version.clone());
+    (versions.collect(), outcome.err().map(|it| it.error.reason()))
+}
+
+const PATH: &str = "/api/v1/namespaces/ns/configmaps";
+
+#[tokio::test]
+async fn each_write_is_one_request_whose_answer_is_taken_in() {
+    type Case = (Step, Answer, String, Vec<&'static str>);
+    let cases: [Case; 4] = [
+        (apply(), (200, object("a", "1", "5")), format!("PATCH {PATH}/a"), vec!["5"]),
+        (create("x"), (201, object("a", "1", "6")), format!("POST {PATH}"), vec!["6"]),
+        (status(vec![]), (200, object("a", "1", "7")), format!("PATCH {PATH}/a/status"), vec!["7"]),
+        (delete(), (200, json!({ "kind": "Status" })), format!("DELETE {PATH}/a"), vec![]),
+    ];
+    for (step, answer, asked, cached) in cases {
+        let server = Server::answering([answer]);
+        let (versions, error) = outcome(&server, vec![step]).await;
+        assert_eq!((versions, error), (cached.into_iter().map(str::to_owned).collect(), None));
+        assert_eq!(server.asked(), [asked]);
+    }
+}
+
+#[tokio::test]
+async fn an_apply_names_its_manager_and_takes_over_only_where_it_is_forced() {
+    let mut yielding = apply();
+    if let Write::Apply { force, manager, .. } = &mut yielding.write {
+        (*force, *manager) = (false, Some("other".into()));
+    }
+    let answers = [(200, object("a", "1", "5")), (200, object("a", "1", "6"))];
+    let server = Server::answering(answers);
+    outcome(&server, vec![apply(), yielding]).await;
+    let requests = server.requests();
+    assert!(requests[0].0.contains("fieldManager=op") && requests[0].0.contains("force=true"));
+    assert!(requests[1].0.contains("fieldManager=other") && !requests[1].0.contains("force=true"));
+    assert_eq!(requests[0].1["apiVersion"], "v1");
+}
+
+#[tokio::test]
+async fn the_first_failure_ends_a_plan_and_is_known_by_its_place() {
+    let server = Server::answering([(200, object("a", "1", "5")), failure(403, "Forbidden")]);
+    let api = server.api(true, vec![]);
+    let steps = vec![apply(), create("x"), delete()];
+    let stopped = api.carry_out(&plan(steps)).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
+    assert_eq!(stopped.error.refusal(), Some("told so"));
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told() {
+    let answers = [
+        failure(409, "Conflict"),
+        failure(403, "Forbidden"),
+        failure(422, "Invalid"),
+        (200, object("a", "1", "5")),
+    ];
+    let server = Server::answering(answers);
+    let apart = vec![apply(), apply(), apply(), apply()];
+    let plan = Plan { apart, steps: vec![delete()], ..Plan::default() };
+    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
+    // All four, and no step after them.
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
+    let server = Server::answering([failure(503, "ServiceUnavailable")]);
+    let plan = Plan { apart: vec![apply(), apply()], ..Plan::default() };
+    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_written_without_leading() {
+    let server = Server::answering([]);
+    let stopped = server.api(false, vec![]).carry_out(&plan(vec![apply()])).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (0, "NotLeading"));
+    assert_eq!(server.requests(), []);
+}
+
+#[tokio::test]
+async fn an_object_that_exists_counts_as_created_only_if_it_is_the_same_of_the_same_owner() {
+    let found = |identity: &str, owner: &str| {
+        let mut found = object("a", "1", "5");
+        found["data"] = json!({ "identity": identity });
+        found["metadata"]["ownerReferences"] = json!([
+            { "apiVersion": "v1", "kind": "X", "name": "x", "uid": owner, "controller": true },
+        ]);
+        found
+    };
+    let cases = [
+        (found("x", "o"), None, 1),
+        (found("y", "o"), Some("AlreadyExists"), 0),
+        (found("x", "other"), Some("AlreadyExists"), 0),
+    ];
+    for (found, error, n_cached) in cases {
+        let server = Server::answering([failure(409, "AlreadyExists"), (200, found)]);
+        let (cached, failed) = outcome(&server, vec![create("x")]).await;
+        assert_eq!((cached.len(), failed), (n_cached, error));
+        assert_eq!(server.asked(), [format!("POST {PATH}"), format!("GET {PATH}/a")]);
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_vanished_between_create_and_read_is_tried_again() {
+    let server = Server::answering([failure(409, "AlreadyExists"), failure(404, "NotFound")]);
+    assert_eq!(outcome(&server, vec![create("x")]).await, (vec![], Some("AlreadyExists")));
+}
+
+#[tokio::test]
+async fn a_deletion_names_the_instance_and_an_absent_object_counts_as_deleted() {
+    let mut at_version = delete();
+    at_version.write = Write::Delete { resource_version: Some("7".into()) };
+    let server = Server::answering([failure(404, "NotFound"), failure(409, "Conflict")]);
+    let (_, error) = outcome(&server, vec![delete(), at_version]).await;
+    assert_eq!(error, Some("Conflict"));
+    let requests = server.requests();
+    assert_eq!(requests[0].1["preconditions"], json!({ "uid": "1" }));
+    assert_eq!(requests[1].1["preconditions"], json!({ "uid": "1", "resourceVersion": "7" }));
+}
+
+#[tokio::test]
+async fn a_status_that_was_written_is_followed_by_its_events() {
+    let server = Server::answering([
+        (200, object("a", "1", "5")),
+        (
+            201,
+            json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {}, "eventTime": null,
+            }),
+        ),
+    ]);
+    assert_eq!(outcome(&server, vec![status(vec![notice()])]).await, (vec!["5".into()], None));
+    let requests = server.requests();
+    assert!(requests[1].0.starts_with("POST /apis/events.k8s.io/v1/namespaces/ns/events"));
+    assert_eq!(
+        (&requests[1].1["reason"], &requests[1].1["regarding"]["uid"]),
+        (&json!("Because"), &json!("1"))
+    );
+}
+
+#[tokio::test]
+async fn an_event_that_is_lost_stops_nothing() {
+    let answers =
+        [(200, object("a", "1", "5")), failure(500, "InternalError"), (200, object("a", "1", "6"))];
+    let server = Server::answering(answers);
+    let steps = vec![status(vec![notice()]), apply()];
+    assert_eq!(outcome(&server, steps).await, (vec!["6".into()], None));
+}
+
+#[tokio::test]
+async fn a_status_of_an_object_that_is_gone_ends_the_plan_without_event_or_ghost() {
+    let server = Server::answering([failure(404, "NotFound")]);
+    let steps = vec![status(vec![notice()]), create("x")];
+    assert_eq!(outcome(&server, steps).await, (vec![], Some("Gone")));
+    assert_eq!(server.asked(), [format!("PATCH {PATH}/a/status")]);
+}
+
+#[tokio::test]
+async fn a_status_that_met_another_object_of_the_name_is_taken_back() {
+    let answers = [(200, object("a", "2", "8")), (200, object("a", "2", "9"))];
+    let server = Server::answering(answers);
+    let steps = vec![status(vec![notice()]), create("x")];
+    assert_eq!(outcome(&server, steps).await, (vec![], Some("Gone")));
+    let requests = server.requests();
+    assert_eq!(requests[1].1["status"], json!({}));
+    assert_eq!(requests[1].1["metadata"], json!({ "name": "a", "resourceVersion": "8" }));
+    // Somebody was faster: it is decided anew, with the usual pause.
+    let server = Server::answering([(200, object("a", "2", "8")), failure(409, "Conflict")]);
+    assert_eq!(outcome(&server, vec![status(vec![])]).await, (vec![], Some("Conflict")));
+}
+
+#[tokio::test]
+async fn a_status_with_a_version_is_an_optimistic_lock() {
+    let mut step = status(vec![]);
+    if let Write::Status { resource_version, .. } = &mut step.write {
+        *resource_version = Some("4".into());
+    }
+    let server = Server::answering([failure(409, "Conflict")]);
+    assert_eq!(outcome(&server, vec![step]).await, (vec![], Some("Conflict")));
+    assert_eq!(server.requests()[0].1["metadata"]["resourceVersion"], "4");
+}
+
+#[tokio::test]
+async fn a_read_tells_an_absent_object_from_one_that_cannot_be_read() {
+    let server = Server::answering([
+        (200, object("a", "1", "5")),
+        failure(404, "NotFound"),
+        failure(403, "Forbidden"),
+        (
+            200,
+            json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": {},
+            "items": [object("a", "1", "5")] }),
+        ),
+    ]);
+    let api = server.api(false, vec![]);
+    let key = Key::new("ns", "a");
+    assert!(api.get::<ConfigMap>(&key).await.unwrap().is_some());
+    assert!(api.get::<ConfigMap>(&key).await.unwrap().is_none());
+    assert_eq!(api.get::<ConfigMap>(&key).await.unwrap_err().reason(), "Forbidden");
+    assert_eq!(api.list::<ConfigMap>("ns", "x=y").await.unwrap().len(), 1);
+    assert!(server.requests()[3].0.contains("labelSelector=x%3Dy"));
+}
+
+#[tokio::test]
+async fn an_answer_goes_only_into_the_cache_of_its_kind() {
+    let config_maps: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
+    let secrets = Cache::<k8s_openapi::api::core::v1::Secret>::new(vec![]);
+    let server = Server::answering([(200, object("a", "1", "5"))]);
+    let caches: Vec<Arc<dyn Absorb>> = vec![
+        Arc::<Cache<ConfigMap>>::clone(&config_maps),
+        Arc::<Cache<k8s_openapi::api::core::v1::Secret>>::clone(&secrets),
+    ];
+    server.api(true, caches).carry_out(&plan(vec![apply()])).await.unwrap();
+    assert_eq!((config_maps.all().len(), secrets.all().len()), (1, 0));
+}

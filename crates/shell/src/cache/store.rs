@@ -1,0 +1,258 @@
+//! The objects of a cache, and which of them may be believed: no I/O, so that any order of watch
+//! events and answers can be tested.
+//!
+//! A watch tells the changes of its kind in the order of their resource versions. So what it has
+//! told up to a version is the whole truth up to there: an answer to a write that is not newer
+//! brings nothing, and one that is newer must be told by the watch once it gets there, or its object
+//! is gone. That needs no memory of what was deleted, and no clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt};
+
+use super::{Index, IndexName, Key};
+
+/// An object before and after a change; at least one of them exists.
+pub(super) struct Change<K> {
+    pub(super) old: Option<Arc<K>>,
+    pub(super) new: Option<Arc<K>>,
+}
+
+/// A list that is going on.
+#[derive(Default)]
+struct Relist {
+    /// What it has brought so far.
+    seen: BTreeSet<Key>,
+    /// What answers to own writes have brought meanwhile: the list may have been made before.
+    answered: BTreeSet<Key>,
+    /// The latest version that it has brought: the list itself is at least of that version.
+    newest: u64,
+}
+
+/// How far a watch has come.
+#[derive(Default)]
+struct Watch {
+    /// Its namespace; `None` is all of them.
+    namespace: Option<String>,
+    /// The version up to which it has told everything.
+    told: u64,
+    /// Answers to own writes that it has still to tell.
+    answers: BTreeSet<(u64, Key)>,
+    relist: Option<Relist>,
+    is_synced: bool,
+}
+
+impl Watch {
+    fn covers(&self, key: &Key) -> bool {
+        self.namespace.as_ref().is_none_or(|it| *it == key.namespace)
+    }
+
+    /// The watch has told a version of the object: answers up to it are confirmed or outdated.
+    fn confirm(&mut self, key: &Key, version: u64) {
+        self.answers.retain(|(answered, of)| of != key || *answered > version);
+    }
+
+    /// The answers that the watch should have told by now, and did not.
+    fn untold(&mut self) -> Vec<(u64, Key)> {
+        let untold = self.answers.iter().filter(|(version, _)| *version <= self.told);
+        let untold: Vec<(u64, Key)> = untold.cloned().collect();
+        self.answers.retain(|(version, _)| *version > self.told);
+        untold
+    }
+}
+
+/// All objects of one kind, with their indexes.
+pub(super) struct Store<K> {
+    objects: BTreeMap<Key, Arc<K>>,
+    /// Index name → key in the index → objects.
+    indexed: BTreeMap<(IndexName, Key), BTreeSet<Key>>,
+    indexes: Vec<(IndexName, Index<K>)>,
+    watches: Vec<Watch>,
+}
+
+impl<K: Resource<DynamicType = ()>> Store<K> {
+    pub(super) fn new(indexes: Vec<(IndexName, Index<K>)>) -> Self {
+        Self { objects: BTreeMap::new(), indexed: BTreeMap::new(), indexes, watches: Vec::new() }
+    }
+
+    /// Expects events of one watch for each of these namespaces; `None` is all of them.
+    pub(super) fn open(&mut self, namespaces: Vec<Option<String>>) {
+        let open = |namespace| Watch { namespace, ..Watch::default() };
+        self.watches = namespaces.into_iter().map(open).collect();
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.objects.get(key).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<K>> {
+        self.objects.values().cloned().collect()
+    }
+
+    pub(super) fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
+        let keys = self.indexed.get(&(index, key.clone()));
+        keys.into_iter().flatten().filter_map(|it| self.get(it)).collect()
+    }
+
+    /// How many watches have not delivered their first list yet.
+    pub(super) fn pending(&self) -> usize {
+        self.watches.iter().filter(|it| !it.is_synced).count()
+    }
+
+    /// Takes in the answer to an own write.
+    pub(super) fn answer(&mut self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        let Some(version) = version(&object) else { return self.put(object) };
+        let Some(watch) = self.watches.iter_mut().find(|it| it.covers(&key)) else {
+            // No watch would ever correct it; before the watches are opened, their lists will.
+            return if self.watches.is_empty() { self.put(object) } else { None };
+        };
+        if version <= watch.told {
+            // The watch has been there: what it told since holds, be it a deletion.
+            return None;
+        }
+        watch.answers.insert((version, key.clone()));
+        if let Some(relist) = &mut watch.relist {
+            relist.answered.insert(key);
+        }
+        self.put(object)
+    }
+
+    /// Takes in what a watch tells.
+    pub(super) fn take(&mut self, watch: usize, event: Event<K>) -> Vec<Change<K>> {
+        if self.watches.len() <= watch {
+            return Vec::new();
+        }
+        match event {
+            Event::Init => {
+                self.watches[watch].relist = Some(Relist::default());
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                let (key, version) = (Key::of(&object), version(&object).unwrap_or_default());
+                let watch = &mut self.watches[watch];
+                watch.confirm(&key, version);
+                if let Some(relist) = &mut watch.relist {
+                    relist.newest = relist.newest.max(version);
+                    relist.seen.insert(key);
+                }
+                self.put(object).into_iter().collect()
+            }
+            Event::InitDone => self.finish_relist(watch),
+            Event::Apply(object) => {
+                let told = (Key::of(&object), version(&object).unwrap_or_default());
+                let change = self.put(object);
+                change.into_iter().chain(self.advance(watch, &told)).collect()
+            }
+            Event::Delete(object) => {
+                let told = (Key::of(&object), version(&object).unwrap_or_default());
+                let change = self.remove_instance(&told.0, object.uid().as_deref());
+                change.into_iter().chain(self.advance(watch, &told)).collect()
+            }
+        }
+    }
+
+    /// The watch has told that version of an object, and with it everything before.
+    fn advance(&mut self, watch: usize, (key, version): &(Key, u64)) -> Vec<Change<K>> {
+        let watch = &mut self.watches[watch];
+        watch.confirm(key, *version);
+        watch.told = watch.told.max(*version);
+        let untold = watch.untold();
+        self.disbelieve(untold)
+    }
+
+    /// Removes what the relist did not bring: `kube` reports no deletion for it.
+    ///
+    /// What own writes brought meanwhile stays until the watch has come to its version: the list may
+    /// be older than the write.
+    fn finish_relist(&mut self, watch: usize) -> Vec<Change<K>> {
+        let watch = &mut self.watches[watch];
+        let Some(relist) = watch.relist.take() else { return Vec::new() };
+        watch.is_synced = true;
+        watch.told = watch.told.max(relist.newest);
+        let untold = watch.untold();
+        let is_gone = |it: &&Key| {
+            watch.covers(it) && !relist.seen.contains(*it) && !relist.answered.contains(*it)
+        };
+        let gone: Vec<Key> = self.objects.keys().filter(is_gone).cloned().collect();
+        let mut changes = self.disbelieve(untold);
+        changes.extend(gone.iter().filter_map(|it| self.remove(it)));
+        changes
+    }
+
+    /// Removes objects that the cache has from answers alone although the watch is past them.
+    fn disbelieve(&mut self, untold: Vec<(u64, Key)>) -> Vec<Change<K>> {
+        let is_still_so = |store: &Self, (answered, key): &(u64, Key)| {
+            store.objects.get(key).is_some_and(|it| version(&**it) == Some(*answered))
+        };
+        let mut changes = Vec::new();
+        for answer in untold {
+            if is_still_so(self, &answer) {
+                changes.extend(self.remove(&answer.1));
+            }
+        }
+        changes
+    }
+
+    fn put(&mut self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        let object = Arc::new(object);
+        let old = self.objects.get(&key).cloned();
+        if old.as_ref().is_some_and(|old| !is_newer(&**old, &*object)) {
+            return None;
+        }
+        self.reindex(&key, old.as_deref(), Some(&*object));
+        self.objects.insert(key, Arc::clone(&object));
+        Some(Change { old, new: Some(object) })
+    }
+
+    /// Removes an object unless another one of its name has been made since.
+    fn remove_instance(&mut self, key: &Key, uid: Option<&str>) -> Option<Change<K>> {
+        let is_it = self.objects.get(key)?.uid().as_deref() == uid || uid.is_none();
+        if is_it { self.remove(key) } else { None }
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Change<K>> {
+        let old = self.objects.remove(key)?;
+        self.reindex(key, Some(&*old), None);
+        Some(Change { old: Some(old), new: None })
+    }
+
+    fn reindex(&mut self, key: &Key, old: Option<&K>, new: Option<&K>) {
+        for (name, index) in &self.indexes {
+            for under in old.map(index).unwrap_or_default() {
+                let place = (*name, under);
+                if let Some(keys) = self.indexed.get_mut(&place) {
+                    keys.remove(key);
+                    if keys.is_empty() {
+                        self.indexed.remove(&place);
+                    }
+                }
+            }
+            for under in new.map(index).unwrap_or_default() {
+                self.indexed.entry((*name, under)).or_default().insert(key.clone());
+            }
+        }
+    }
+}
+
+fn version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_ref()?.parse().ok()
+}
+
+/// Whether `new` may replace `old`: another object of the name, or a later version.
+///
+/// Kubernetes promises since 1.35 that resource versions of one kind compare as integers, and etcd
+/// gave that before.
+fn is_newer<K: Resource>(old: &K, new: &K) -> bool {
+    match (version(old), version(new)) {
+        (Some(old), Some(new)) => new > old,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;
