@@ -41,8 +41,9 @@ pub fn step(seen: &Seen<'_>, refusal: Option<&Refusal>, now: Timestamp) -> Optio
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let deployment = deployment(&roles, &nodes);
     let good = deployment.clone().under(READY);
-    let mut all = vec![setup(seen), deployment];
-    all.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
+    let refusal = refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous));
+    let mut all: Vec<Finding> =
+        [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
     let ready = conditions::ready(&all, good);
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, orphaned(seen)]);

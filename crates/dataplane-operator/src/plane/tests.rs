@@ -547,6 +547,14 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.settle();
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
     let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
+    // Of two that are tried again, Ready tells the one that comes first.
+    let object = world.objects.get_mut(&node("n1")).unwrap();
+    object["status"] = json!({
+        "observedGeneration": 1,
+        "conditions": [{ "type": "Ready", "status": "False", "severity": "Warning",
+                         "reason": "HostUnreachable", "message": "x",
+                         "lastTransitionTime": "2026-01-01T00:00:00Z" }],
+    });
     let refusal = Refusal::of(&world.decide().apart[0], "Invalid", "a policy says no");
     let plan = decide::refused(&world.observed(), &refusal, now);
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
