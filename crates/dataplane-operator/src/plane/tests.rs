@@ -548,13 +548,9 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
     let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
     // Of two that are tried again, Ready tells the one that comes first.
+    world.report(&node("n1"), ("False", "HostUnreachable", "x"));
     let object = world.objects.get_mut(&node("n1")).unwrap();
-    object["status"] = json!({
-        "observedGeneration": 1,
-        "conditions": [{ "type": "Ready", "status": "False", "severity": "Warning",
-                         "reason": "HostUnreachable", "message": "x",
-                         "lastTransitionTime": "2026-01-01T00:00:00Z" }],
-    });
+    object["status"]["conditions"][0]["severity"] = json!("Warning");
     let refusal = Refusal::of(&world.decide().apart[0], "Invalid", "a policy says no");
     let plan = decide::refused(&world.observed(), &refusal, now);
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
@@ -562,6 +558,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.plane["status"] = status.clone();
     let words = ["OpenStackDataPlaneNode n0 cannot be written: a policy says no"];
     world.says("WritesAccepted", "False", "Invalid", &words);
+    world.says("DeploymentReady", "False", "HostUnreachable", &[]);
     world.says("Ready", "False", "Invalid", &words);
     // The next try writes nothing but the entry, and being refused again nothing at all.
     assert_eq!(world.decide().steps, []);
