@@ -27,12 +27,15 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
+use crate::compute_creation::Images;
 use crate::world::World;
 
 /// The controller; its keys are computes.
 pub struct ComputeDeployment {
     /// The watched world.
     pub world: Arc<World>,
+    /// Images of a compute that names none.
+    pub images: Images,
 }
 
 impl Controller for ComputeDeployment {
@@ -41,7 +44,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.world, &self.images, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

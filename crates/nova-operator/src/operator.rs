@@ -146,9 +146,9 @@ async fn work(
     world.wake(&queues);
     world.watch(&mut leader);
     let api = || Arc::clone(&world.api);
-    let creation = ComputeCreation { world: Arc::clone(&world), images };
+    let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let deployment = ComputeDeployment { world: Arc::clone(&world) };
+    let deployment = ComputeDeployment { world: Arc::clone(&world), images };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };

@@ -14,6 +14,7 @@ use shell::sources::{Digests, SourceRef};
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::compute_creation::Images;
 use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
 
@@ -58,6 +59,8 @@ pub struct Observed {
     pub ssh: Option<Digests>,
     /// The rendered Secret, where it exists.
     pub rendered: Option<Rendered>,
+    /// Images of a compute that names none; they are filled in beside this judgement.
+    pub default_images: Images,
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
 }
@@ -83,7 +86,7 @@ impl Named {
 }
 
 /// Reads a compute; `None` where it does not exist.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option<Observed>> {
     let Some(compute) = world.computes.get(key) else {
         world.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
@@ -124,6 +127,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         default_config,
         ssh,
         rendered,
+        default_images: images.clone(),
     }))
 }
 

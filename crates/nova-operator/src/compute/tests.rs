@@ -21,6 +21,7 @@ use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::compute_creation::Images;
 use crate::reasons::KINDS;
 use crate::vault::Content;
 
@@ -115,6 +116,7 @@ impl World {
             default_config: None,
             ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
             rendered: None,
+            default_images: Images::default(),
             runs: Vec::new(),
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -283,7 +285,7 @@ fn a_deployed_compute_rests_and_no_secret_stands_in_its_status() {
 #[test]
 fn each_wait_is_named_and_no_run_starts() {
     type Change = fn(&mut World);
-    let cases: [(&str, &str, &str, Change); 12] = [
+    let cases: [(&str, &str, &str, Change); 13] = [
         ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
         ("NodeReady", "NodeNotReady", "n0", |it| {
             it.node().status.as_mut().unwrap().conditions =
@@ -309,6 +311,10 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;
+        }),
+        ("InputReady", "ImagesNotFilled", "being filled in", |it| {
+            it.compute().spec.nova_compute_container_image = None;
+            it.seen.default_images.nova_compute = "image".into();
         }),
     ];
     for (type_, reason, part, change) in cases {

@@ -109,6 +109,7 @@ const INPUTS: &[Word] = &[
         "When it is corrected.",
         "Correct it.",
     ),
+    Word::bad("ImagesNotFilled", "The operator is filling in its default images.", "Yes.", "Wait."),
     Word::bad(
         "ImageNotSet",
         "An image is unset and the operator has no default.",
