@@ -1,7 +1,7 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{
-    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
+    ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 use common::engine::outcome::Reason;
 
@@ -172,18 +172,8 @@ const DEPLOYMENT: &[Word] = &[
         "No.",
         "Set `deployStrategy.deploy: true` on node, role or data plane.",
     ),
-    Word::bad(
-        "WaitingForTurn",
-        "As many hosts as `maxUnavailable` allows are being deployed.",
-        "Yes.",
-        "Wait.",
-    ),
-    Word::bad(
-        "Paused",
-        "`pauseOnFailure` is set, and a host of the role fails.",
-        "When no host fails.",
-        "Correct the cause that the role names, or set `pauseOnFailure: false`.",
-    ),
+    HELD[0],
+    HELD[1],
     Word::bad(
         "LeftOut",
         "`ansibleLimit` leaves the host out, and nothing was deployed to it.",

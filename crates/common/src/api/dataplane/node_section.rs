@@ -116,7 +116,7 @@ pub struct DeployStrategy {
     pub batch_size: Option<i32>,
     /// How many ready hosts of a role are disturbed at once: a number, or a share in percent,
     /// rounded down and at least one; all when absent. A node's value is not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,
     /// Whether no further host of a role is begun with while one of them fails; a node's value is
