@@ -120,7 +120,7 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
                 Ok(()) => host,
                 Err(hold) => judge(&host.node, Some(hold)),
             },
-            _ => host,
+            State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => host,
         })
         .collect()
 }
