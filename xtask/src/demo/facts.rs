@@ -24,6 +24,12 @@ pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
                 let object = get(env, controlplane::NAMESPACE, kind, host.name)?;
                 settled(&object).with_context(|| format!("{kind} {}", host.name))?;
             }
+            // The last thing that is written: the node tells of its compute.
+            let node = get(env, controlplane::NAMESPACE, "openstackdataplanenode", host.name)?;
+            let told = condition(&node, "nova.openstack.org/Compute");
+            if told["status"] != "True" {
+                bail!("node {}: {}: {}", host.name, told["reason"], told["message"]);
+            }
             Ok(())
         })?;
     }
