@@ -1,7 +1,7 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{
-    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
+    self, ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 use common::engine::outcome::Reason;
 
@@ -77,17 +77,7 @@ const NODE: &[Aspect] = &[
     aspect(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
-        &[
-            Word::good("UpToDate", "The last deployment used the present inputs."),
-            Word::bad("NeverDeployed", "No deployment has been completed.", "", ""),
-            Word::bad(
-                "InputsChanged",
-                "The named inputs changed since.",
-                "With `deploy: true`.",
-                "Deploy, if you want the change.",
-            ),
-            PARTIAL_RUN,
-        ],
+        &[declared::UP_TO_DATE, declared::NEVER_DEPLOYED, declared::INPUTS_CHANGED, PARTIAL_RUN],
     ),
 ];
 
@@ -146,13 +136,8 @@ const DEPLOYMENT: &[Word] = &[
         "Every service succeeded on this host; `UpToDate` tells with which inputs.",
     ),
     Word::bad("Deploying", "Services are being deployed; the role names the run.", "Yes.", "Wait."),
-    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait."),
-    Word::bad(
-        "NotRequested",
-        "Nothing may run.",
-        "No.",
-        "Set `deployStrategy.deploy: true` on node or role.",
-    ),
+    declared::QUEUED,
+    declared::NOT_REQUESTED,
     Word::bad(
         "LeftOut",
         "`ansibleLimit` leaves the host out, and nothing was deployed to it.",
