@@ -96,7 +96,7 @@ fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Resu
 /// Operators of whom nothing was seen: whoever leads renews its Lease, so nothing was measured then.
 fn unseen(requests: &Requests, when: &str) -> Vec<String> {
     let found = requests.as_json();
-    ["dataplane-operator", "nova-operator", "ansibleee-operator"]
+    process::OPERATORS
         .into_iter()
         .filter(|it| {
             let requests = found[it].as_object();

@@ -129,6 +129,21 @@ impl Drift {
     }
 }
 
+/// Writes a file that only tests can generate where [`WRITE`] is set; else asserts that it is as it
+/// would be written.
+#[cfg(test)]
+fn written_or_current(file: Generated) {
+    let root = paths::repo();
+    let drift = stale(&root, &[file]);
+    if std::env::var_os(WRITE).is_some() {
+        for it in &drift {
+            it.mend(&root).unwrap();
+        }
+        return;
+    }
+    assert!(drift.is_empty(), "run `cargo xtask codegen`: {}", described(&drift));
+}
+
 fn described(drift: &[Drift]) -> String {
     drift.iter().map(Drift::described).collect::<Vec<_>>().join(", ")
 }

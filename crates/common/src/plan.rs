@@ -149,6 +149,13 @@ impl Plan {
         self.apart.iter().chain(&self.steps)
     }
 
+    /// The plan without the writes of anything but statuses: what is told after a refused write.
+    #[must_use]
+    pub fn telling(mut self) -> Self {
+        self.steps.retain(|it| matches!(it.write, Write::Status { .. }));
+        self
+    }
+
     /// Adds a step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);

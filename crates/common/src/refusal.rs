@@ -68,8 +68,24 @@ impl Refusal {
     }
 }
 
+/// What an object says of a refused write: of this one, or of the one that it tells of already for as
+/// long as writes are still to be made after its status.
+///
+/// Those before the status have succeeded when it is written.
+pub fn finding(
+    refusal: Option<&Refusal>,
+    previous: &[Condition],
+    is_waiting: bool,
+) -> Option<Finding> {
+    match refusal {
+        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
+        None if is_waiting => told(previous),
+        None => None,
+    }
+}
+
 /// The refusal that stands among an object's conditions.
-pub fn told(conditions: &[Condition]) -> Option<Finding> {
+fn told(conditions: &[Condition]) -> Option<Finding> {
     let told = find(conditions, WRITES_ACCEPTED)?;
     Some(Finding::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
 }

@@ -1,7 +1,8 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{
-    ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
+    self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
+    summary,
 };
 use common::engine::outcome::Reason;
 
@@ -96,17 +97,7 @@ const NODE: &[Aspect] = &[
     aspect(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
-        &[
-            Word::good("UpToDate", "The last deployment used the present inputs."),
-            Word::bad("NeverDeployed", "No deployment has been completed.", "", ""),
-            Word::bad(
-                "InputsChanged",
-                "The named inputs changed since.",
-                "With `deploy: true`.",
-                "Deploy, if you want the change.",
-            ),
-            PARTIAL_RUN,
-        ],
+        &[declared::UP_TO_DATE, declared::NEVER_DEPLOYED, declared::INPUTS_CHANGED, PARTIAL_RUN],
     ),
 ];
 
@@ -165,13 +156,8 @@ const DEPLOYMENT: &[Word] = &[
         "Every service succeeded on this host; `UpToDate` tells with which inputs.",
     ),
     Word::bad("Deploying", "Services are being deployed; the role names the run.", "Yes.", "Wait."),
-    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait."),
-    Word::bad(
-        "NotRequested",
-        "Nothing may run.",
-        "No.",
-        "Set `deployStrategy.deploy: true` on node, role or data plane.",
-    ),
+    declared::QUEUED,
+    declared::NOT_REQUESTED,
     HELD[0],
     HELD[1],
     Word::bad(

@@ -5,7 +5,9 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-operator"];
+/// The operators, by name.
+pub(super) const OPERATORS: [&str; 3] =
+    ["ansibleee-operator", "dataplane-operator", "nova-operator"];
 /// `/proc` counts processor time in these, on every Linux of today.
 const TICKS_PER_SECOND: f64 = 100.0;
 

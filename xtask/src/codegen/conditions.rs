@@ -10,7 +10,7 @@ use std::fs;
 use common::conditions::declared::{ATTEMPTS, Aspect, HELD, Kind, ON_EVERY_KIND, Repeats, WRITES};
 use common::engine::outcome::Reason;
 
-use super::{Generated, WRITE, described, stale};
+use super::{Generated, written_or_current};
 use crate::paths;
 use crate::tidy::{files, without_tests};
 
@@ -112,15 +112,7 @@ fn row(cells: &[&str]) -> String {
 
 #[test]
 fn the_table_of_conditions_is_what_the_operators_declare() {
-    let root = paths::repo();
-    let drift = stale(&root, &[page()]);
-    if std::env::var_os(WRITE).is_some() {
-        for it in &drift {
-            it.mend(&root).unwrap();
-        }
-        return;
-    }
-    assert!(drift.is_empty(), "run `cargo xtask codegen`: {}", described(&drift));
+    written_or_current(page());
 }
 
 /// Words of the code in CamelCase that are no reasons: Kubernetes', Ansible's, and names of things.

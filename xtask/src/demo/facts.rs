@@ -20,9 +20,13 @@ const EXPECTED: &str = "['Nehalem']";
 pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
     for host in &HOSTS {
         sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
-            for kind in ["openstackdataplanenode", "novaexternalcompute"] {
+            // The last thing that is written is what the node tells of its compute.
+            for (kind, types) in [
+                ("novaexternalcompute", &["Ready", "UpToDate"][..]),
+                ("openstackdataplanenode", &["Ready", "UpToDate", "nova.openstack.org/Compute"]),
+            ] {
                 let object = get(env, controlplane::NAMESPACE, kind, host.name)?;
-                settled(&object).with_context(|| format!("{kind} {}", host.name))?;
+                settled(&object, types).with_context(|| format!("{kind} {}", host.name))?;
             }
             Ok(())
         })?;
@@ -31,11 +35,11 @@ pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
 }
 
 /// Whether an object is ready with its present inputs; the error is its own cause.
-fn settled(object: &Value) -> Result<()> {
+fn settled(object: &Value, types: &[&str]) -> Result<()> {
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
         bail!("its last change has not been seen yet");
     }
-    for type_ in ["Ready", "UpToDate"] {
+    for type_ in types {
         let condition = condition(object, type_);
         if condition["status"] != "True" {
             bail!("{type_}: {}: {}", condition["reason"], condition["message"]);

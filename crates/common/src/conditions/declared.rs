@@ -141,6 +141,28 @@ pub const HELD: [Word; 2] = [
         "Correct the cause that the role names, or set `pauseOnFailure: false`.",
     ),
 ];
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: Word = Word::good("UpToDate", "The last deployment used the present inputs.");
+/// Nothing was ever deployed as a whole.
+pub const NEVER_DEPLOYED: Word =
+    Word::bad("NeverDeployed", "No deployment has been completed.", "", "");
+/// Inputs differ from the deployed ones.
+pub const INPUTS_CHANGED: Word = Word::bad(
+    "InputsChanged",
+    "The named inputs changed since.",
+    "With `deploy: true`.",
+    "Deploy, if you want the change.",
+);
+/// Another run touches the host.
+pub const QUEUED: Word =
+    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait.");
+/// Deployment is off.
+pub const NOT_REQUESTED: Word = Word::bad(
+    "NotRequested",
+    "Nothing may run.",
+    "No.",
+    "Set `deployStrategy.deploy: true` on node, role or data plane.",
+);
 
 /// What failed attempts mean; each of [`Reason::ALL`] has its row.
 pub const ATTEMPTS: &[Word] = &[

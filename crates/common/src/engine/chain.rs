@@ -135,23 +135,15 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
     if !matches!(seen.state, RunState::Pending | RunState::Running) {
         return service;
     }
-    let carries = |it: &&Run<'_>| {
-        let attempt = it.attempts.get(host.name);
-        it.service == seen.name && it.is_finished() && attempt.is_some_and(|it| it.is_of(seen))
-    };
-    let Some(run) = runs.iter().find(carries) else { return service };
+    let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
+    let Some(run) = runs.iter().find(has_ended) else { return service };
     let status = run.object.status.as_ref();
     if let Some(time) = status.and_then(|it| it.completion_time.clone()) {
         service.since = time;
     }
     service.run = Some(run.name());
     match outcome::of(run, host.name, run.is_partial(), host.redeploy) {
-        Outcome::Failed { reason, message } => {
-            service.state = RunState::Failed;
-            service.failures += 1;
-            service.reason = Some(reason.as_str().to_owned());
-            service.message = Some(message);
-        }
+        Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
             service.state = RunState::Succeeded;
             service.failures = 0;
@@ -163,6 +155,13 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         }
     }
     service
+}
+
+fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
+    service.state = RunState::Failed;
+    service.failures += 1;
+    service.reason = Some(reason.as_str().to_owned());
+    service.message = Some(message);
 }
 
 fn in_run(
@@ -183,11 +182,8 @@ fn in_run(
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
-    let carried = run.attempts.get(host.name);
-    let current = services.iter_mut().find(|it| it.name == run.service);
-    if let Some(service) = current
-        .filter(|it| it.state == RunState::Pending && carried.is_some_and(|run| run.is_of(it)))
-    {
+    let is_due = |it: &&mut ServiceRun| it.state == RunState::Pending && run.carries(host.name, it);
+    if let Some(service) = services.iter_mut().find(is_due) {
         service.state = RunState::Running;
         service.run = Some(run.name());
         service.since = Time(now);
@@ -207,8 +203,7 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    let is_of_run = run.attempts.get(host.name).is_some_and(|it| it.is_of(seen));
-    (is_of_run && seen.hash != wanted.run_hash)
+    (run.carries(host.name, seen) && seen.hash != wanted.run_hash)
         .then(|| attempt(host, wanted, Some(seen), runs, now))
 }
 
@@ -299,25 +294,17 @@ fn next(
 fn is_lost(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
     let place = host.recorded.iter().position(|it| it.name == seen.name).unwrap_or_default();
-    let later = host.recorded.iter().skip(place + 1);
-    let has_run = |it: &ServiceRun| {
-        let is_of = |run: &Run<'_>| run.attempts.get(host.name).is_some_and(|at| at.is_of(it));
-        runs.iter().any(|run| run.service == it.name && is_of(run))
-    };
-    seen.run.as_ref().is_some_and(|it| !exists(it)) && !later.clone().any(has_run)
+    let mut later = host.recorded.iter().skip(place + 1);
+    let has_run = |it: &ServiceRun| runs.iter().any(|run| run.carries(host.name, it));
+    seen.run.as_ref().is_some_and(|it| !exists(it)) && !later.any(has_run)
 }
 
 fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
     let run = seen.run.as_deref().unwrap_or_default();
     let (reason, message) = outcome::lost(&seen.name, run, host.name, host.redeploy);
-    ServiceRun {
-        state: RunState::Failed,
-        failures: seen.failures + 1,
-        since: Time(now),
-        reason: Some(reason.as_str().to_owned()),
-        message: Some(message),
-        ..seen.clone()
-    }
+    let mut service = ServiceRun { since: Time(now), ..seen.clone() };
+    fail(&mut service, reason, message);
+    service
 }
 
 fn failed_or_out_of_date(same: Option<&ServiceRun>) -> State {

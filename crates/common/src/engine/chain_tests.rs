@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
-use crate::engine::test_runs::{attempt as tried, ended, run};
+use crate::engine::test_runs::{attempt as tried, ended, record, run};
 
 const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
 
@@ -16,21 +16,6 @@ fn now() -> Timestamp {
 fn wanted(hash: &str) -> Vec<Wanted> {
     let hash = hash.to_owned();
     vec![Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() }]
-}
-
-fn record(state: RunState, hash: &str, attempt: i64) -> ServiceRun {
-    ServiceRun {
-        name: "a".into(),
-        state,
-        hash: hash.into(),
-        attempt,
-        run: None,
-        deployed_hash: None,
-        failures: 0,
-        since: Time(Timestamp::UNIX_EPOCH),
-        reason: None,
-        message: None,
-    }
 }
 
 fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> Chain {
@@ -180,6 +165,20 @@ fn a_failure_is_tried_again_as_its_class_says() {
             }
             State::Done | State::OutOfDate | State::InRun { .. } => panic!("{result}: not judged"),
         }
+    }
+}
+
+#[test]
+fn a_host_that_a_failed_partial_run_did_not_reach_has_not_succeeded() {
+    let label = super::super::run::PARTIAL_LABEL.to_owned();
+    for (job_status, expected) in [("Succeeded", None), ("Failed", Some(Reason::NoHostMatched))] {
+        let status = ended(job_status, "n0", "NotReached", 1);
+        let mut object = run("r", &[("n0", tried("A", 1))], &status);
+        object.metadata.labels.as_mut().unwrap().insert(label.clone(), "true".into());
+        let chain = judged("A", &[record(RunState::Running, "A", 1)], &[object], true);
+        let reason = expected.map(|it| it.as_str().to_owned());
+        assert_eq!(chain.services[0].reason, reason, "{job_status}");
+        assert_eq!(chain.state == State::Done, expected.is_none(), "{job_status}");
     }
 }
 

@@ -138,8 +138,8 @@ pub enum Outcome {
 pub fn of(run: &Run<'_>, host: &str, partial: bool, redeploy: &str) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
-        // Another host's failure does not mean that this one should have been reached.
-        HostOutcome::NotReached if partial => return Outcome::LeftOut,
+        // Of a failed run nobody knows whether it would have come to this host.
+        HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
         HostOutcome::Failed => Reason::TaskFailed,
         HostOutcome::Unreachable => Reason::HostUnreachable,
         HostOutcome::KeyRefused => Reason::KeyRefused,

@@ -28,7 +28,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Whether it is the attempt that a status records.
-    pub fn is_of(&self, recorded: &ServiceRun) -> bool {
+    fn is_of(&self, recorded: &ServiceRun) -> bool {
         (&self.hash, self.attempt) == (&recorded.hash, recorded.attempt)
     }
 }
@@ -50,6 +50,12 @@ impl<'a> Run<'a> {
         let service = object.labels().get(SERVICE_LABEL)?.clone();
         let attempts = serde_json::from_str(object.annotations().get(ATTEMPTS)?).ok()?;
         Some(Self { object, service, attempts })
+    }
+
+    /// Whether it carries the attempt that a status records of a host.
+    pub fn carries(&self, host: &str, recorded: &ServiceRun) -> bool {
+        self.service == recorded.name
+            && self.attempts.get(host).is_some_and(|it| it.is_of(recorded))
     }
 
     /// Its name.

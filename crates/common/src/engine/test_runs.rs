@@ -1,8 +1,11 @@
-//! Runs for the engine's own tests.
+//! Runs and records for the engine's own tests.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use crate::api::ansibleee::AnsibleEe;
+use crate::api::dataplane::service_run::{RunState, ServiceRun};
 use crate::engine::run::{ATTEMPTS, Attempt, SERVICE_LABEL, SSH_KEYS};
 
 /// One attempt.
@@ -40,4 +43,20 @@ pub(super) fn ended(job_status: &str, host: &str, result: &str, minute: u8) -> V
         "completionTime": format!("1970-01-01T00:{minute:02}:00Z"),
         "hosts": [{ "name": host, "result": result }],
     })
+}
+
+/// What a status records of service `a`.
+pub(super) fn record(state: RunState, hash: &str, attempt: i64) -> ServiceRun {
+    ServiceRun {
+        name: "a".into(),
+        state,
+        hash: hash.into(),
+        attempt,
+        run: None,
+        deployed_hash: None,
+        failures: 0,
+        since: Time(Timestamp::UNIX_EPOCH),
+        reason: None,
+        message: None,
+    }
 }

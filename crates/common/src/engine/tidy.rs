@@ -40,10 +40,9 @@ fn age(run: &Run<'_>) -> (Option<jiff::Timestamp>, String) {
 
 /// Whether some host's present failure is this run's.
 fn is_current_failure(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
-    run.attempts.iter().any(|(host, attempt)| {
+    run.attempts.keys().any(|host| {
         let services = recorded.get(host.as_str()).copied().unwrap_or_default();
-        let service = services.iter().find(|it| it.name == run.service);
-        service.is_some_and(|it| it.state == RunState::Failed && attempt.is_of(it))
+        services.iter().any(|it| it.state == RunState::Failed && run.carries(host, it))
     })
 }
 

@@ -2,26 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
-use crate::engine::test_runs::{attempt, ended, run};
+use crate::engine::test_runs::{attempt, ended, record, run};
 
-fn record(state: RunState, number: i64) -> Vec<ServiceRun> {
-    vec![ServiceRun {
-        name: "a".into(),
-        state,
-        hash: "A".into(),
-        attempt: number,
-        run: None,
-        deployed_hash: None,
-        failures: 0,
-        since: Time(Timestamp::UNIX_EPOCH),
-        reason: None,
-        message: None,
-    }]
+fn recorded(state: RunState, number: i64) -> Vec<ServiceRun> {
+    vec![record(state, "A", number)]
 }
 
 fn failed(name: &str, host: &str, number: i64, minute: u8) -> AnsibleEe {
@@ -38,23 +24,23 @@ fn deleted(objects: &[AnsibleEe], recorded: &[(&str, &[ServiceRun])]) -> Vec<Str
 #[test]
 fn of_a_hosts_failures_only_the_last_is_left() {
     let objects = [failed("old", "n0", 1, 1), failed("new", "n0", 2, 2)];
-    assert_eq!(deleted(&objects, &[("n0", &record(RunState::Failed, 2))]), ["old"]);
+    assert_eq!(deleted(&objects, &[("n0", &recorded(RunState::Failed, 2))]), ["old"]);
 }
 
 #[test]
 fn the_present_failure_of_each_host_is_left() {
     let objects = [failed("of-n0", "n0", 1, 1), failed("of-n1", "n1", 1, 2)];
-    let (of_n0, of_n1) = (record(RunState::Failed, 1), record(RunState::Failed, 1));
+    let (of_n0, of_n1) = (recorded(RunState::Failed, 1), recorded(RunState::Failed, 1));
     assert_eq!(deleted(&objects, &[("n0", &of_n0), ("n1", &of_n1)]), Vec::<String>::new());
     // Once it is tried again, the older one tells nothing.
-    let of_n0 = record(RunState::Pending, 2);
+    let of_n0 = recorded(RunState::Pending, 2);
     assert_eq!(deleted(&objects, &[("n0", &of_n0), ("n1", &of_n1)]), ["of-n0"]);
 }
 
 #[test]
 fn a_run_whose_result_is_not_recorded_is_left() {
     let objects = [failed("old", "n0", 1, 1), failed("new", "n1", 1, 2)];
-    let recorded = record(RunState::Running, 1);
+    let recorded = recorded(RunState::Running, 1);
     assert_eq!(deleted(&objects, &[("n0", &recorded)]), Vec::<String>::new());
 }
 

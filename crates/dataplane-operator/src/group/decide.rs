@@ -11,8 +11,8 @@ use common::engine::chain::Need;
 use common::engine::rollout::{Gate, Standing};
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
-use common::plan::{Kind, Plan, Step, Target, Write};
-use common::refusal::{self, Refusal, WRITES_ACCEPTED};
+use common::plan::{Kind, Plan, Step, Target};
+use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -37,9 +37,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// What is told when a write was refused: the same judgement, with that said.
 pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    let mut plan = judge(seen, Some(refusal), now);
-    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
-    plan
+    judge(seen, Some(refusal), now).telling()
 }
 
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
@@ -60,7 +58,9 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();
     let superseded = role.map(|_| tidy::superseded(&runs, &recorded(seen))).unwrap_or_default();
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty();
-    let refusal = refusal_finding(role, refusal, is_waiting);
+    let previous = role.and_then(|it| it.status.as_ref()).map(|it| it.conditions.as_slice());
+    let refusal =
+        role.and_then(|_| refusal::finding(refusal, previous.unwrap_or_default(), is_waiting));
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
         let findings = node_findings(&host, role, refusal.as_ref());
@@ -80,22 +80,6 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         }
     }
     plan
-}
-
-/// What is said of a refused write: of this one, or of the last one for as long as writes are still
-/// to be made after the statuses. Those before the statuses have succeeded when a status is written.
-fn refusal_finding(
-    role: Option<&Role>,
-    refusal: Option<&Refusal>,
-    is_waiting: bool,
-) -> Option<Finding> {
-    let status = role?.status.as_ref();
-    let previous = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    match refusal {
-        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
-        None if is_waiting => refusal::told(previous),
-        None => None,
-    }
 }
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.

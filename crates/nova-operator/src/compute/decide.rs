@@ -8,8 +8,8 @@ use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
-use common::plan::{Plan, Step, Write};
-use common::refusal::{self, Refusal, WRITES_ACCEPTED};
+use common::plan::{Plan, Step};
+use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -58,9 +58,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// What is told when a write was refused: the same judgement, with that said.
 pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    let mut plan = plan(seen, Some(refusal), now);
-    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
-    plan
+    plan(seen, Some(refusal), now).telling()
 }
 
 fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
@@ -71,7 +69,8 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut judged, rendering) = judge(seen, &runs, now);
     let later = after_status(seen, &judged, &runs);
-    judged.refusal = refusal_finding(seen, refusal, !later.is_empty());
+    let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
+    judged.refusal = refusal::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
     plan.steps.extend(rendering);
     plan.steps.extend(status::step(seen, &judged, now));
     plan.steps.extend(later);
@@ -92,22 +91,6 @@ fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step>
     let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
     steps.extend(tidy::superseded(runs, &recorded));
     steps
-}
-
-/// What is said of a refused write: of this one, or of the last one for as long as writes are still
-/// to be made after the status. Those before it have succeeded when it is written.
-fn refusal_finding(
-    seen: &Observed,
-    refusal: Option<&Refusal>,
-    is_waiting: bool,
-) -> Option<Finding> {
-    let status = seen.compute.status.as_ref();
-    let previous = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    match refusal {
-        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
-        None if is_waiting => refusal::told(previous),
-        None => None,
-    }
 }
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {

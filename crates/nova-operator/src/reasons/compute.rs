@@ -1,7 +1,7 @@
 //! The conditions of a compute and their reasons.
 
 use common::conditions::Truth;
-use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summary};
+use common::conditions::declared::{self, Aspect, Repeats, WRITES, Word, aspect, summary};
 use common::engine::outcome::Reason;
 
 use crate::compute::config::SERVICE_CONFIG_READY;
@@ -49,14 +49,9 @@ pub(super) const CONDITIONS: &[Aspect] = &[
         UP_TO_DATE,
         "The last deployment used the present inputs.",
         &[
-            Word::good("UpToDate", "The last deployment used the present inputs."),
-            Word::bad("NeverDeployed", "No deployment has been completed.", "", ""),
-            Word::bad(
-                "InputsChanged",
-                "The named inputs changed since.",
-                "With `deploy: true`.",
-                "Deploy, if you want the change.",
-            ),
+            declared::UP_TO_DATE,
+            declared::NEVER_DEPLOYED,
+            declared::INPUTS_CHANGED,
             Word::bad(
                 "InputMissing",
                 "Inputs are missing, so it cannot be told.",
@@ -217,13 +212,8 @@ const SERVICE_CONFIG: &[Word] = &[
 const DEPLOYMENT: &[Word] = &[
     Word::good("Deployed", "They run, and the compute has registered; `UpToDate` tells the rest."),
     Word::bad("Deploying", "They are being deployed.", "Yes.", "Wait."),
-    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait."),
-    Word::bad(
-        "NotRequested",
-        "Nothing may run.",
-        "No.",
-        "Set `deployStrategy.deploy: true` on node or role.",
-    ),
+    declared::QUEUED,
+    declared::NOT_REQUESTED,
     Word::bad(
         "Waiting",
         "It waits; the other conditions tell for what.",
