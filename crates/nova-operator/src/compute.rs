@@ -7,6 +7,7 @@
 pub mod build;
 pub mod config;
 pub mod decide;
+pub mod hold;
 pub mod inputs;
 pub mod observe;
 pub mod status;
@@ -33,6 +34,8 @@ use crate::world::World;
 pub struct ComputeDeployment {
     /// The watched world.
     pub world: Arc<World>,
+    /// Whether this operator looks after the cells too, and so tells what it has logged in with.
+    pub reconciles_cells: bool,
 }
 
 impl Controller for ComputeDeployment {
@@ -41,7 +44,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.world, self.reconciles_cells, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -109,7 +109,11 @@ pub const RULES: &[Rule] = &[
         &["patch"],
     ),
     // blockOwnerDeletion in the owner references of runs and rendered Secrets.
-    Rule::of(&["nova.openstack.org"], &["novaexternalcomputes/finalizers"], &["update"]),
+    Rule::of(
+        &["nova.openstack.org"],
+        &["novaexternalcomputes/finalizers", "novacells/finalizers"],
+        &["update"],
+    ),
     Rule::of(
         &["ansibleee.openstack.org"],
         &["openstackansibleees"],
@@ -157,7 +161,8 @@ async fn work(
     let api = || Arc::clone(&world.api);
     let creation = ComputeCreation { world: Arc::clone(&world), images };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let deployment = ComputeDeployment { world: Arc::clone(&world) };
+    let deployment =
+        ComputeDeployment { world: Arc::clone(&world), reconciles_cells: reconcile_novacell };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };

@@ -1,6 +1,7 @@
 //! Everything that nova-operator watches, and who is woken by what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
@@ -13,14 +14,19 @@ use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::sources::{self, Sources};
 
+use crate::concern::{Bearing, Concern, bearing};
 use crate::operator::NAME;
+use crate::peers::{Peers, Stir};
 use crate::vault::Vault;
-use crate::watched::{Watched, cell_key};
+use crate::watched::Watched;
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
 
-/// The queue of each controller.
-#[derive(Default)]
+/// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
+const COUNT_PAUSE: Duration = Duration::from_secs(2);
+
+/// The queue of each controller; clones share them.
+#[derive(Clone, Default)]
 pub struct Queues {
     /// Of nodes.
     pub nodes: Arc<Queue>,
@@ -48,6 +54,8 @@ pub struct World {
     pub cell_sources: Arc<Sources>,
     /// The content of what both depend on.
     pub vault: Vault,
+    /// How the computes of each role stand.
+    pub peers: Peers,
     /// For what is not watched.
     pub api: Arc<Api>,
     secrets: Arc<MetadataCache<Secret>>,
@@ -57,7 +65,9 @@ pub struct World {
 impl World {
     /// An empty world, which [`World::watch`] fills.
     pub fn new(candidate: &Candidate) -> Arc<Self> {
-        let Watched { nodes, roles, computes, runs } = Watched::new();
+        let watched = Watched::new();
+        let peers = Peers::new(watched.clone());
+        let Watched { nodes, roles, computes, runs } = watched;
         let cells = Cache::new(vec![]);
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(NAME);
@@ -81,6 +91,7 @@ impl World {
             compute_sources,
             cell_sources,
             vault,
+            peers,
             api,
             secrets,
             config_maps,
@@ -107,33 +118,15 @@ impl World {
 
     /// Wakes whoever a change concerns.
     pub fn wake(self: &Arc<Self>, queues: &Queues) {
-        let (world, nodes, computes) =
-            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
-        self.nodes.on_change(move |it| {
-            nodes.push(Key::of(it));
-            push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(it)));
-        });
-        let (world, nodes, computes) =
-            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
-        self.roles.on_change(move |it| {
-            for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
-                nodes.push(Key::of(&*node));
-                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
-            }
-        });
-        let (world, cells, computes) =
-            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
-        self.cells.on_change(move |it| {
-            cells.push(Key::of(it));
-            push_all(&computes, &world.computes.indexed(BY_CELL, &Key::of(it)));
-        });
-        let (nodes, cells, computes) =
-            (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
-        self.computes.on_change(move |it| {
-            computes.push(Key::of(it));
-            nodes.push(Key::of(it));
-            cells.push(cell_key(it));
-        });
+        let wake = Wake { world: Arc::clone(self), queues: queues.clone() };
+        let it = wake.clone();
+        self.nodes.on_change(move |node| it.by_node(node));
+        let it = wake.clone();
+        self.roles.on_change(move |role| it.by_role(role));
+        let (it, concern) = (wake.clone(), Concern::default());
+        self.cells.on_change(move |cell| it.by_cell(cell, &concern));
+        let it = wake.clone();
+        self.computes.on_change(move |compute| it.by_compute(compute));
         let computes = Arc::clone(&queues.computes);
         self.runs.on_change(move |it| {
             if let Some(owner) = compute_of(it) {
@@ -143,6 +136,60 @@ impl World {
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         self.compute_sources.on_change(move |key| computes.push(key));
         self.cell_sources.on_change(move |key| cells.push(key));
+    }
+}
+
+/// Who is woken by what.
+#[derive(Clone)]
+struct Wake {
+    world: Arc<World>,
+    queues: Queues,
+}
+
+impl Wake {
+    fn by_node(&self, node: &Node) {
+        self.queues.nodes.push(Key::of(node));
+        for compute in self.world.computes.indexed(BY_NODE, &Key::of(node)) {
+            self.queues.computes.push(Key::of(&*compute));
+            self.stir(&Key::of(&*compute));
+        }
+    }
+
+    fn by_role(&self, role: &Role) {
+        for node in self.world.nodes.indexed(BY_ROLE, &Key::of(role)) {
+            self.queues.nodes.push(Key::of(&*node));
+            push_all(
+                &self.queues.computes,
+                &self.world.computes.indexed(BY_NODE, &Key::of(&*node)),
+            );
+        }
+    }
+
+    /// Its own counters concern no compute.
+    fn by_cell(&self, cell: &Cell, concern: &Concern<Bearing>) {
+        let key = Key::of(cell);
+        self.queues.cells.push(key.clone());
+        if concern.changes(&key, || self.world.cells.get(&key).map(|it| bearing(&it))) {
+            push_all(&self.queues.computes, &self.world.computes.indexed(BY_CELL, &key));
+        }
+    }
+
+    fn by_compute(&self, compute: &ExternalCompute) {
+        let key = Key::of(compute);
+        self.queues.computes.push(key.clone());
+        self.queues.nodes.push(key.clone());
+        self.stir(&key);
+    }
+
+    /// Computes that may begin now, and cells that have something else to count.
+    fn stir(&self, key: &Key) {
+        let Stir { computes, cells } = self.world.peers.refresh(key);
+        for compute in computes {
+            self.queues.computes.push(compute);
+        }
+        for cell in cells {
+            self.queues.cells.push_in(cell, COUNT_PAUSE);
+        }
     }
 }
 

@@ -61,7 +61,8 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         ask_in: Some(Duration::from_secs(30)),
-        n_computes: 2,
+        rendered: None,
+        computes: vec![compute("n0"), compute("n1")],
     }
 }
 

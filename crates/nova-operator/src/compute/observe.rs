@@ -14,6 +14,7 @@ use shell::sources::{Digests, SourceRef};
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::peers::Turn;
 use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
 
@@ -60,6 +61,10 @@ pub struct Observed {
     pub rendered: Option<Rendered>,
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Whether this operator looks after the cell.
+    pub reconciles_cells: bool,
+    /// Whether it may begin; kept until what is decided is written.
+    pub turn: Turn,
 }
 
 /// The sources of a compute.
@@ -83,7 +88,7 @@ impl Named {
 }
 
 /// Reads a compute; `None` where it does not exist.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &World, reconciles_cells: bool, key: &Key) -> Result<Option<Observed>> {
     let Some(compute) = world.computes.get(key) else {
         world.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
@@ -113,17 +118,22 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         files: annotation(CONFIG_FILES),
         owned: sources.owned(&named.rendered),
     });
+    let cell_secret = content(world, named.cell_secret.as_ref()).await?;
+    let message_bus = content(world, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
-        cell_secret: content(world, named.cell_secret.as_ref()).await?,
-        message_bus: content(world, named.message_bus.as_ref()).await?,
+        // Last, so that nobody waits for what is read here.
+        turn: world.peers.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         compute,
         node,
         role,
         cell,
+        cell_secret,
+        message_bus,
         default_config,
         ssh,
         rendered,
+        reconciles_cells,
     }))
 }
 

@@ -21,6 +21,7 @@ use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::peers::Turn;
 use crate::reasons::KINDS;
 use crate::vault::Content;
 
@@ -118,6 +119,8 @@ impl World {
             ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
             rendered: None,
             runs: Vec::new(),
+            reconciles_cells: true,
+            turn: Turn::Free,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, files: BTreeMap::new(), now, writes: Vec::new() }

@@ -1,0 +1,1 @@
+//! Who begins, who waits and who is woken, in sequences.
