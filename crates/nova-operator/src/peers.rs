@@ -74,13 +74,13 @@ impl Peers {
         });
         let changed = standings.put(key, member);
         let mut stir = Stir { computes: Vec::new(), cells: changed.cells };
-        for role in changed.roles {
+        for (role, news) in changed.roles {
             let limits = |waiting: &Key| {
                 let compute = self.watched.computes.get(waiting);
                 let node = compute.and_then(|it| self.watched.node_of(&it));
                 node.map(|it| limits(&it)).unwrap_or_default()
             };
-            stir.computes.extend(standings.next(&role, limits));
+            stir.computes.extend(standings.next(&role, news, limits));
         }
         stir
     }

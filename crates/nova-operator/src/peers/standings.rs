@@ -116,11 +116,20 @@ impl Group {
     }
 }
 
+/// What those of a role hear that wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum News {
+    /// A place is free.
+    Place,
+    /// One of them fails, or none does any more.
+    Failing,
+}
+
 /// What a change concerns.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Changed {
-    /// Roles in which somebody may begin now.
-    pub(super) roles: Vec<Key>,
+    /// Roles with news for those that wait.
+    pub(super) roles: Vec<(Key, News)>,
     /// Cells whose computes use other credentials now, or are others.
     pub(super) cells: Vec<Key>,
 }
@@ -146,8 +155,11 @@ impl Standings {
             cells.extend([&old, &member].into_iter().flatten().map(|it| it.cell.clone()));
             cells.dedup();
         }
-        let roles = old.iter().filter(|it| it.gives_up(member.as_ref()));
-        let roles = roles.filter_map(|it| it.role.clone()).collect();
+        let concerned: BTreeSet<Key> =
+            [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
+        let failing_before: Vec<bool> = concerned.iter().map(|it| self.is_failing(it)).collect();
+        let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
+        let left = left.and_then(|it| it.role.clone());
         if let Some(old) = self.members.remove(key) {
             self.leave(key, &old);
         }
@@ -157,7 +169,19 @@ impl Standings {
             }
             self.members.insert(key.clone(), member);
         }
+        let mut roles = Vec::new();
+        for (role, was_failing) in concerned.into_iter().zip(failing_before) {
+            if self.is_failing(&role) != was_failing {
+                roles.push((role, News::Failing));
+            } else if Some(&role) == left.as_ref() {
+                roles.push((role, News::Place));
+            }
+        }
         Changed { roles, cells }
+    }
+
+    fn is_failing(&self, role: &Key) -> bool {
+        self.groups.get(role).is_some_and(|it| !it.failed.is_empty())
     }
 
     fn leave(&mut self, key: &Key, member: &Member) {
@@ -169,20 +193,25 @@ impl Standings {
         }
     }
 
-    /// Who of a role may begin now: as many as there are places. `limits` tells what the node of a
-    /// compute publishes.
-    pub(super) fn next(&self, role: &Key, limits: impl Fn(&Key) -> Limits) -> Vec<Key> {
+    /// Who of a role is to look again. `limits` tells what the node of a compute publishes.
+    pub(super) fn next(&self, role: &Key, news: News, limits: impl Fn(&Key) -> Limits) -> Vec<Key> {
         let Some(group) = self.groups.get(role) else { return Vec::new() };
         let Some(first) = group.waiting.first().or_else(|| group.new.first()) else {
             return Vec::new();
         };
         let limits = limits(first);
-        let gate = group.gate(&limits);
         // Without limits nobody waits for others.
-        if gate.is_paused() || !limits.is_set() {
+        if !limits.is_set() {
             return Vec::new();
         }
-        group.new.iter().chain(group.waiting.iter().take(gate.left())).cloned().collect()
+        let gate = group.gate(&limits);
+        let (may_new, n_waiting) = match news {
+            // All of them say why they wait.
+            News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
+            News::Failing | News::Place => (!gate.is_paused(), gate.left()),
+        };
+        let new = group.new.iter().filter(|_| may_new);
+        new.chain(group.waiting.iter().take(n_waiting)).cloned().collect()
     }
 
     /// Why a compute of that standing may not begin.
