@@ -12,6 +12,7 @@ pub mod inputs;
 pub mod observe;
 pub mod status;
 pub mod waits;
+pub mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
+use crate::compute_creation::Images;
+use crate::oslo::Release;
 use crate::world::World;
 
 /// The controller; its keys are computes.
@@ -36,6 +39,10 @@ pub struct ComputeDeployment {
     pub world: Arc<World>,
     /// Whether this operator looks after the cells too, and so tells what it has logged in with.
     pub reconciles_cells: bool,
+    /// Images of a compute that names none.
+    pub images: Images,
+    /// The release of nova where a cell names none.
+    pub release: Release,
 }
 
 impl Controller for ComputeDeployment {
@@ -44,7 +51,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, self.reconciles_cells, key).await
+        observe::observe(self, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

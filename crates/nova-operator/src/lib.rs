@@ -14,6 +14,7 @@ pub mod oslo;
 pub mod peers;
 pub mod probe;
 pub mod reasons;
+pub mod release;
 pub mod vault;
 pub mod watched;
 pub mod world;

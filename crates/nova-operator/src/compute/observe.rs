@@ -13,8 +13,11 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use crate::annotations::DEFAULT_CONFIG;
+use crate::compute::ComputeDeployment;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::compute_creation::Images;
 use crate::peers::Turn;
+use crate::release::{self, Chosen};
 use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
 
@@ -55,10 +58,14 @@ pub struct Observed {
     pub message_bus: Option<Content>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
+    /// What the options are judged by.
+    pub release: Chosen,
     /// The ssh Secret, where it exists.
     pub ssh: Option<Digests>,
     /// The rendered Secret, where it exists.
     pub rendered: Option<Rendered>,
+    /// Images of a compute that names none; they are filled in beside this judgement.
+    pub default_images: Images,
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Whether this operator looks after the cell.
@@ -88,7 +95,8 @@ impl Named {
 }
 
 /// Reads a compute; `None` where it does not exist.
-pub async fn observe(world: &World, reconciles_cells: bool, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(controller: &ComputeDeployment, key: &Key) -> Result<Option<Observed>> {
+    let world = &*controller.world;
     let Some(compute) = world.computes.get(key) else {
         world.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
@@ -124,6 +132,7 @@ pub async fn observe(world: &World, reconciles_cells: bool, key: &Key) -> Result
         // Last, so that nobody waits for what is read here.
         turn: world.peers.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        release: release::of(cell.as_deref(), controller.release),
         compute,
         node,
         role,
@@ -133,7 +142,8 @@ pub async fn observe(world: &World, reconciles_cells: bool, key: &Key) -> Result
         default_config,
         ssh,
         rendered,
-        reconciles_cells,
+        default_images: controller.images.clone(),
+        reconciles_cells: controller.reconciles_cells,
     }))
 }
 
