@@ -165,11 +165,11 @@ impl Wake {
         }
     }
 
-    /// Its own counters concern no compute.
+    /// Its counters concern nobody, itself included: else each count would be followed by another.
     fn by_cell(&self, cell: &Cell, concern: &Concern<Bearing>) {
         let key = Key::of(cell);
-        self.queues.cells.push(key.clone());
         if concern.changes(&key, || self.world.cells.get(&key).map(|it| bearing(&it))) {
+            self.queues.cells.push(key.clone());
             push_all(&self.queues.computes, &self.world.computes.indexed(BY_CELL, &key));
         }
     }
