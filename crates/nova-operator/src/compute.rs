@@ -37,8 +37,6 @@ use crate::world::World;
 pub struct ComputeDeployment {
     /// The watched world.
     pub world: Arc<World>,
-    /// Whether this operator looks after the cells too, and so tells what it has logged in with.
-    pub reconciles_cells: bool,
     /// Images of a compute that names none.
     pub images: Images,
     /// The release of nova where a cell names none.
@@ -51,7 +49,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(self, key).await
+        observe::observe(&self.world, &self.images, self.release, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -77,13 +77,12 @@ mod tests {
             Finding::good(READY, "Ready", ready),
             Finding::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
         ];
-        let mut cell = Cell::default();
-        cell.status = Some(CellStatus {
+        let status = CellStatus {
             conditions: settle(&[], findings, None, Timestamp::UNIX_EPOCH),
             computes: Some(computes),
             ..CellStatus::default()
-        });
-        cell
+        };
+        Cell { status: Some(status), ..Cell::default() }
     }
 
     #[test]

@@ -167,7 +167,7 @@ async fn work(
     releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
-    let world = World::new(candidate);
+    let world = World::new(candidate, reconcile_novacell);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);
@@ -177,12 +177,8 @@ async fn work(
     let api = || Arc::clone(&world.api);
     let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let deployment = ComputeDeployment {
-        world: Arc::clone(&world),
-        images,
-        release: releases.default_release(),
-        reconciles_cells: reconcile_novacell,
-    };
+    let release = releases.default_release();
+    let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };

@@ -14,19 +14,19 @@ use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::sources::{self, Sources};
 
-use crate::concern::{Bearing, Concern, bearing};
+use crate::concern::{Concern, bearing};
 use crate::operator::NAME;
 use crate::peers::{Peers, Stir};
 use crate::vault::Vault;
-use crate::watched::Watched;
+use crate::watched::{Watched, cell_key};
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
 
 /// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
-/// The queue of each controller; clones share them.
-#[derive(Clone, Default)]
+/// The queue of each controller.
+#[derive(Default)]
 pub struct Queues {
     /// Of nodes.
     pub nodes: Arc<Queue>,
@@ -58,13 +58,15 @@ pub struct World {
     pub peers: Peers,
     /// For what is not watched.
     pub api: Arc<Api>,
+    /// Whether this operator looks after the cells.
+    pub cells_are_ours: bool,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
 }
 
 impl World {
     /// An empty world, which [`World::watch`] fills.
-    pub fn new(candidate: &Candidate) -> Arc<Self> {
+    pub fn new(candidate: &Candidate, cells_are_ours: bool) -> Arc<Self> {
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
         let Watched { nodes, roles, computes, runs } = watched;
@@ -93,6 +95,7 @@ impl World {
             vault,
             peers,
             api,
+            cells_are_ours,
             secrets,
             config_maps,
         })
@@ -118,15 +121,47 @@ impl World {
 
     /// Wakes whoever a change concerns.
     pub fn wake(self: &Arc<Self>, queues: &Queues) {
-        let wake = Wake { world: Arc::clone(self), queues: queues.clone() };
-        let it = wake.clone();
-        self.nodes.on_change(move |node| it.by_node(node));
-        let it = wake.clone();
-        self.roles.on_change(move |role| it.by_role(role));
-        let (it, concern) = (wake.clone(), Concern::default());
-        self.cells.on_change(move |cell| it.by_cell(cell, &concern));
-        let it = wake.clone();
-        self.computes.on_change(move |compute| it.by_compute(compute));
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        let stir = self.stir(queues);
+        self.nodes.on_change(move |it| {
+            nodes.push(Key::of(it));
+            let of_node = world.computes.indexed(BY_NODE, &Key::of(it));
+            push_all(&computes, &of_node);
+            for compute in &of_node {
+                stir(&Key::of(&**compute));
+            }
+        });
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.roles.on_change(move |it| {
+            for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
+        let (world, cells, computes) =
+            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let concern = Concern::default();
+        self.cells.on_change(move |it| {
+            let key = Key::of(it);
+            // Its counters concern nobody, itself included: else each count is followed by another.
+            if concern.changes(&key, || world.cells.get(&key).map(|it| bearing(&it))) {
+                cells.push(key.clone());
+                push_all(&computes, &world.computes.indexed(BY_CELL, &key));
+            }
+        });
+        let (nodes, cells, computes) =
+            (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let stir = self.stir(queues);
+        self.computes.on_change(move |it| {
+            computes.push(Key::of(it));
+            nodes.push(Key::of(it));
+            stir(&Key::of(it));
+            if it.metadata.deletion_timestamp.is_some() {
+                cells.push(cell_key(it));
+            }
+        });
         let computes = Arc::clone(&queues.computes);
         self.runs.on_change(move |it| {
             if let Some(owner) = compute_of(it) {
@@ -137,58 +172,19 @@ impl World {
         self.compute_sources.on_change(move |key| computes.push(key));
         self.cell_sources.on_change(move |key| cells.push(key));
     }
-}
 
-/// Who is woken by what.
-#[derive(Clone)]
-struct Wake {
-    world: Arc<World>,
-    queues: Queues,
-}
-
-impl Wake {
-    fn by_node(&self, node: &Node) {
-        self.queues.nodes.push(Key::of(node));
-        for compute in self.world.computes.indexed(BY_NODE, &Key::of(node)) {
-            self.queues.computes.push(Key::of(&*compute));
-            self.stir(&Key::of(&*compute));
-        }
-    }
-
-    fn by_role(&self, role: &Role) {
-        for node in self.world.nodes.indexed(BY_ROLE, &Key::of(role)) {
-            self.queues.nodes.push(Key::of(&*node));
-            push_all(
-                &self.queues.computes,
-                &self.world.computes.indexed(BY_NODE, &Key::of(&*node)),
-            );
-        }
-    }
-
-    /// Its counters concern nobody, itself included: else each count would be followed by another.
-    fn by_cell(&self, cell: &Cell, concern: &Concern<Bearing>) {
-        let key = Key::of(cell);
-        if concern.changes(&key, || self.world.cells.get(&key).map(|it| bearing(&it))) {
-            self.queues.cells.push(key.clone());
-            push_all(&self.queues.computes, &self.world.computes.indexed(BY_CELL, &key));
-        }
-    }
-
-    fn by_compute(&self, compute: &ExternalCompute) {
-        let key = Key::of(compute);
-        self.queues.computes.push(key.clone());
-        self.queues.nodes.push(key.clone());
-        self.stir(&key);
-    }
-
-    /// Computes that may begin now, and cells that have something else to count.
-    fn stir(&self, key: &Key) {
-        let Stir { computes, cells } = self.world.peers.refresh(key);
-        for compute in computes {
-            self.queues.computes.push(compute);
-        }
-        for cell in cells {
-            self.queues.cells.push_in(cell, COUNT_PAUSE);
+    /// What follows for others when a compute, or its node, is another one than before.
+    fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
+        let world = Arc::clone(self);
+        let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+        move |key| {
+            let Stir { computes: next, cells: counting } = world.peers.refresh(key);
+            for compute in next {
+                computes.push(compute);
+            }
+            for cell in counting {
+                cells.push_in(cell, COUNT_PAUSE);
+            }
         }
     }
 }

@@ -138,10 +138,9 @@ impl Gate {
     /// Why it has to wait.
     pub fn admit(&mut self, standing: Standing) -> Result<(), Hold> {
         match standing {
-            // What has begun is brought to its end, and a failure is how a rollout can go on.
-            Standing::Started | Standing::Disturbed | Standing::Failed => Ok(()),
             Standing::New | Standing::Ready if self.is_paused => Err(Hold::Paused),
-            Standing::New => Ok(()),
+            // What has begun is brought to its end, and a failure is how a rollout can go on.
+            Standing::Started | Standing::Disturbed | Standing::Failed | Standing::New => Ok(()),
             Standing::Ready if self.left == 0 => Err(Hold::Turn),
             Standing::Ready => {
                 self.left -= 1;

@@ -313,6 +313,8 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     assert_eq!(find(&status.conditions, "WritesAccepted"), None);
 }
 
+type Computes = Vec<Arc<ExternalCompute>>;
+
 #[test]
 fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
     let mut seen = seen();
@@ -324,7 +326,6 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
     older.insert("Secret bus transport_url".into(), "older".into());
     let mut fewer = current.clone();
     fewer.remove("NovaCell nova-cell1 serviceUser");
-    type Computes = Vec<Arc<ExternalCompute>>;
     let cases: [(Computes, i64, Truth, &str, &str); 5] = [
         (vec![], 0, Truth::True, "NoComputes", "No compute names this cell."),
         (vec![compute("a")], 0, Truth::False, "ComputesBehind", "0/1 computes use the current"),

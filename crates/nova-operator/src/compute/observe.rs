@@ -13,9 +13,9 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use crate::annotations::DEFAULT_CONFIG;
-use crate::compute::ComputeDeployment;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
 use crate::compute_creation::Images;
+use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::release::{self, Chosen};
 use crate::vault::Content;
@@ -69,7 +69,7 @@ pub struct Observed {
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Whether this operator looks after the cell.
-    pub reconciles_cells: bool,
+    pub cells_are_ours: bool,
     /// Whether it may begin; kept until what is decided is written.
     pub turn: Turn,
 }
@@ -95,8 +95,12 @@ impl Named {
 }
 
 /// Reads a compute; `None` where it does not exist.
-pub async fn observe(controller: &ComputeDeployment, key: &Key) -> Result<Option<Observed>> {
-    let world = &*controller.world;
+pub async fn observe(
+    world: &World,
+    images: &Images,
+    default: Release,
+    key: &Key,
+) -> Result<Option<Observed>> {
     let Some(compute) = world.computes.get(key) else {
         world.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
@@ -132,7 +136,7 @@ pub async fn observe(controller: &ComputeDeployment, key: &Key) -> Result<Option
         // Last, so that nobody waits for what is read here.
         turn: world.peers.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        release: release::of(cell.as_deref(), controller.release),
+        release: release::of(cell.as_deref(), default),
         compute,
         node,
         role,
@@ -142,8 +146,8 @@ pub async fn observe(controller: &ComputeDeployment, key: &Key) -> Result<Option
         default_config,
         ssh,
         rendered,
-        default_images: controller.images.clone(),
-        reconciles_cells: controller.reconciles_cells,
+        default_images: images.clone(),
+        cells_are_ours: world.cells_are_ours,
     }))
 }
 

@@ -132,7 +132,7 @@ impl World {
             rendered: None,
             default_images: Images::default(),
             runs: Vec::new(),
-            reconciles_cells: true,
+            cells_are_ours: true,
             turn: Turn::Free,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();

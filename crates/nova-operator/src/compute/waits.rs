@@ -349,7 +349,7 @@ fn is_cell_lagging(cell: &Cell) -> bool {
 /// Whether what the cell gives to its computes is newer than what its controller has logged in with:
 /// until it has, a mistyped password goes no further. Of a foreign control plane nobody can tell.
 pub fn is_untried(seen: &Observed) -> bool {
-    let Some(cell) = seen.cell.as_deref().filter(|_| seen.reconciles_cells) else { return false };
+    let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
     let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
     let present = inputs::of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
     tried.is_some_and(|it| *it != hash::short(&present))

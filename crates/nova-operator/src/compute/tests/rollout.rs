@@ -304,7 +304,7 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
 #[test]
 fn what_a_foreign_control_plane_has_tried_nobody_asks() {
     let mut world = World::deployed();
-    world.seen.reconciles_cells = false;
+    world.seen.cells_are_ours = false;
     world.cell().status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), "old".into());
     let bus = content(&[("transport_url", "rabbit://nova:second@192.0.2.2/v")]);
     world.seen.message_bus = Some(bus);
