@@ -78,7 +78,7 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 }
 
 /// The computes of one role.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Group {
     total: usize,
     disturbed: usize,
@@ -135,7 +135,7 @@ pub(super) struct Changed {
 }
 
 /// All computes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Standings {
     members: BTreeMap<Key, Member>,
     groups: BTreeMap<Key, Group>,
@@ -223,6 +223,72 @@ impl Standings {
             Err(Hold::Paused) => {
                 let failing = group.failed.first().map(|it| it.name.clone()).unwrap_or_default();
                 Some(Held::Paused { failing })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn member() -> impl Strategy<Value = Option<Member>> {
+        let standing = prop_oneof![
+            Just(Standing::New),
+            Just(Standing::Started),
+            Just(Standing::Ready),
+            Just(Standing::Disturbed),
+            Just(Standing::Failed),
+        ];
+        let role = prop::option::of("[ab]");
+        let member = (role, standing, any::<bool>(), "[xy]", "[12]");
+        prop::option::weighted(
+            0.8,
+            member.prop_map(|(role, standing, waits, cell, credentials)| Member {
+                role: role.map(|it| Key::new("ns", it)),
+                standing,
+                waits: waits && standing.begins(),
+                cell: Key::new("ns", cell),
+                credentials,
+            }),
+        )
+    }
+
+    /// Whether another compute may begin now, which was not so before: then somebody has to hear it.
+    fn opens(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
+        let left =
+            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).left());
+        let waits = |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.waiting.is_empty());
+        let opens = |role: &&Key| left(after, role) > left(before, role);
+        before.groups.keys().filter(waits).filter(opens).cloned().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_is_what_is_there_and_no_free_place_goes_unheard(
+            changes in prop::collection::vec((0_u8..6, member()), 1..40),
+            pause_on_failure in any::<bool>(),
+        ) {
+            let max_unavailable = Some(IntOrString::Int(1));
+            let limits = Limits { max_unavailable, pause_on_failure };
+            let mut standings = Standings::default();
+            for (key, member) in changes {
+                let key = Key::new("ns", key.to_string());
+                let before = standings.clone();
+                let changed = standings.put(&key, member);
+                let mut anew = Standings::default();
+                for (key, member) in &standings.members {
+                    anew.put(key, Some(member.clone()));
+                }
+                prop_assert_eq!(&anew, &standings);
+                for role in opens(&before, &standings, &limits) {
+                    let news = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
+                    prop_assert!(woken.is_some_and(|it| !it.is_empty()), "{:?}", changed);
+                }
             }
         }
     }
