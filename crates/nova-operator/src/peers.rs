@@ -90,6 +90,9 @@ impl Peers {
     /// # Guarantees
     /// Of the computes of one role, one at a time gets [`Turn::Taken`], and the next one sees what
     /// it has written: own writes are in the caches before the turn is given back.
+    ///
+    /// # Caveats
+    /// A write whose answer was lost is seen only when the watch tells of it.
     pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> Turn {
         let Some((node, role)) = node.and_then(|it| Some((it, role_of(it)?))) else {
             return Turn::Free;
