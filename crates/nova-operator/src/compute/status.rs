@@ -165,7 +165,11 @@ fn not_running(judged: &Judged) -> Finding {
             "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
         return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
-    let text = "The deployment waits; the other conditions tell for what.";
+    let text = if judged.is_untried {
+        "The deployment waits until the NovaCell has logged in with what its Secrets hold now."
+    } else {
+        "The deployment waits; the other conditions tell for what."
+    };
     Finding::waiting(DEPLOYMENT_READY, "Waiting", text)
 }
 

@@ -308,6 +308,16 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
 }
 
 #[test]
+fn a_compute_that_was_never_deployed_says_that_the_credentials_are_still_to_be_tried() {
+    let mut world = World::new();
+    world.cell().status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), "older".into());
+    world.settle();
+    let ready = world.condition("Ready");
+    assert_eq!((ready.reason.as_str(), world.n_runs()), ("Waiting", 0));
+    assert!(ready.message.contains("until the NovaCell has logged in"), "{}", ready.message);
+}
+
+#[test]
 fn what_a_foreign_control_plane_has_tried_nobody_asks() {
     let mut world = World::deployed();
     world.seen.cells_are_ours = false;
