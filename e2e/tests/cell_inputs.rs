@@ -12,6 +12,7 @@ use common::conditions::Condition;
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -177,5 +178,37 @@ async fn a_wrong_password_of_the_message_bus_is_told_and_never_shown() -> Result
     }
     ns.merge::<Secret>(BUS, json!({ "stringData": { "transport_url": right } })).await?;
     healed(&ns).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() -> Result<()> {
+    let ns = Namespace::new("cell-files").await?;
+    let name = format!("{CELL}-compute-config");
+    ns.secret(&name, &[("mine", "x")]).await?;
+    create_secrets(&ns).await?;
+    create_cell(&ns).await?;
+    let words = [name.as_str(), "was not made by the operator", "kubectl delete -n e2e-cell-files"];
+    let tells = |it: &Cell| says(of_cell(it), "ServiceConfigReady", "SecretNotOurs", &words);
+    let cell = ns.wait::<Cell>(CELL, "told of the Secret", SOON, tells).await?;
+    let strangers = ns.api::<Secret>().get(&name).await?;
+    assert_eq!(strangers.data.unwrap_or_default().keys().collect::<Vec<_>>(), ["mine"]);
+    ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
+
+    let url = real(&ns, BUS, "transport_url").await?;
+    let is_whole = |it: &Secret| {
+        let text = it.data.as_ref().and_then(|it| it.get("01-nova.conf"));
+        let text = text.map(|it| String::from_utf8_lossy(&it.0).into_owned()).unwrap_or_default();
+        let owners = it.metadata.owner_references.as_deref().unwrap_or_default();
+        text.contains(&format!("transport_url = {url}"))
+            && owners.iter().any(|it| Some(&it.uid) == cell.metadata.uid.as_ref())
+    };
+    ns.wait::<Secret>(&name, "rendered", SOON, is_whole).await?;
+    let is_told = |it: &Cell| says(of_cell(it), "ServiceConfigReady", "Rendered", &[&name]);
+    ns.wait::<Cell>(CELL, "done with its Secret", SOON, is_told).await?;
+    for edit in [json!({ "01-nova.conf": "" }), json!({ "01-nova.conf": null })] {
+        ns.merge::<Secret>(&name, json!({ "data": edit })).await?;
+        ns.wait::<Secret>(&name, "mended", SOON, is_whole).await?;
+    }
     ns.done().await
 }

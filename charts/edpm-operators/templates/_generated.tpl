@@ -94,7 +94,7 @@
   resources: ["novaexternalcomputes/status", "novacells/status"]
   verbs: ["patch"]
 - apiGroups: ["nova.openstack.org"]
-  resources: ["novaexternalcomputes/finalizers"]
+  resources: ["novaexternalcomputes/finalizers", "novacells/finalizers"]
   verbs: ["update"]
 - apiGroups: ["ansibleee.openstack.org"]
   resources: ["openstackansibleees"]

@@ -1,10 +1,14 @@
-//! `NovaCell`: whether computes can be configured from it, and whether its services answer.
+//! `NovaCell`: whether computes can be configured from it, whether its services answer, and how many
+//! of its computes use its present credentials.
 //!
-//! It watches cells, the Secrets that they name, and computes for their count.
+//! It watches cells, the Secrets that they name, the Secret that it renders, and computes for their
+//! count.
 //! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
 
+pub mod config;
 pub mod decide;
 pub mod observe;
+pub mod rollout;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +19,7 @@ pub use observe::{Observed, Probes};
 use std::sync::Arc;
 
 use common::plan::Plan;
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use shell::cache::Key;
 use shell::controller::Controller;
@@ -41,5 +46,9 @@ impl Controller for CellHealth {
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
         decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
     }
 }

@@ -7,6 +7,7 @@
 pub mod build;
 pub mod config;
 pub mod decide;
+pub mod hold;
 pub mod inputs;
 pub mod observe;
 pub mod status;

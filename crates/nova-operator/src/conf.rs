@@ -119,7 +119,7 @@ pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
         "{}# It is overridden by spec.customServiceConfig of {}.\n\n{}",
         header(cell_source),
         custom.source,
-        nova::options(cell, host)
+        nova::options(cell, Some(host))
     );
     add(GENERATED_FILE, cell_source, generated);
     if let Some(Text { source, text }) = role_default {
@@ -130,6 +130,25 @@ pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
     add(BLANK_FILE, source, format!("{}# It is blank on purpose.\n", header(source)));
     if let Some(bundle) = &cell.ca_bundle {
         add(CA_BUNDLE_FILE, cell_source, format!("{}{bundle}", header(cell_source)));
+    }
+    files
+}
+
+/// The files that all computes of a cell share, for deployments that add those of a host themselves.
+pub fn cell_files(cell: &CellView, source: &Source) -> BTreeMap<String, File> {
+    let header = header(source);
+    let file = |content: String| File { source: source.clone(), content };
+    let generated = format!(
+        "{header}# It is overridden by files whose names sort after its own, as 25-nova-extra.conf.\n\n{}",
+        nova::options(cell, None)
+    );
+    let blank = format!("{header}# It is blank on purpose.\n");
+    let mut files = BTreeMap::from([
+        (GENERATED_FILE.to_owned(), file(generated)),
+        (BLANK_FILE.to_owned(), file(blank)),
+    ]);
+    if let Some(bundle) = &cell.ca_bundle {
+        files.insert(CA_BUNDLE_FILE.to_owned(), file(format!("{header}{bundle}")));
     }
     files
 }

@@ -121,7 +121,11 @@ pub const RULES: &[Rule] = &[
         &["patch"],
     ),
     // blockOwnerDeletion in the owner references of runs and rendered Secrets.
-    Rule::of(&["nova.openstack.org"], &["novaexternalcomputes/finalizers"], &["update"]),
+    Rule::of(
+        &["nova.openstack.org"],
+        &["novaexternalcomputes/finalizers", "novacells/finalizers"],
+        &["update"],
+    ),
     Rule::of(
         &["ansibleee.openstack.org"],
         &["openstackansibleees"],
@@ -163,7 +167,7 @@ async fn work(
     releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
-    let world = World::new(candidate);
+    let world = World::new(candidate, reconcile_novacell);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);

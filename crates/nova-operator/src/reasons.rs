@@ -1,11 +1,13 @@
 //! Every condition that nova-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{
-    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, Word, aspect, summary,
+    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 
 use crate::annotations::COMPUTE_CONDITION;
 use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY};
+use crate::cell::rollout::COMPUTES_UP_TO_DATE;
+use crate::compute::config::SERVICE_CONFIG_READY;
 
 mod compute;
 
@@ -146,6 +148,55 @@ const CELL: &[Aspect] = &[
             NOT_ASKED,
         ],
     ),
+    aspect(
+        SERVICE_CONFIG_READY,
+        "The files that computes of the cell share are rendered, for deployments by node sets; \
+         `Ready` ignores it.",
+        CELL_CONFIG,
+    ),
+    aspect(
+        COMPUTES_UP_TO_DATE,
+        "Every compute was last deployed with the cell's present credentials; `Ready` ignores it.",
+        CELL_COMPUTES,
+    ),
+    WRITES,
+];
+
+const CELL_CONFIG: &[Word] = &[
+    Word::good("Rendered", "The files are in the named Secret."),
+    Word::good("NotNeeded", "A cell0 never has computes."),
+    Word::bad(
+        "SecretNotOurs",
+        "A Secret of the name exists that the operator has not made; it is left alone.",
+        "When it is deleted.",
+        "Delete it where nobody needs it; the message has the command.",
+    ),
+    Word::bad(
+        "InputMissing",
+        "The files are rendered once every input is there.",
+        "Yes.",
+        "See `InputReady`.",
+    )
+    .unknown(),
+];
+
+const CELL_COMPUTES: &[Word] = &[
+    Word::good("UpToDate", "All computes use the current credentials."),
+    Word::good("NoComputes", "No compute names the cell."),
+    Word::bad(
+        "ComputesBehind",
+        "Some computes, the first of them named, were last deployed with other credentials, or \
+         never.",
+        "With `deploy: true`, as `maxUnavailable` allows.",
+        "Wait, or see `UpToDate` of those computes; keep the old credentials valid until then.",
+    ),
+    Word::bad(
+        "InputMissing",
+        "It can be told once every input is there.",
+        "Yes.",
+        "See `InputReady`.",
+    )
+    .unknown(),
 ];
 
 const MESSAGE_BUS: &[Word] = &[

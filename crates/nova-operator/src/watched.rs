@@ -59,6 +59,11 @@ impl Watched {
         self.roles.get(&Key::new(node.namespace().unwrap_or_default(), name))
     }
 
+    /// The node that a compute names, where it exists.
+    pub fn node_of(&self, compute: &ExternalCompute) -> Option<Arc<Node>> {
+        self.nodes.get(&node_key(compute))
+    }
+
     /// The compute of a node's name, and whether a run of it exists.
     pub fn compute_of(&self, node: &Node) -> Option<(Arc<ExternalCompute>, bool)> {
         let key = Key::of(node);

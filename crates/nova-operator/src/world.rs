@@ -1,6 +1,7 @@
 //! Everything that nova-operator watches, and who is woken by what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
@@ -13,11 +14,16 @@ use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::sources::{self, Sources};
 
+use crate::concern::{Concern, bearing};
 use crate::operator::NAME;
+use crate::peers::{Peers, Stir};
 use crate::vault::Vault;
 use crate::watched::{Watched, cell_key};
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
+
+/// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
+const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
 /// The queue of each controller.
 #[derive(Default)]
@@ -48,16 +54,22 @@ pub struct World {
     pub cell_sources: Arc<Sources>,
     /// The content of what both depend on.
     pub vault: Vault,
+    /// How the computes of each role stand.
+    pub peers: Peers,
     /// For what is not watched.
     pub api: Arc<Api>,
+    /// Whether this operator looks after the cells.
+    pub cells_are_ours: bool,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
 }
 
 impl World {
     /// An empty world, which [`World::watch`] fills.
-    pub fn new(candidate: &Candidate) -> Arc<Self> {
-        let Watched { nodes, roles, computes, runs } = Watched::new();
+    pub fn new(candidate: &Candidate, cells_are_ours: bool) -> Arc<Self> {
+        let watched = Watched::new();
+        let peers = Peers::new(watched.clone());
+        let Watched { nodes, roles, computes, runs } = watched;
         let cells = Cache::new(vec![]);
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(NAME);
@@ -81,7 +93,9 @@ impl World {
             compute_sources,
             cell_sources,
             vault,
+            peers,
             api,
+            cells_are_ours,
             secrets,
             config_maps,
         })
@@ -109,9 +123,14 @@ impl World {
     pub fn wake(self: &Arc<Self>, queues: &Queues) {
         let (world, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        let stir = self.stir(queues);
         self.nodes.on_change(move |it| {
             nodes.push(Key::of(it));
-            push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(it)));
+            let of_node = world.computes.indexed(BY_NODE, &Key::of(it));
+            push_all(&computes, &of_node);
+            for compute in &of_node {
+                stir(&Key::of(&**compute));
+            }
         });
         let (world, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
@@ -123,16 +142,25 @@ impl World {
         });
         let (world, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let concern = Concern::default();
         self.cells.on_change(move |it| {
-            cells.push(Key::of(it));
-            push_all(&computes, &world.computes.indexed(BY_CELL, &Key::of(it)));
+            let key = Key::of(it);
+            // Its counters concern nobody, itself included: else each count is followed by another.
+            if concern.changes(&key, || world.cells.get(&key).map(|it| bearing(&it))) {
+                cells.push(key.clone());
+                push_all(&computes, &world.computes.indexed(BY_CELL, &key));
+            }
         });
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let stir = self.stir(queues);
         self.computes.on_change(move |it| {
             computes.push(Key::of(it));
             nodes.push(Key::of(it));
-            cells.push(cell_key(it));
+            stir(&Key::of(it));
+            if it.metadata.deletion_timestamp.is_some() {
+                cells.push(cell_key(it));
+            }
         });
         let computes = Arc::clone(&queues.computes);
         self.runs.on_change(move |it| {
@@ -143,6 +171,21 @@ impl World {
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         self.compute_sources.on_change(move |key| computes.push(key));
         self.cell_sources.on_change(move |key| cells.push(key));
+    }
+
+    /// What follows for others when a compute, or its node, is another one than before.
+    fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
+        let world = Arc::clone(self);
+        let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+        move |key| {
+            let Stir { computes: next, cells: counting } = world.peers.refresh(key);
+            for compute in next {
+                computes.push(compute);
+            }
+            for cell in counting {
+                cells.push_in(cell, COUNT_PAUSE);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::hash;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
 
@@ -196,6 +197,18 @@ impl Sources {
             self.config_maps.get(&source.key).map(|it| Owned::of(it.meta()))
         };
         meta.unwrap_or_default()
+    }
+
+    /// UID of the object that a source belongs to; `None` where it belongs to none.
+    pub fn controller(&self, source: &SourceRef) -> Option<String> {
+        let uid = |owners: &[OwnerReference]| {
+            owners.iter().find(|it| it.controller == Some(true)).map(|it| it.uid.clone())
+        };
+        if source.is_secret {
+            uid(self.secrets.get(&source.key)?.owner_references())
+        } else {
+            uid(self.config_maps.get(&source.key)?.owner_references())
+        }
     }
 
     fn changed(&self, source: &SourceRef, wake: &impl Fn(Key)) {

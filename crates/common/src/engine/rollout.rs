@@ -75,6 +75,11 @@ impl Standing {
             (false, false) => Self::New,
         }
     }
+
+    /// Whether a run now would be the beginning, and not a part of what has begun.
+    pub fn begins(self) -> bool {
+        matches!(self, Self::New | Self::Ready)
+    }
 }
 
 /// Why a host is not begun with.
@@ -107,8 +112,24 @@ impl Gate {
     /// The gate of a group whose hosts stand so.
     pub fn of(limits: &Limits, standings: &[Standing]) -> Self {
         let count = |wanted| standings.iter().filter(|it| **it == wanted).count();
-        let left = limits.allowed(standings.len()).saturating_sub(count(Standing::Disturbed));
-        Self { left, is_paused: limits.pause_on_failure && count(Standing::Failed) > 0 }
+        let (disturbed, failed) = (count(Standing::Disturbed), count(Standing::Failed));
+        Self::counted(limits, standings.len(), disturbed, failed)
+    }
+
+    /// The gate of a group of `total` hosts, for whoever has counted them.
+    pub fn counted(limits: &Limits, total: usize, disturbed: usize, failed: usize) -> Self {
+        let left = limits.allowed(total).saturating_sub(disturbed);
+        Self { left, is_paused: limits.pause_on_failure && failed > 0 }
+    }
+
+    /// How many more hosts that are ready may begin.
+    pub fn left(&self) -> usize {
+        if self.is_paused { 0 } else { self.left }
+    }
+
+    /// Whether nothing begins because a host fails.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Whether a host of that standing may go on or begin; the place of one that begins is taken.

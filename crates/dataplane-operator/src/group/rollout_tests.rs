@@ -101,3 +101,24 @@ fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     let runs: Vec<&String> = writes.iter().filter(|it| it.starts_with("run")).collect();
     assert_eq!(runs, ["run install-os on n000,n001"]);
 }
+
+#[test]
+fn a_redeployed_host_is_another_instance_to_others_from_its_turn_on() {
+    let mut world = World::rollout(2, IntOrString::Int(1), false);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    let redeploy = "dataplane.openstack.org/redeploy".to_owned();
+    role.metadata.annotations.get_or_insert_default().insert(redeploy, "1".into());
+    let instance = |world: &World, idx: usize| {
+        world.seen.nodes[idx].status.as_ref().unwrap().host_instance.clone()
+    };
+    world.settle();
+    assert!(instance(&world, 0).is_some());
+    assert_eq!(instance(&world, 1), None, "nobody may deploy on top of it yet");
+    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
+    for _ in 0..4 {
+        world.finish(&[]);
+        world.settle();
+    }
+    assert_eq!(instance(&world, 1), instance(&world, 0));
+    assert_eq!(world.up_to_date(), 2);
+}

@@ -238,7 +238,7 @@ pub fn node_step(
         host_name: Some(host.effective.host_name.clone()),
         address: host.effective.address(),
         host_key: None,
-        host_instance: host.instance.clone(),
+        host_instance: instance(host),
         services: host.chain.services.clone(),
         deployed_inputs: if is_complete {
             host.inputs.clone()
@@ -248,6 +248,15 @@ pub fn node_step(
     };
     let next = wanted.conditions.clone();
     status_step(Target::of::<Node>(node), observed, &wanted, &previous, &next)
+}
+
+/// What others follow: a host that waits for its turn is still what it was, and whoever deploys on
+/// top of it must not be there first.
+fn instance(host: &Judged) -> Option<String> {
+    if host.hold.is_none() {
+        return host.instance.clone();
+    }
+    host.node.status.as_ref().and_then(|it| it.host_instance.clone())
 }
 
 /// Conditions of other operators carry a domain in their type.

@@ -1,15 +1,21 @@
 //! The judgement on a cell: what its conditions say, and when its services are asked again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::api::nova::{Cell, CellStatus};
 use common::conditions::{self, Finding, READY, settle};
-use common::plan::{Plan, Target, status_step};
+use common::hash;
+use common::plan::{Plan, Target, Write, status_step};
+use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::cell::config;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
-use crate::conf::{CellFaultReason, SERVICE_PASSWORD, TRANSPORT_URL};
+use crate::cell::rollout::{self, Count};
+use crate::compute::inputs::{self, Inputs};
+use crate::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
 
 /// Both Secrets are there and complete.
 pub const INPUT_READY: &str = "InputReady";
@@ -18,32 +24,70 @@ pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
 /// Keystone answers.
 pub const KEYSTONE_READY: &str = "KeystoneReady";
 
+/// In `status.hash`: what the last login to the cell's services was made with.
+pub const CREDENTIALS: &str = "credentials";
+
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
 
 /// Judges a cell.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    plan(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let mut plan = plan(seen, Some(refusal), now);
+    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
+    plan
+}
+
+fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     if let Some(pause) = seen.ask_in {
         plan.look_again_in(pause);
     }
     let cell = &seen.cell;
-    let findings = findings(seen);
+    let view = view(cell, &seen.secret, &seen.message_bus);
+    let complete = view.as_ref().and_then(|it| it.as_ref().ok());
+    let present =
+        inputs::of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
+    let config = config::of(seen, complete);
+    let count = complete.map(|_| Count::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let mut findings = vec![config.finding, rollout::finding(count.as_ref())];
+    // Files that cannot be written take nothing from computes, which have their own.
+    findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
+    findings.extend(of_services(seen, view.as_ref()));
+    let number = |it: usize| i64::try_from(it).ok();
     let wanted = CellStatus {
         observed_generation: cell.metadata.generation,
         conditions: settle(&previous, findings, cell.metadata.generation, now),
-        hash: observed.map(|it| it.hash.clone()).unwrap_or_default(),
-        computes: i64::try_from(seen.n_computes).ok(),
+        hash: hashes(seen, &present, config.hash),
+        computes: number(seen.computes.len()),
+        up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
     };
     let next = wanted.conditions.clone();
+    // A cell that goes takes its files with it.
+    plan.steps.extend(config.step.filter(|_| cell.metadata.deletion_timestamp.is_none()));
     plan.steps.extend(status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next));
     plan
 }
 
-fn findings(seen: &Observed) -> Vec<Finding> {
-    let input = input(seen);
+/// What was recorded, with what is known anew.
+fn hashes(seen: &Observed, present: &Inputs, config: Option<String>) -> BTreeMap<String, String> {
+    let mut hashes = seen.cell.status.as_ref().map(|it| it.hash.clone()).unwrap_or_default();
+    if seen.answers.is_some() {
+        hashes.insert(CREDENTIALS.to_owned(), hash::short(present));
+    }
+    hashes.extend(config.map(|it| (config::secret_name(&seen.cell.name_any()), it)));
+    hashes
+}
+
+/// Whether computes can use the cell.
+fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Vec<Finding> {
+    let input = input(seen, view);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(answers), keystone(seen, answers)),
         None => (not_asked(MESSAGE_BUS_READY), not_asked(KEYSTONE_READY)),
@@ -57,7 +101,7 @@ fn findings(seen: &Observed) -> Vec<Finding> {
     all
 }
 
-fn input(seen: &Observed) -> Finding {
+fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Finding {
     let named = [
         (&seen.secret, "spec.secret", SERVICE_PASSWORD),
         (&seen.message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
@@ -70,7 +114,7 @@ fn input(seen: &Observed) -> Finding {
     if !missing.is_empty() {
         return Finding::warning(INPUT_READY, "SecretNotFound", missing.join(" "));
     }
-    match view(&seen.cell, &seen.secret, &seen.message_bus) {
+    match view {
         Some(Err(faults)) => {
             let texts: Vec<String> = faults.iter().map(|it| format!("{}.", it.message)).collect();
             let lacks = faults.iter().any(|it| it.reason == CellFaultReason::KeyMissing);

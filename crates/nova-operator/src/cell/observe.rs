@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::api::nova::Cell;
+use common::api::nova::{Cell, ExternalCompute};
 use shell::cache::Key;
 use shell::error::Result;
+use shell::owned::Owned;
 use shell::sources::SourceRef;
 use tokio::time::Instant;
 
+use crate::cell::config::secret_name;
+use crate::compute::config::CONFIG_HASH;
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
 use crate::vault::Content;
@@ -61,8 +64,21 @@ pub struct Observed {
     pub answers: Option<Answers>,
     /// When they are to be asked again.
     pub ask_in: Option<Duration>,
-    /// How many computes name the cell.
-    pub n_computes: usize,
+    /// The Secret with the files that its computes share, where one of its name exists.
+    pub rendered: Option<Rendered>,
+    /// The computes that name the cell.
+    pub computes: Vec<Arc<ExternalCompute>>,
+}
+
+/// What stands on a Secret of the name that the cell's files have.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rendered {
+    /// The hash of its content when it was written.
+    pub hash: String,
+    /// UID of the object that it belongs to.
+    pub controller: Option<String>,
+    /// What of it nobody has changed since it was written.
+    pub owned: Owned,
 }
 
 /// The last answers of each cell, with what was asked and when.
@@ -116,8 +132,10 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
     let (secret, message_bus) =
         (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
+    let files = source(&secret_name(&key.name));
     // Before reading, so that a change in between wakes the cell again.
-    world.cell_sources.depends(key, BTreeSet::from([secret.clone(), message_bus.clone()]));
+    let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
+    world.cell_sources.depends(key, all);
     let secret = named(world, secret).await?;
     let message_bus = named(world, message_bus).await?;
     let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
@@ -127,8 +145,19 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
         }
         _ => (None, None),
     };
-    let n_computes = world.computes.indexed(BY_CELL, key).len();
-    Ok(Some(Observed { cell, secret, message_bus, answers, ask_in, n_computes }))
+    let rendered = rendered(world, &files);
+    let computes = world.computes.indexed(BY_CELL, key);
+    Ok(Some(Observed { cell, secret, message_bus, answers, ask_in, rendered, computes }))
+}
+
+fn rendered(world: &World, files: &SourceRef) -> Option<Rendered> {
+    let sources = &world.cell_sources;
+    sources.version(files)?;
+    Some(Rendered {
+        hash: sources.annotation(files, CONFIG_HASH).unwrap_or_default(),
+        controller: sources.controller(files),
+        owned: sources.owned(files),
+    })
 }
 
 async fn named(world: &World, source: SourceRef) -> Result<NamedSecret> {

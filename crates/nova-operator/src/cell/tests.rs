@@ -4,16 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::nova::{Cell, CellStatus};
+use common::api::nova::{Cell, CellStatus, ExternalCompute, ExternalComputeStatus};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
-use common::plan::Write;
+use common::plan::{Plan, Write};
+use common::refusal::Refusal;
 use jiff::Timestamp;
-use serde_json::json;
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+use shell::owned::Owned;
 use shell::sources::Values;
 
-use super::observe::{Answers, NamedSecret};
+use super::decide::{CREDENTIALS, refused};
+use super::observe::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
+use crate::compute::config::CONFIG_HASH;
+use crate::compute::inputs::{Inputs, of_cell};
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
 use crate::vault::Content;
@@ -24,6 +30,26 @@ fn secret(name: &str, entries: &[(&str, &str)]) -> NamedSecret {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), value.as_bytes().to_vec());
     let values: BTreeMap<_, _> = entries.iter().map(entry).collect();
     NamedSecret { name: name.into(), content: Some(Content::from(Values::new("1", values))) }
+}
+
+/// A compute of the cell that was never deployed.
+fn compute(name: &str) -> Arc<ExternalCompute> {
+    let mut compute = ExternalCompute::default();
+    compute.metadata.name = Some(name.into());
+    Arc::new(compute)
+}
+
+/// A compute that was last deployed with these inputs.
+fn deployed(name: &str, inputs: Inputs) -> Arc<ExternalCompute> {
+    let mut compute = compute(name);
+    let status = ExternalComputeStatus { deployed_inputs: inputs, ..Default::default() };
+    Arc::make_mut(&mut compute).status = Some(status);
+    compute
+}
+
+/// What the cell gives to its computes now.
+fn present(seen: &Observed) -> Inputs {
+    of_cell(&seen.cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref())
 }
 
 fn answer(address: &str, login: Login) -> HostOutcome {
@@ -61,15 +87,61 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         ask_in: Some(Duration::from_secs(30)),
-        n_computes: 2,
+        rendered: None,
+        computes: vec![compute("n0"), compute("n1")],
     }
 }
 
+/// The status that a plan writes, and the object that it applies before, if it applies one.
+fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
+    let (mut told, mut applied) = (None, None);
+    for step in &plan.steps {
+        match &step.write {
+            Write::Status { status, .. } => {
+                assert_eq!(undeclared(KINDS, "NovaCell", status), [""; 0]);
+                told = Some(serde_json::from_value(status.clone()).unwrap());
+            }
+            Write::Apply { object, .. } => {
+                assert!(told.is_none(), "the status tells what is written already");
+                applied = Some(object);
+            }
+            Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
+        }
+    }
+    (told.unwrap(), applied)
+}
+
 fn status(seen: &Observed) -> CellStatus {
+    written(&decide(seen, Timestamp::UNIX_EPOCH)).0
+}
+
+/// Carries out what is decided; whether anything was written.
+fn pass(seen: &mut Observed) -> bool {
     let plan = decide(seen, Timestamp::UNIX_EPOCH);
-    let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
-    assert_eq!(undeclared(KINDS, "NovaCell", status), [""; 0]);
-    serde_json::from_value(status.clone()).unwrap()
+    if plan.steps.is_empty() {
+        return false;
+    }
+    for step in &plan.steps {
+        match &step.write {
+            Write::Status { status, .. } => {
+                let status = serde_json::from_value(status.clone()).unwrap();
+                Arc::make_mut(&mut seen.cell).status = Some(status);
+            }
+            Write::Apply { object, .. } => seen.rendered = Some(rendered(object)),
+            Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
+        }
+    }
+    true
+}
+
+/// The Secret as it is seen after it was applied.
+fn rendered(object: &Value) -> Rendered {
+    let meta = &object["metadata"];
+    Rendered {
+        hash: meta["annotations"][CONFIG_HASH].as_str().unwrap().to_owned(),
+        controller: meta["ownerReferences"][0]["uid"].as_str().map(str::to_owned),
+        owned: Owned::applied(object),
+    }
 }
 
 fn condition(seen: &Observed, type_: &str) -> Condition {
@@ -88,8 +160,7 @@ fn a_cell_is_ready_when_every_broker_and_keystone_answer() {
 #[test]
 fn nothing_is_written_while_nothing_changes_and_it_is_asked_again_at_its_pace() {
     let mut seen = seen();
-    let first = status(&seen);
-    Arc::make_mut(&mut seen.cell).status = Some(first);
+    assert!(pass(&mut seen));
     let plan = decide(&seen, Timestamp::UNIX_EPOCH);
     assert_eq!(plan.steps, []);
     assert_eq!(plan.look_again, Some(Duration::from_secs(30)));
@@ -132,4 +203,200 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     let input = condition(&lacking, "Ready");
     assert_eq!(input.reason, "SecretIncomplete");
     assert!(input.message.contains("transport_url"), "{}", input.message);
+}
+
+#[test]
+fn the_files_that_computes_share_are_in_a_secret_of_the_cell_without_a_host() {
+    let seen = seen();
+    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let (status, object) = written(&plan);
+    let object = object.unwrap();
+    assert_eq!(object["metadata"]["name"], "nova-cell1-compute-config");
+    assert_eq!(object["metadata"]["ownerReferences"][0]["kind"], "NovaCell");
+    let data: BTreeMap<String, ByteString> =
+        serde_json::from_value(object["data"].clone()).unwrap();
+    assert_eq!(data.keys().collect::<Vec<_>>(), ["01-nova.conf", "nova-blank.conf"]);
+    let text = String::from_utf8(data["01-nova.conf"].0.clone()).unwrap();
+    assert!(text.contains(&format!("transport_url = rabbit://nova:{PASSWORD}@")));
+    let options = |key: &str| text.lines().any(|it| it.starts_with(&format!("{key} = ")));
+    assert!(!options("host") && !options("my_ip"), "the play of each host adds them");
+    let hash = common::hash::of_secret(&data, "Opaque");
+    assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(&hash));
+    assert_eq!(object["metadata"]["annotations"][CONFIG_HASH], hash);
+    assert_eq!(condition(&seen, "ServiceConfigReady").reason, "Rendered");
+}
+
+#[test]
+fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_and_else_never() {
+    let mut seen = seen();
+    assert!(pass(&mut seen));
+    assert!(!pass(&mut seen));
+    let whole = seen.rendered.clone().unwrap();
+    let edits: [fn(&mut Observed); 4] = [
+        |it| it.rendered = None,
+        |it| {
+            let left = json!({ "metadata": { "annotations": { CONFIG_HASH: "" } } });
+            it.rendered.as_mut().unwrap().owned = Owned::applied(&left);
+        },
+        |it| it.rendered.as_mut().unwrap().owned = Owned::default(),
+        |it| it.rendered.as_mut().unwrap().hash = "another".into(),
+    ];
+    for edit in edits {
+        edit(&mut seen);
+        let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+        assert!(matches!(plan.steps[..], [ref it] if matches!(it.write, Write::Apply { .. })));
+        pass(&mut seen);
+        assert_eq!(seen.rendered, Some(whole.clone()));
+    }
+    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    assert!(pass(&mut seen));
+    assert_ne!(seen.rendered, Some(whole));
+    assert!(!pass(&mut seen));
+}
+
+#[test]
+fn a_secret_of_the_name_that_is_somebody_elses_is_left_alone_and_told() {
+    for controller in [None, Some("another".to_owned())] {
+        let mut seen = seen();
+        seen.rendered = Some(Rendered { controller, ..Rendered::default() });
+        let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+        let (status, applied) = written(&plan);
+        assert_eq!(applied, None);
+        let told = find(&status.conditions, "ServiceConfigReady").unwrap();
+        assert_eq!((told.status, told.reason.as_str()), (Truth::False, "SecretNotOurs"));
+        let words = "kubectl delete -n ns secret nova-cell1-compute-config";
+        assert!(told.message.contains(words), "{}", told.message);
+        assert_eq!(find(&status.conditions, "Ready").unwrap().status, Truth::True);
+    }
+}
+
+#[test]
+fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_that_goes() {
+    type Change = fn(&mut Observed);
+    let cases: [(Change, &str); 3] = [
+        (|it| Arc::make_mut(&mut it.cell).spec.cell_name = "cell0".into(), "NotNeeded"),
+        (|it| it.message_bus = secret("bus", &[]), "InputMissing"),
+        (
+            |it| {
+                let now = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+                Arc::make_mut(&mut it.cell).metadata.deletion_timestamp = Some(now);
+            },
+            "Rendered",
+        ),
+    ];
+    for (change, reason) in cases {
+        let mut seen = seen();
+        change(&mut seen);
+        assert_eq!(written(&decide(&seen, Timestamp::UNIX_EPOCH)).1, None, "{reason}");
+        assert_eq!(condition(&seen, "ServiceConfigReady").reason, reason);
+    }
+}
+
+#[test]
+fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
+    let mut seen = seen();
+    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let words = "secrets is forbidden: exceeded quota: q";
+    let refusal = Refusal::of(&plan.steps[0], "Forbidden", words);
+    let telling = refused(&seen, &refusal, Timestamp::UNIX_EPOCH);
+    let (status, applied) = written(&telling);
+    assert_eq!(applied, None);
+    let told = find(&status.conditions, "WritesAccepted").unwrap();
+    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "Forbidden"));
+    assert!(told.message.contains("Secret nova-cell1-compute-config"), "{}", told.message);
+    assert!(!told.message.contains(PASSWORD));
+    assert_eq!(find(&status.conditions, "Ready").unwrap().status, Truth::True);
+    Arc::make_mut(&mut seen.cell).status = Some(status);
+    assert_eq!(refused(&seen, &refusal, Timestamp::UNIX_EPOCH).steps, [], "told once");
+    assert!(pass(&mut seen));
+    let status = seen.cell.status.as_ref().unwrap();
+    assert_eq!(find(&status.conditions, "WritesAccepted"), None);
+}
+
+type Computes = Vec<Arc<ExternalCompute>>;
+
+#[test]
+fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
+    let mut seen = seen();
+    let current = present(&seen);
+    let mut own = current.clone();
+    own.insert("customServiceConfig".into(), "theirs".into());
+    own.insert("ConfigMap defaults".into(), "the role's".into());
+    let mut older = current.clone();
+    older.insert("Secret bus transport_url".into(), "older".into());
+    let mut fewer = current.clone();
+    fewer.remove("NovaCell nova-cell1 serviceUser");
+    let cases: [(Computes, i64, Truth, &str, &str); 5] = [
+        (vec![], 0, Truth::True, "NoComputes", "No compute names this cell."),
+        (vec![compute("a")], 0, Truth::False, "ComputesBehind", "0/1 computes use the current"),
+        (
+            vec![deployed("a", current.clone()), deployed("b", own)],
+            2,
+            Truth::True,
+            "UpToDate",
+            "2/2 computes use the current credentials.",
+        ),
+        (
+            vec![deployed("a", older.clone()), deployed("b", current), deployed("c", fewer)],
+            1,
+            Truth::False,
+            "ComputesBehind",
+            "1/3 computes use the current credentials. Not yet: a, c.",
+        ),
+        (
+            (0..8).map(|it| deployed(&format!("n{it}"), older.clone())).collect(),
+            0,
+            Truth::False,
+            "ComputesBehind",
+            "Not yet: n0, n1, n2, n3, n4 and 3 more.",
+        ),
+    ];
+    for (computes, up_to_date, truth, reason, words) in cases {
+        seen.computes = computes;
+        let found = status(&seen);
+        assert_eq!(found.up_to_date_computes, Some(up_to_date), "{words}");
+        let told = find(&found.conditions, "ComputesUpToDate").unwrap();
+        assert_eq!((told.status, told.reason.as_str()), (truth, reason));
+        assert!(told.message.contains(words), "{}", told.message);
+        assert_eq!(find(&found.conditions, "Ready").unwrap().status, Truth::True);
+    }
+}
+
+#[test]
+fn without_complete_inputs_nobody_counts() {
+    let mut seen = seen();
+    seen.secret.content = None;
+    seen.answers = None;
+    let found = status(&seen);
+    assert_eq!((found.computes, found.up_to_date_computes), (Some(2), None));
+    assert_eq!(find(&found.conditions, "ComputesUpToDate").unwrap().status, Truth::Unknown);
+}
+
+#[test]
+fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
+    let mut seen = seen();
+    let older = present(&seen);
+    let names = ["n0", "n1", "n2"];
+    seen.computes = names.map(|it| deployed(it, older.clone())).to_vec();
+    assert!(pass(&mut seen));
+    let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
+    let before = tried(&seen);
+    seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
+    // What was asked with the old ones is no answer to these.
+    let answers = seen.answers.take();
+    assert!(pass(&mut seen));
+    assert_eq!(tried(&seen), before, "nobody has logged in with these yet");
+    seen.answers = answers;
+    for expected in 0..=3 {
+        let n_writes = (0..5).filter(|_| pass(&mut seen)).count();
+        assert!(n_writes <= 1, "{n_writes} writes for {expected}");
+        assert_ne!(tried(&seen), before);
+        let status = seen.cell.status.as_ref().unwrap();
+        assert_eq!(status.up_to_date_computes, Some(expected));
+        if let Some(name) = names.get(usize::try_from(expected).unwrap()) {
+            let place =
+                seen.computes.iter().position(|it| it.metadata.name.as_deref() == Some(name));
+            seen.computes[place.unwrap()] = deployed(name, present(&seen));
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::api::nova::ConfigFile;
+use common::api::dataplane::Node;
+use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
 use common::engine::shards::shards;
@@ -15,6 +16,7 @@ use kube::ResourceExt;
 
 use crate::annotations::REDEPLOY;
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh};
+use crate::compute::hold::Held;
 use crate::compute::inputs::{self, Inputs};
 use crate::compute::observe::Observed;
 use crate::compute::waits;
@@ -45,6 +47,10 @@ pub struct Judged {
     pub files: Vec<ConfigFile>,
     /// Where the host stands.
     pub chain: Chain,
+    /// Why its deployment does not begin yet, where nothing is missing for it.
+    pub hold: Option<Held>,
+    /// Whether the cell's credentials have still to be tried; until then all stays as it was.
+    pub is_untried: bool,
 }
 
 /// Judges a compute.
@@ -96,13 +102,14 @@ fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step>
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
     let (input, complete) = waits::input(seen);
     let config = config::finding(&seen.compute, complete.as_ref());
-    let usable = complete.filter(|_| config.holds());
+    let is_untried = waits::is_untried(seen);
+    let usable = complete.filter(|_| config.holds() && !is_untried);
     let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
     let (files, rendering) = match (&usable, &of_services) {
         (Some(complete), Some(inputs)) => config::files(seen, complete, &inputs.nova),
         _ => (recorded_files(seen), None),
     };
-    let deploy = deploy(seen);
+    let deploy = deploys(&seen.compute, seen.node.as_deref());
     let may_run = deploy
         && usable.is_some()
         && input.holds()
@@ -112,7 +119,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         Some(inputs) => wanted(inputs),
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
-    let chain = chain(seen, runs, &wanted, may_run, now);
+    let (chain, hold) = held_chain(seen, runs, &wanted, may_run, now);
     let judged = Judged {
         input,
         node: waits::node(seen),
@@ -124,14 +131,35 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         inputs: of_services.map(|it| it.union()),
         files,
         chain,
+        hold,
+        is_untried,
     };
     (judged, rendering)
 }
 
-/// The compute's own field follows the node's; a compute that a human made may leave it out.
-fn deploy(seen: &Observed) -> bool {
-    let of_node = || seen.node.as_ref().and_then(|it| it.status.as_ref()?.deploy);
-    seen.compute.spec.deploy.or_else(of_node).unwrap_or(false)
+/// Whether changes are deployed: the compute's own field follows the node's; a compute that a human
+/// made may leave it out.
+pub fn deploys(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+    let of_node = || node.and_then(|it| it.status.as_ref()?.deploy);
+    compute.spec.deploy.or_else(of_node).unwrap_or(false)
+}
+
+/// Where the host stands, and what keeps it from a run that it could have now.
+fn held_chain(
+    seen: &Observed,
+    runs: &[Run<'_>],
+    wanted: &[Wanted],
+    may_run: bool,
+    now: Timestamp,
+) -> (Chain, Option<Held>) {
+    let free = chain(seen, runs, wanted, may_run, now);
+    if !matches!(free.state, State::NeedsRun(_)) {
+        return (free, None);
+    }
+    match seen.turn.held() {
+        None => (free, None),
+        Some(held) => (chain(seen, runs, wanted, false, now), Some(held.clone())),
+    }
 }
 
 fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::ExternalCompute;
+use common::api::nova::{Cell, ExternalCompute};
 use common::hash;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -50,20 +50,42 @@ pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
         add(&mut nova, &format!("ConfigMap {}", default.name), &json!(default.text));
     }
     if let Some(cell) = &seen.cell {
-        let name = cell.name_any();
-        let fields = [
-            ("keystoneAuthURL", &cell.spec.keystone_auth_url),
-            ("serviceUser", &cell.spec.service_user),
-        ];
-        for (field, value) in fields {
-            add(&mut nova, &format!("NovaCell {name} {field}"), &json!(value));
-        }
-        add_keys(&mut nova, &cell.spec.secret, seen.cell_secret.as_ref(), &CELL_KEYS);
-        let bus = &cell.spec.cell_message_bus_secret_name;
-        add_keys(&mut nova, bus, seen.message_bus.as_ref(), &[crate::conf::TRANSPORT_URL]);
+        nova.extend(of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref()));
     }
     OfServices { libvirt, nova }
 }
+
+/// What a cell gives to each of its computes: where its services are, and the credentials for them.
+pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {
+    let name = cell.name_any();
+    let fields = [
+        ("keystoneAuthURL", &cell.spec.keystone_auth_url),
+        ("serviceUser", &cell.spec.service_user),
+    ];
+    let mut inputs = Inputs::new();
+    for (field, value) in fields {
+        add(&mut inputs, &format!("{OF_CELL}{name} {field}"), &json!(value));
+    }
+    add_keys(&mut inputs, &cell.spec.secret, secret, &CELL_KEYS);
+    let bus = &cell.spec.cell_message_bus_secret_name;
+    add_keys(&mut inputs, bus, message_bus, &[crate::conf::TRANSPORT_URL]);
+    inputs
+}
+
+/// The inputs that came from a cell.
+pub fn of_cell_among(inputs: &Inputs) -> BTreeMap<&str, &str> {
+    let is_of_cell = |it: &str| it.starts_with(OF_CELL) || it.starts_with(OF_SECRET);
+    inputs
+        .iter()
+        .filter(|(name, _)| is_of_cell(name))
+        .map(|(name, digest)| (name.as_str(), digest.as_str()))
+        .collect()
+}
+
+/// How the names of inputs begin that are fields of a cell.
+const OF_CELL: &str = "NovaCell ";
+/// How the names of inputs begin that are keys of a cell's Secrets; no other Secret is an input.
+const OF_SECRET: &str = "Secret ";
 
 /// The keys of a cell's Secret that a compute's files are made from.
 const CELL_KEYS: [&str; 8] = [
@@ -143,7 +165,7 @@ fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: 
     for key in keys {
         if let Some(digest) = digests.get(*key) {
             // Unkeyed, so that it is the same after a reinstallation: SECURITY.md says what follows.
-            inputs.insert(format!("Secret {secret} {key}"), hash::short(digest));
+            inputs.insert(format!("{OF_SECRET}{secret} {key}"), hash::short(digest));
         }
     }
 }

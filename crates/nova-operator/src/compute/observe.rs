@@ -16,6 +16,7 @@ use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
 use crate::compute_creation::Images;
 use crate::oslo::Release;
+use crate::peers::Turn;
 use crate::release::{self, Chosen};
 use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
@@ -67,6 +68,10 @@ pub struct Observed {
     pub default_images: Images,
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Whether this operator looks after the cell.
+    pub cells_are_ours: bool,
+    /// Whether it may begin; kept until what is decided is written.
+    pub turn: Turn,
 }
 
 /// The sources of a compute.
@@ -125,19 +130,24 @@ pub async fn observe(
         files: annotation(CONFIG_FILES),
         owned: sources.owned(&named.rendered),
     });
+    let cell_secret = content(world, named.cell_secret.as_ref()).await?;
+    let message_bus = content(world, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
-        cell_secret: content(world, named.cell_secret.as_ref()).await?,
-        message_bus: content(world, named.message_bus.as_ref()).await?,
+        // Last, so that nobody waits for what is read here.
+        turn: world.peers.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         release: release::of(cell.as_deref(), default),
         compute,
         node,
         role,
         cell,
+        cell_secret,
+        message_bus,
         default_config,
         ssh,
         rendered,
         default_images: images.clone(),
+        cells_are_ours: world.cells_are_ours,
     }))
 }
 

@@ -13,6 +13,7 @@ use crate::cell_once::{Standing, owns, standing};
 use crate::compute::decide::Judged;
 use crate::compute::inputs;
 use crate::compute::observe::Observed;
+use crate::compute::waits::previous;
 use crate::compute_creation::effective::wish;
 
 /// Every service succeeded.
@@ -119,9 +120,14 @@ fn cell_matches(seen: &Observed) -> Finding {
 fn keeps_ready(judged: &Judged) -> bool {
     match judged.chain.state {
         State::Done => true,
-        State::OutOfDate => !judged.deploy && is_deployed(&judged.chain.services),
+        State::OutOfDate => !is_wanted(judged) && is_deployed(&judged.chain.services),
         State::NeedsRun(_) | State::InRun { .. } | State::Failed { .. } => false,
     }
+}
+
+/// Whether a run is wanted now.
+fn is_wanted(judged: &Judged) -> bool {
+    judged.deploy && judged.hold.is_none()
 }
 
 fn is_deployed(services: &[ServiceRun]) -> bool {
@@ -147,16 +153,23 @@ fn deployment(judged: &Judged) -> Finding {
 }
 
 fn not_running(judged: &Judged) -> Finding {
+    if !is_wanted(judged) && is_deployed(&judged.chain.services) {
+        let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
+        return Finding::good(DEPLOYMENT_READY, "Deployed", text);
+    }
+    if let Some(hold) = &judged.hold {
+        return Finding::waiting(DEPLOYMENT_READY, hold.reason(), hold.text());
+    }
     if !judged.deploy {
-        if is_deployed(&judged.chain.services) {
-            let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
-            return Finding::good(DEPLOYMENT_READY, "Deployed", text);
-        }
         let text =
             "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
         return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
-    let text = "The deployment waits; the other conditions tell for what.";
+    let text = if judged.is_untried {
+        "The deployment waits until the NovaCell has logged in with what its Secrets hold now."
+    } else {
+        "The deployment waits; the other conditions tell for what."
+    };
     Finding::waiting(DEPLOYMENT_READY, "Waiting", text)
 }
 
@@ -188,6 +201,9 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
         if deployed.is_empty() {
             return never_deployed();
         }
+        if let Some(said) = previous(seen, UP_TO_DATE).filter(|_| judged.is_untried) {
+            return said;
+        }
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";
         return Finding::unknown(UP_TO_DATE, "InputMissing", text);
     };
@@ -199,7 +215,10 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
         return never_deployed();
     }
     let names = trimmed(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
-    let text = format!("Changed since the last deployment: {names}.");
+    let mut text = format!("Changed since the last deployment: {names}.");
+    if let Some(hold) = &judged.hold {
+        text = format!("{text} {}", hold.text());
+    }
     Finding::waiting(UP_TO_DATE, "InputsChanged", text)
 }
 

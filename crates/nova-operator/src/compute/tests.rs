@@ -18,16 +18,20 @@ use shell::owned::Owned;
 use shell::sources::{Digests, Values};
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
+use super::inputs;
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::cell::decide::CREDENTIALS;
 use crate::compute_creation::Images;
 use crate::oslo::Release;
+use crate::peers::Turn;
 use crate::reasons::KINDS;
 use crate::release::Chosen;
 use crate::vault::Content;
 
 mod cell_matches;
+mod rollout;
 
 /// The world as the API server would hold it, and what was written to it.
 struct World {
@@ -59,15 +63,15 @@ fn ready(status: &str) -> Value {
     }])
 }
 
-fn node() -> Node {
-    let spec =
-        json!({ "ansibleHost": "192.0.2.7", "hostName": "n0.example.org", "role": "compute" });
-    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
+fn node(name: &str) -> Node {
+    let host_name = format!("{name}.example.org");
+    let spec = json!({ "ansibleHost": "192.0.2.7", "hostName": host_name, "role": "compute" });
+    let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", name, &spec);
     let status = json!({
         "observedGeneration": 1,
         "observedRole": { "name": "compute", "uid": "uid-compute", "generation": 1 },
         "conditions": ready("True"),
-        "hostName": "n0.example.org",
+        "hostName": host_name,
         "address": "192.0.2.7:22",
     });
     node.status = Some(serde_json::from_value(status).unwrap());
@@ -94,8 +98,13 @@ fn cell() -> Cell {
 impl World {
     /// Everything that a deployment needs.
     fn new() -> Self {
+        Self::named("n0")
+    }
+
+    /// The same for a compute of that name.
+    fn named(name: &str) -> Self {
         let spec = json!({
-            "dataplaneNodeName": "n0",
+            "dataplaneNodeName": name,
             "cellName": "nova-cell1",
             "customServiceConfig": "[libvirt]\ncpu_mode = custom\n",
             "inventoryConfigMapName": "inventory",
@@ -104,12 +113,12 @@ impl World {
             "novaComputeContainerImage": "compute:1",
             "novaLibvirtContainerImage": "libvirt:1",
         });
-        let compute: ExternalCompute = object("nova", "NovaExternalCompute", "n0", &spec);
+        let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
         let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
         let seen = Observed {
             compute: Arc::new(compute),
-            node: Some(Arc::new(node())),
+            node: Some(Arc::new(node(name))),
             role: Some(Arc::new(role)),
             cell: Some(Arc::new(cell())),
             cell_secret: Some(content(&[("ServicePassword", "keystone-password")])),
@@ -123,6 +132,8 @@ impl World {
             rendered: None,
             default_images: Images::default(),
             runs: Vec::new(),
+            cells_are_ours: true,
+            turn: Turn::Free,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, files: BTreeMap::new(), now, writes: Vec::new() }
@@ -130,7 +141,12 @@ impl World {
 
     /// The same, deployed.
     fn deployed() -> Self {
-        let mut world = Self::new();
+        Self::new().deploy()
+    }
+
+    /// Deployed with success.
+    fn deploy(mut self) -> Self {
+        let world = &mut self;
         for _ in 0..3 {
             world.settle();
             world.end("Ok");
@@ -138,7 +154,7 @@ impl World {
         world.settle();
         assert_eq!(world.condition("Ready").status, Truth::True);
         world.writes.clear();
-        world
+        self
     }
 
     fn compute(&mut self) -> &mut ExternalCompute {
@@ -223,11 +239,12 @@ impl World {
         let is_open =
             |it: &Arc<AnsibleEe>| it.status.as_ref().is_none_or(|it| it.completion_time.is_none());
         let run = self.seen.runs.iter().position(is_open).unwrap();
+        let host = self.seen.compute.name_any();
         let status = json!({
             "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
             "completionTime": self.now.to_string(),
-            "hosts": [{ "name": "n0", "result": result }],
-            "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": "boom" }],
+            "hosts": [{ "name": host, "result": result }],
+            "failures": [{ "host": host, "task": "t", "path": "p:1", "message": "boom" }],
         });
         Arc::make_mut(&mut self.seen.runs[run]).status =
             Some(serde_json::from_value(status).unwrap());

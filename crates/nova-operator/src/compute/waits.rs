@@ -6,10 +6,13 @@ use common::api::dataplane::Node;
 use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use common::hash;
 use kube::ResourceExt;
 
 use crate::annotations::{CELL, DEFAULT_CONFIG};
+use crate::cell::decide::CREDENTIALS;
 use crate::compute::config;
+use crate::compute::inputs;
 use crate::compute::observe::Observed;
 use crate::conf::{CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL};
 use crate::oslo::Value;
@@ -343,7 +346,17 @@ fn is_cell_lagging(cell: &Cell) -> bool {
     observed.is_some() && observed != cell.metadata.generation
 }
 
-fn previous(seen: &Observed, type_: &str) -> Option<Finding> {
+/// Whether what the cell gives to its computes is newer than what its controller has logged in with:
+/// until it has, a mistyped password goes no further. Of a foreign control plane nobody can tell.
+pub fn is_untried(seen: &Observed) -> bool {
+    let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
+    let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
+    let present = inputs::of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
+    tried.is_some_and(|it| *it != hash::short(&present))
+}
+
+/// What the condition says already.
+pub fn previous(seen: &Observed, type_: &str) -> Option<Finding> {
     let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
     Some(Finding {
         type_: before.type_.clone(),

@@ -8,8 +8,8 @@
 use super::{CA_BUNDLE_PATH, CellView, HostView};
 use crate::oslo::{Entry, Value, render};
 
-/// The options in oslo.config's format.
-pub(super) fn options(cell: &CellView, host: &HostView) -> String {
+/// The options in oslo.config's format; without a host, those that all computes of the cell share.
+pub(super) fn options(cell: &CellView, host: Option<&HostView>) -> String {
     let mut file = Options::default();
     defaults(&mut file, cell, host);
     message_bus(&mut file, cell);
@@ -24,10 +24,12 @@ pub(super) fn options(cell: &CellView, host: &HostView) -> String {
     render(&file.entries)
 }
 
-fn defaults(file: &mut Options, cell: &CellView, host: &HostView) {
+fn defaults(file: &mut Options, cell: &CellView, host: Option<&HostView>) {
     file.section("DEFAULT").value("transport_url", &cell.transport_url);
-    file.value("host", &host.host_name);
-    if let Some(address) = &host.my_ip {
+    if let Some(host) = host {
+        file.value("host", &host.host_name);
+    }
+    if let Some(address) = host.and_then(|it| it.my_ip.as_ref()) {
         file.value("my_ip", address);
     }
     file.fixed("state_path", "/var/lib/nova")

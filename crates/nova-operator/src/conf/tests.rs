@@ -1,7 +1,8 @@
 //! The files that a compute is given, read back by the reader of `oslo`.
 
 use super::{
-    CellFaultReason, CellInput, CellView, HostView, Input, SecretView, Source, Text, files,
+    CellFaultReason, CellInput, CellView, HostView, Input, SecretView, Source, Text, cell_files,
+    files,
 };
 use crate::oslo::{self, Release, Value, parse};
 use std::collections::BTreeMap;
@@ -135,6 +136,30 @@ fn every_file_names_its_source_and_keeps_the_humans_text() {
     assert!(files["02-nova-override.conf"].content.ends_with(input.custom.text));
     assert!(files["02-nova-default.conf"].content.ends_with("\nvirt_type = qemu"));
     assert_eq!(parse(&files["nova-blank.conf"].content).0, []);
+}
+
+/// What a cell's files hold is what its computes get, but for what only a host knows.
+#[test]
+fn a_cells_files_differ_from_a_computes_only_in_the_host_and_in_comments() {
+    let ca = rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap().cert.pem();
+    for secret in [vec![PASSWORD], vec![PASSWORD, ("CABundle", &ca)]] {
+        let cell = cell(&secret, BUS).unwrap();
+        let of_compute = rendered(&cell, "");
+        let of_cell = cell_files(&cell, &Source::new("NovaCell", "openstack", "nova-cell1"));
+        let options = |text: &str| -> Vec<(String, String, String)> {
+            let (entries, errors) = parse(text);
+            assert_eq!(errors, []);
+            entries.into_iter().map(|it| (it.section, it.key, it.value)).collect()
+        };
+        let mut expected = options(&of_compute["01-nova.conf"]);
+        expected.retain(|(_, key, _)| !["host", "my_ip"].contains(&key.as_str()));
+        assert_eq!(options(&of_cell["01-nova.conf"].content), expected);
+        assert_eq!(options(&of_cell["nova-blank.conf"].content), []);
+        let mut names: Vec<&String> = of_compute.keys().collect();
+        names.retain(|it| *it != "02-nova-override.conf");
+        assert_eq!(of_cell.keys().collect::<Vec<_>>(), names);
+        assert!(!of_cell["01-nova.conf"].content.contains("NovaExternalCompute"));
+    }
 }
 
 #[test]

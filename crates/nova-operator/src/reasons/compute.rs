@@ -215,6 +215,18 @@ const DEPLOYMENT: &[Word] = &[
     declared::QUEUED,
     declared::NOT_REQUESTED,
     Word::bad(
+        "WaitingForTurn",
+        "As many computes of the role as `maxUnavailable` allows are being deployed.",
+        "Yes.",
+        "Wait.",
+    ),
+    Word::bad(
+        "Paused",
+        "`pauseOnFailure` is set, and the named compute of the role fails.",
+        "When no compute of the role fails.",
+        "Correct its cause, or set `pauseOnFailure: false` on the role.",
+    ),
+    Word::bad(
         "Waiting",
         "It waits; the other conditions tell for what.",
         "Yes.",

@@ -33,6 +33,7 @@ use crate::conditions::Condition;
     ),
     printcolumn(name = "Cell", type_ = "string", json_path = ".spec.cellName"),
     printcolumn(name = "Computes", type_ = "integer", json_path = ".status.computes"),
+    printcolumn(name = "UpToDate", type_ = "integer", json_path = ".status.upToDateComputes"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
         name = "Message",
@@ -115,10 +116,14 @@ pub struct CellStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
-    /// Digests of what computes are given.
+    /// Digests: `<name>-compute-config` of the Secret of that name, and `credentials` of what the
+    /// last login to the cell's services was made with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hash: BTreeMap<String, String>,
     /// How many computes name this cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computes: Option<i64>,
+    /// How many of them were last deployed with the cell's present credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to_date_computes: Option<i64>,
 }

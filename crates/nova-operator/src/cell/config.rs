@@ -1,0 +1,106 @@
+//! The Secret with the files that all computes of a cell share, for deployments by node sets.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::Cell;
+use common::conditions::Finding;
+use common::engine::build::owner;
+use common::hash;
+use common::plan::{Kind, Step, Target};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::cell::observe::Observed;
+use crate::compute::config::{CONFIG_HASH, SERVICE_CONFIG_READY};
+use crate::conf::{self, CellView, Source};
+
+const OPAQUE: &str = "Opaque";
+
+/// The Secret with a cell's files, under the name that upstream's services mount.
+pub fn secret_name(cell: &str) -> String {
+    format!("{cell}-compute-config")
+}
+
+/// What became of a cell's files.
+pub struct Config {
+    /// What is said of it.
+    pub finding: Finding,
+    /// The hash of the Secret's content, where it is rendered.
+    pub hash: Option<String>,
+    /// The step that writes the Secret, where it is not as it should be.
+    pub step: Option<Step>,
+}
+
+impl Config {
+    fn without(finding: Finding) -> Self {
+        Self { finding, hash: None, step: None }
+    }
+}
+
+/// The files of a cell; `view` is the cell where its inputs are complete.
+pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
+    let name = secret_name(&seen.cell.name_any());
+    // Computes are refused in a cell0 by the same rule.
+    if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
+        let text = "cell0 never has computes, so there is nothing to give them.";
+        return Config::without(Finding::good(SERVICE_CONFIG_READY, "NotNeeded", text));
+    }
+    let Some(view) = view else {
+        let text = "The files are rendered once every input is there.";
+        return Config::without(Finding::unknown(SERVICE_CONFIG_READY, "InputMissing", text));
+    };
+    if is_of_others(seen) {
+        return Config::without(not_ours(seen, &name));
+    }
+    let (hash, step) = rendered(seen, view, name.clone());
+    let text = format!("The files that computes of the cell share are in Secret {name}.");
+    let finding = Finding::good(SERVICE_CONFIG_READY, "Rendered", text);
+    Config { finding, hash: Some(hash), step }
+}
+
+/// Whether a Secret of the name exists that this operator has not made: a human's own, perhaps.
+fn is_of_others(seen: &Observed) -> bool {
+    let Some(found) = &seen.rendered else { return false };
+    let is_cells = found.controller.is_some() && found.controller == seen.cell.uid();
+    !is_cells && !found.owned.has([CONFIG_HASH], [])
+}
+
+fn not_ours(seen: &Observed, name: &str) -> Finding {
+    let namespace = seen.cell.namespace().unwrap_or_default();
+    let text = format!(
+        "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
+         delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
+    );
+    Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
+}
+
+/// The hash of the files, and the step that writes them where they are not as they should be.
+fn rendered(seen: &Observed, view: &CellView, name: String) -> (String, Option<Step>) {
+    let cell = &seen.cell;
+    let namespace = cell.namespace().unwrap_or_default();
+    let source = Source::new("NovaCell", &namespace, &cell.name_any());
+    let data: BTreeMap<String, ByteString> = conf::cell_files(view, &source)
+        .into_iter()
+        .map(|(name, file)| (name, ByteString(file.content.into_bytes())))
+        .collect();
+    let hash = hash::of_secret(&data, OPAQUE);
+    let is_intact = seen.rendered.as_ref().is_some_and(|it| {
+        it.hash == hash && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
+    });
+    if is_intact {
+        return (hash, None);
+    }
+    let object = json!({
+        "metadata": {
+            "annotations": { CONFIG_HASH: hash },
+            "ownerReferences": [owner(&Target::of::<Cell>(cell))],
+        },
+        "type": OPAQUE,
+        "data": data,
+    });
+    let target = Target { kind: Kind::of::<Secret>(), namespace, name, uid: None };
+    let step = Step::apply(target, object, "the files differ from what they are made from");
+    (hash, Some(step))
+}

@@ -1,0 +1,63 @@
+//! How many computes of a cell were last deployed with what the cell gives now.
+
+use std::sync::Arc;
+
+use common::api::nova::ExternalCompute;
+use common::conditions::Finding;
+use kube::ResourceExt;
+
+use crate::compute::inputs::{Inputs, of_cell_among};
+
+/// Every compute uses the cell's present credentials; it does not affect Ready.
+pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
+
+/// How many computes a message names.
+const NAMED: usize = 5;
+
+/// The computes of a cell, counted.
+pub struct Count {
+    /// All of them.
+    pub total: usize,
+    /// The names of those that use other credentials, or none yet, in order.
+    pub behind: Vec<String>,
+}
+
+impl Count {
+    /// Counts by what each compute was last deployed with.
+    pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
+        let present = of_cell_among(present);
+        let is_behind = |it: &&Arc<ExternalCompute>| {
+            let status = it.status.as_ref();
+            status.is_none_or(|it| of_cell_among(&it.deployed_inputs) != present)
+        };
+        let behind = computes.iter().filter(is_behind).map(|it| it.name_any()).collect();
+        Self { total: computes.len(), behind }
+    }
+
+    /// How many are not behind.
+    pub fn up_to_date(&self) -> usize {
+        self.total - self.behind.len()
+    }
+}
+
+/// The condition; without a count the cell's inputs are not complete.
+pub fn finding(count: Option<&Count>) -> Finding {
+    let Some(count) = count else {
+        let text = "It can be told once every input is there.";
+        return Finding::unknown(COMPUTES_UP_TO_DATE, "InputMissing", text);
+    };
+    let (total, behind) = (count.total, &count.behind);
+    if total == 0 {
+        return Finding::good(COMPUTES_UP_TO_DATE, "NoComputes", "No compute names this cell.");
+    }
+    let text = format!("{}/{total} computes use the current credentials.", count.up_to_date());
+    if behind.is_empty() {
+        return Finding::good(COMPUTES_UP_TO_DATE, "UpToDate", text);
+    }
+    let mut names = behind[..behind.len().min(NAMED)].join(", ");
+    if let Some(n_more @ 1..) = behind.len().checked_sub(NAMED) {
+        names = format!("{names} and {n_more} more");
+    }
+    let text = format!("{text} Not yet: {names}.");
+    Finding::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
+}

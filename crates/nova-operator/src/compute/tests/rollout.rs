@@ -1,0 +1,329 @@
+//! Rollouts over many computes of one role, each looked at only when its queue would say so.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use shell::cache::{Absorb, Key};
+
+use super::*;
+use crate::peers::Peers;
+use crate::watched::Watched;
+
+/// The computes of one role, with the real caches and the real register of peers.
+struct Fleet {
+    watched: Watched,
+    peers: Peers,
+    worlds: BTreeMap<String, World>,
+    /// Who is to be looked at.
+    queue: BTreeSet<String>,
+    n_passes: usize,
+    max: IntOrString,
+    pauses: bool,
+}
+
+fn absorb(cache: &impl Absorb, object: &impl serde::Serialize) {
+    cache.absorb(&serde_json::to_value(object).unwrap());
+}
+
+impl Fleet {
+    /// `count` computes that are deployed, under a role with these limits.
+    fn new(count: usize, max: IntOrString, pauses: bool) -> Self {
+        let watched = Watched::new();
+        let peers = Peers::new(watched.clone());
+        let (worlds, queue) = (BTreeMap::new(), BTreeSet::new());
+        let mut fleet = Self { watched, peers, worlds, queue, n_passes: 0, max, pauses };
+        for it in 0..count {
+            fleet.add(World::named(&format!("n{it:03}")).deploy());
+        }
+        fleet
+    }
+
+    fn add(&mut self, mut world: World) {
+        let status = world.node().status.as_mut().unwrap();
+        status.max_unavailable = Some(self.max.clone());
+        status.pause_on_failure = self.pauses.then_some(true);
+        absorb(&*self.watched.nodes, &**world.seen.node.as_ref().unwrap());
+        let name = world.seen.compute.name_any();
+        self.worlds.insert(name.clone(), world);
+        self.written(&name);
+    }
+
+    /// What follows a write: the caches have it, and whom it concerns is woken.
+    fn written(&mut self, name: &str) {
+        let compute = &self.worlds[name].seen.compute;
+        absorb(&*self.watched.computes, &**compute);
+        let stir = self.peers.refresh(&Key::of(&**compute));
+        self.queue.extend(stir.computes.into_iter().map(|it| it.name));
+        self.queue.insert(name.to_owned());
+    }
+
+    /// The register of an operator that was started again.
+    fn restart(&mut self) {
+        self.peers = Peers::new(self.watched.clone());
+        for name in self.worlds.keys() {
+            self.peers.refresh(&Key::new("ns", name));
+            self.queue.insert(name.clone());
+        }
+    }
+
+    /// Another password of the message bus: all computes of the cell are woken.
+    fn rotate(&mut self, password: &str) {
+        let url = format!("rabbit://nova:{password}@192.0.2.2/v");
+        for (name, world) in &mut self.worlds {
+            world.seen.message_bus = Some(content(&[("transport_url", &url)]));
+            self.queue.insert(name.clone());
+        }
+    }
+
+    /// One pass; without `runs` the process ends before it has made one.
+    async fn pass(&mut self, name: &str, runs: bool) {
+        self.n_passes += 1;
+        let world = self.worlds.get_mut(name).unwrap();
+        let before = world.writes.len();
+        world.seen.turn = self.peers.turn(&world.seen.compute, world.seen.node.as_deref()).await;
+        let mut steps = decide(&world.seen, world.now).steps;
+        steps.retain(|it| runs || !matches!(it.write, Write::Create { .. }));
+        world.take(&steps);
+        let has_written = world.writes.len() > before;
+        if has_written {
+            self.written(name);
+        }
+        // Given back once what was decided is in the caches.
+        self.worlds.get_mut(name).unwrap().seen.turn = Turn::Free;
+    }
+
+    /// Passes until nobody is woken any more, never with more than `most` that are not ready.
+    async fn settle(&mut self, most: usize) {
+        while let Some(name) = self.queue.pop_first() {
+            self.pass(&name, true).await;
+            let not_ready = self.not_ready();
+            assert!(not_ready.len() <= most, "{not_ready:?}");
+        }
+    }
+
+    /// Ends the run of each compute that has one, with success unless it is named here.
+    fn finish(&mut self, failing: &[&str]) {
+        for (name, world) in &mut self.worlds {
+            let is_open = |it: &Arc<AnsibleEe>| it.status.is_none();
+            if world.seen.runs.iter().any(is_open) {
+                world.end(if failing.contains(&name.as_str()) { "Failed" } else { "Ok" });
+                self.queue.insert(name.clone());
+            }
+        }
+    }
+
+    fn names(&self, type_: &str, truth: Truth) -> Vec<&str> {
+        let is_so = |it: &&String| {
+            let status = self.worlds[*it].seen.compute.status.as_ref();
+            let found = status.and_then(|it| find(&it.conditions, type_));
+            found.is_some_and(|it| it.status == truth)
+        };
+        self.worlds.keys().filter(is_so).map(String::as_str).collect()
+    }
+
+    fn not_ready(&self) -> Vec<&str> {
+        self.names("Ready", Truth::False)
+    }
+
+    fn message(&self, name: &str) -> String {
+        self.worlds[name].condition("UpToDate").message
+    }
+
+    /// Ends runs and settles until all use the present inputs; in how many rounds.
+    async fn complete(&mut self, most: usize) -> usize {
+        for round in 0..100 {
+            self.settle(most).await;
+            if self.names("UpToDate", Truth::True).len() == self.worlds.len() {
+                return round;
+            }
+            self.finish(&[]);
+        }
+        panic!("it never ends: {:?}", self.names("UpToDate", Truth::False));
+    }
+}
+
+#[tokio::test]
+async fn a_rotation_over_a_hundred_computes_disturbs_at_most_its_share_at_once() {
+    let mut fleet = Fleet::new(100, IntOrString::String("10%".into()), false);
+    fleet.settle(0).await;
+    fleet.n_passes = 0;
+    fleet.rotate("second");
+    // Ten shares of two runs each: nova, and the question whether it has registered.
+    assert_eq!(fleet.complete(10).await, 20);
+    assert!(fleet.n_passes <= 1_000, "{} passes: who waits is woken too often", fleet.n_passes);
+    for world in fleet.worlds.values() {
+        assert_eq!(world.n_runs(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
+    let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
+    fleet.rotate("second");
+    fleet.settle(1).await;
+    assert_eq!(fleet.not_ready(), ["n000"]);
+    let waiting = &fleet.worlds["n002"];
+    let told = waiting.condition("UpToDate");
+    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "InputsChanged"));
+    for words in ["Secret bus transport_url", "waits for its turn", "maxUnavailable"] {
+        assert!(told.message.contains(words), "{}", told.message);
+    }
+    assert_eq!(waiting.reason("DeploymentReady"), "Deployed");
+    // Its files are rendered, and no run brings them to the host yet.
+    assert!(waiting.files["01-nova.conf"].contains("second"));
+    assert_eq!(waiting.n_runs(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_pauses_the_others_by_name_until_it_is_mended() {
+    let mut fleet = Fleet::new(5, IntOrString::Int(2), true);
+    fleet.rotate("mistyped");
+    fleet.settle(2).await;
+    fleet.finish(&["n001"]);
+    fleet.settle(2).await;
+    // What has begun is brought to its end.
+    fleet.finish(&[]);
+    fleet.settle(2).await;
+    assert_eq!(fleet.not_ready(), ["n001"]);
+    assert_eq!(fleet.names("UpToDate", Truth::True), ["n000"]);
+    let message = fleet.message("n003");
+    assert!(message.contains("pauseOnFailure of the role is set"), "{message}");
+    assert!(message.contains("NovaExternalCompute n001 fails"), "{message}");
+    fleet.rotate("mended");
+    fleet.complete(2).await;
+    assert_eq!(fleet.not_ready(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_redeploy_of_the_failing_one_lets_the_others_go_on() {
+    let mut fleet = Fleet::new(3, IntOrString::Int(1), true);
+    fleet.rotate("second");
+    fleet.settle(1).await;
+    fleet.finish(&["n000"]);
+    fleet.settle(1).await;
+    assert!(fleet.message("n002").contains("n000 fails"), "{}", fleet.message("n002"));
+    let failing = fleet.worlds.get_mut("n000").unwrap();
+    failing.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
+    fleet.written("n000");
+    fleet.complete(1).await;
+}
+
+#[tokio::test]
+async fn a_new_compute_waits_only_while_another_one_fails() {
+    let mut fleet = Fleet::new(2, IntOrString::Int(1), true);
+    fleet.rotate("second");
+    fleet.settle(1).await;
+    fleet.add(World::named("n900"));
+    fleet.settle(2).await;
+    assert_eq!(fleet.worlds["n900"].reason("DeploymentReady"), "Deploying", "it takes no place");
+    fleet.finish(&["n000"]);
+    fleet.add(World::named("n901"));
+    fleet.settle(4).await;
+    let waiting = &fleet.worlds["n901"];
+    assert_eq!(waiting.reason("DeploymentReady"), "Paused");
+    assert!(waiting.condition("Ready").message.contains("n000 fails"));
+    fleet.rotate("third");
+    fleet.complete(4).await;
+}
+
+#[tokio::test]
+async fn a_second_rotation_in_the_middle_reaches_all_under_the_same_limit() {
+    let mut fleet = Fleet::new(12, IntOrString::Int(3), false);
+    fleet.rotate("second");
+    for _ in 0..3 {
+        fleet.settle(3).await;
+        fleet.finish(&[]);
+    }
+    fleet.settle(3).await;
+    assert_eq!(fleet.names("UpToDate", Truth::True), ["n000", "n001", "n002"]);
+    fleet.rotate("third");
+    fleet.complete(3).await;
+    for (name, world) in &fleet.worlds {
+        assert!(world.files["01-nova.conf"].contains("third"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_restart_in_the_middle_begins_with_no_compute_too_many() {
+    let mut fleet = Fleet::new(6, IntOrString::Int(2), false);
+    fleet.rotate("second");
+    // Attempts are recorded, and the process ends before it could make their runs.
+    for name in fleet.queue.clone() {
+        fleet.pass(&name, false).await;
+    }
+    assert_eq!(fleet.not_ready(), ["n000", "n001"]);
+    fleet.restart();
+    fleet.complete(2).await;
+    for world in fleet.worlds.values() {
+        assert_eq!(world.n_runs(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_wider_limit_and_a_limit_that_goes_let_more_begin() {
+    let mut fleet = Fleet::new(6, IntOrString::Int(1), false);
+    fleet.rotate("second");
+    fleet.settle(1).await;
+    for (max, expected) in [(Some(IntOrString::Int(3)), 3), (None, 6)] {
+        let names: Vec<String> = fleet.worlds.keys().cloned().collect();
+        for name in names {
+            let world = fleet.worlds.get_mut(&name).unwrap();
+            world.node().status.as_mut().unwrap().max_unavailable.clone_from(&max);
+            let node = Arc::clone(world.seen.node.as_ref().unwrap());
+            absorb(&*fleet.watched.nodes, &*node);
+            fleet.written(&name);
+        }
+        fleet.settle(expected).await;
+        assert_eq!(fleet.not_ready().len(), expected, "{max:?}");
+    }
+}
+
+#[test]
+fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
+    let mut world = World::deployed();
+    let tried = |world: &World| {
+        let seen = &world.seen;
+        let secrets = (seen.cell_secret.as_ref(), seen.message_bus.as_ref());
+        common::hash::short(&inputs::of_cell(seen.cell.as_deref().unwrap(), secrets.0, secrets.1))
+    };
+    let tell = |world: &mut World| {
+        let hash = tried(world);
+        world.cell().status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), hash);
+    };
+    tell(&mut world);
+    assert_eq!(world.settle(), Vec::<String>::new());
+    let bus = content(&[("transport_url", "rabbit://nova:mistyped@192.0.2.2/v")]);
+    world.seen.message_bus = Some(bus);
+    assert_eq!(world.settle(), Vec::<String>::new(), "all stays as it was");
+    // It has, and the message bus refuses them.
+    tell(&mut world);
+    world.cell().status.as_mut().unwrap().conditions =
+        serde_json::from_value(ready("False")).unwrap();
+    world.settle();
+    assert_eq!((world.n_runs(), world.reason("NovaCellReady").as_str()), (0, "NovaCellNotReady"));
+    world.cell().status.as_mut().unwrap().conditions =
+        serde_json::from_value(ready("True")).unwrap();
+    world.settle();
+    assert_eq!(world.n_runs(), 1);
+}
+
+#[test]
+fn a_compute_that_was_never_deployed_says_that_the_credentials_are_still_to_be_tried() {
+    let mut world = World::new();
+    world.cell().status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), "older".into());
+    world.settle();
+    let ready = world.condition("Ready");
+    assert_eq!((ready.reason.as_str(), world.n_runs()), ("Waiting", 0));
+    assert!(ready.message.contains("until the NovaCell has logged in"), "{}", ready.message);
+}
+
+#[test]
+fn what_a_foreign_control_plane_has_tried_nobody_asks() {
+    let mut world = World::deployed();
+    world.seen.cells_are_ours = false;
+    world.cell().status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), "old".into());
+    let bus = content(&[("transport_url", "rabbit://nova:second@192.0.2.2/v")]);
+    world.seen.message_bus = Some(bus);
+    world.settle();
+    assert_eq!(world.n_runs(), 1);
+}

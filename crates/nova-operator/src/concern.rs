@@ -1,0 +1,102 @@
+//! What of a cell concerns its computes, so that its own news does not wake all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use common::api::nova::Cell;
+use common::conditions::{READY, Truth, find};
+use shell::cache::Key;
+
+use crate::cell::decide::CREDENTIALS;
+
+/// What was last seen of each object, as far as it concerns others.
+pub struct Concern<T>(Mutex<BTreeMap<Key, T>>);
+
+impl<T> Default for Concern<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: PartialEq> Concern<T> {
+    /// Whether an object is another one to others than the last time; `now` reads it, and gives
+    /// nothing where it is gone.
+    pub fn changes(&self, key: &Key, now: impl FnOnce() -> Option<T>) -> bool {
+        // A poisoned lock only means that a reader panicked; the map itself is whole.
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that of two who look the last one has seen the newest.
+        match now() {
+            Some(now) if last.get(key) == Some(&now) => false,
+            Some(now) => {
+                last.insert(key.clone(), now);
+                true
+            }
+            None => last.remove(key).is_some(),
+        }
+    }
+}
+
+/// What of a cell concerns its computes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bearing {
+    uid: Option<String>,
+    generation: Option<i64>,
+    annotations: Option<BTreeMap<String, String>>,
+    is_terminating: bool,
+    observed_generation: Option<i64>,
+    ready: Option<(Truth, String, String)>,
+    credentials: Option<String>,
+}
+
+/// What of this cell concerns its computes: all but its counters and its further conditions.
+pub fn bearing(cell: &Cell) -> Bearing {
+    let meta = &cell.metadata;
+    let status = cell.status.as_ref();
+    let ready = status.and_then(|it| find(&it.conditions, READY));
+    Bearing {
+        uid: meta.uid.clone(),
+        generation: meta.generation,
+        annotations: meta.annotations.clone(),
+        is_terminating: meta.deletion_timestamp.is_some(),
+        observed_generation: status.and_then(|it| it.observed_generation),
+        ready: ready.map(|it| (it.status, it.reason.clone(), it.message.clone())),
+        credentials: status.and_then(|it| it.hash.get(CREDENTIALS).cloned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::nova::CellStatus;
+    use common::conditions::{Finding, settle};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn cell(ready: &str, computes: i64) -> Cell {
+        let findings = vec![
+            Finding::good(READY, "Ready", ready),
+            Finding::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
+        ];
+        let status = CellStatus {
+            conditions: settle(&[], findings, None, Timestamp::UNIX_EPOCH),
+            computes: Some(computes),
+            ..CellStatus::default()
+        };
+        Cell { status: Some(status), ..Cell::default() }
+    }
+
+    #[test]
+    fn only_what_concerns_computes_is_a_change_for_them() {
+        let (concern, key) = (Concern::default(), Key::new("ns", "cell1"));
+        let changes = |cell: Option<Cell>| concern.changes(&key, || cell.as_ref().map(bearing));
+        assert!(!changes(None));
+        assert!(changes(Some(cell("ready", 1))));
+        assert!(!changes(Some(cell("ready", 2))), "its counters");
+        assert!(changes(Some(cell("ready again", 2))));
+        let mut tried = cell("ready again", 2);
+        tried.status.as_mut().unwrap().hash.insert(CREDENTIALS.into(), "1".into());
+        assert!(changes(Some(tried)));
+        assert!(changes(None), "it is gone");
+        assert!(!changes(None));
+    }
+}

@@ -1,0 +1,161 @@
+//! Who decides alone, who is woken, and which cells count again.
+
+use common::api::dataplane::{RunState, ServiceRun};
+use futures::FutureExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+use shell::cache::Absorb;
+
+use super::*;
+
+/// A register over two nodes of one role with a limit of one, and their computes, both deployed.
+fn two() -> (Peers, Watched) {
+    let watched = Watched::new();
+    let peers = Peers::new(watched.clone());
+    for name in ["a", "b"] {
+        watched.nodes.absorb(&node(name, "compute"));
+        put(&peers, &watched, &compute(name, "Succeeded"));
+    }
+    (peers, watched)
+}
+
+fn node(name: &str, role: &str) -> Value {
+    json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+        "metadata": { "namespace": "ns", "name": name, "uid": name },
+        "spec": { "role": role },
+        "status": { "maxUnavailable": 1, "deploy": true },
+    })
+}
+
+/// A compute that was deployed before, and whose service stands so now.
+fn compute(name: &str, state: &str) -> Value {
+    let state: RunState = serde_json::from_value(json!(state)).unwrap();
+    let service = ServiceRun {
+        name: "nova".into(),
+        state,
+        hash: "h".into(),
+        attempt: 1,
+        run: None,
+        deployed_hash: Some("h".into()),
+        failures: 0,
+        since: Time(jiff::Timestamp::UNIX_EPOCH),
+        reason: None,
+        message: None,
+    };
+    json!({
+        "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaExternalCompute",
+        "metadata": { "namespace": "ns", "name": name, "uid": name },
+        "spec": { "dataplaneNodeName": name, "cellName": "cell1" },
+        "status": { "services": [service], "deployedInputs": { "Secret bus transport_url": "1" } },
+    })
+}
+
+/// The same, waiting for nothing but its turn.
+fn waiting(name: &str) -> Value {
+    let condition = |type_: &str, status: &str| {
+        json!({
+            "type": type_, "status": status, "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let types = ["InputReady", "NodeReady", "NovaCellReady", "ServiceConfigReady"];
+    let mut conditions: Vec<Value> = types.iter().map(|it| condition(it, "True")).collect();
+    conditions.push(condition("UpToDate", "False"));
+    let mut compute = compute(name, "Succeeded");
+    compute["status"]["conditions"] = json!(conditions);
+    compute
+}
+
+fn put(peers: &Peers, watched: &Watched, compute: &Value) -> Stir {
+    watched.computes.absorb(compute);
+    peers.refresh(&key(compute["metadata"]["name"].as_str().unwrap()))
+}
+
+fn key(name: &str) -> Key {
+    Key::new("ns", name)
+}
+
+async fn turn(peers: &Peers, watched: &Watched, name: &str) -> Turn {
+    let compute = watched.computes.get(&key(name)).unwrap();
+    let node = watched.nodes.get(&key(name));
+    peers.turn(&compute, node.as_deref()).await
+}
+
+#[tokio::test]
+async fn of_two_computes_of_a_role_the_second_decides_when_the_first_has_written() {
+    let (peers, watched) = two();
+    let first = turn(&peers, &watched, "a").await;
+    assert!(matches!(first, Turn::Taken(_)), "{first:?}");
+    let mut second = std::pin::pin!(turn(&peers, &watched, "b"));
+    assert!(second.as_mut().now_or_never().is_none(), "it waits for the first");
+    put(&peers, &watched, &compute("a", "Pending"));
+    drop(first);
+    assert_eq!(second.await.held(), Some(&Held::Turn));
+}
+
+#[tokio::test]
+async fn a_turn_that_was_not_used_goes_to_the_next() {
+    let (peers, watched) = two();
+    let first = turn(&peers, &watched, "a").await;
+    let mut second = std::pin::pin!(turn(&peers, &watched, "b"));
+    assert!(second.as_mut().now_or_never().is_none());
+    drop(first);
+    let second = second.await;
+    assert!(matches!(second, Turn::Taken(_)), "{second:?}");
+}
+
+#[tokio::test]
+async fn who_has_begun_and_who_is_not_limited_waits_for_nobody() {
+    let (peers, watched) = two();
+    put(&peers, &watched, &compute("a", "Running"));
+    let begun = turn(&peers, &watched, "a").await;
+    assert!(matches!(begun, Turn::Free), "{begun:?}");
+    let mut unlimited = node("b", "compute");
+    unlimited["status"] = json!({});
+    watched.nodes.absorb(&unlimited);
+    let free = turn(&peers, &watched, "b").await;
+    assert!(matches!(free, Turn::Free), "{free:?}");
+}
+
+#[test]
+fn a_place_that_is_free_wakes_one_that_waits() {
+    let (peers, watched) = two();
+    watched.nodes.absorb(&node("c", "compute"));
+    put(&peers, &watched, &compute("a", "Running"));
+    for name in ["b", "c"] {
+        let stir = put(&peers, &watched, &waiting(name));
+        assert_eq!(stir.computes, [], "to wait is no news for the others");
+    }
+    let stir = put(&peers, &watched, &compute("a", "Succeeded"));
+    assert_eq!(stir.computes, [key("b")]);
+    // It is up to date by itself, so its place is for the next.
+    let stir = put(&peers, &watched, &compute("b", "Succeeded"));
+    assert_eq!(stir.computes, [key("c")]);
+    assert_eq!(put(&peers, &watched, &compute("b", "Succeeded")), Stir::default());
+}
+
+#[test]
+fn a_compute_that_moves_to_another_role_leaves_its_place() {
+    let (peers, watched) = two();
+    put(&peers, &watched, &compute("a", "Running"));
+    put(&peers, &watched, &waiting("b"));
+    watched.nodes.absorb(&node("a", "other"));
+    assert_eq!(peers.refresh(&key("a")).computes, [key("b")]);
+}
+
+#[test]
+fn a_cell_counts_again_when_a_compute_comes_goes_or_uses_other_credentials() {
+    let (peers, watched) = two();
+    let cells = |stir: Stir| stir.cells;
+    assert_eq!(cells(put(&peers, &watched, &compute("a", "Running"))), []);
+    let mut rotated = compute("a", "Succeeded");
+    rotated["status"]["deployedInputs"] = json!({ "Secret bus transport_url": "2" });
+    assert_eq!(cells(put(&peers, &watched, &rotated)), [key("cell1")]);
+    // What is the compute's own is no news of the cell.
+    rotated["status"]["deployedInputs"]["customServiceConfig"] = json!("1");
+    assert_eq!(cells(put(&peers, &watched, &rotated)), []);
+    assert_eq!(cells(put(&peers, &watched, &compute("c", "Succeeded"))), [key("cell1")]);
+    rotated["spec"]["cellName"] = json!("cell2");
+    assert_eq!(cells(put(&peers, &watched, &rotated)), [key("cell1"), key("cell2")]);
+}
