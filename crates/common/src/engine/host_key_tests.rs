@@ -113,11 +113,8 @@ fn a_run_asks_for_what_is_unknown_accepted_or_refused() {
         (Some(0), Some(1), true, only(1)),
     ];
     for (known, accepted, is_refused, expected) in cases {
-        let trust = Trust {
-            is_learned: true,
-            key: known.map(key),
-            accepted: accepted.map(fingerprint),
-        };
+        let trust =
+            Trust { is_learned: true, key: known.map(key), accepted: accepted.map(fingerprint) };
         assert_eq!(trust.scan(is_refused), expected, "{known:?} {accepted:?} {is_refused}");
         let by_others = Trust { is_learned: false, ..trust };
         assert_eq!(by_others.scan(is_refused), None);
