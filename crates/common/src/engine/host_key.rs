@@ -57,10 +57,13 @@ impl fmt::Display for HostKey {
     }
 }
 
-/// The value of [`ACCEPT`]. One that is no fingerprint is kept, for then no key may be trusted.
+/// The fingerprint in the value of [`ACCEPT`], also where it is a whole line of `ssh-keygen -l`. A
+/// word that is no fingerprint is kept, for then no key may be trusted.
 pub fn accepted(annotation: Option<&String>) -> Option<String> {
-    let value = annotation?.trim();
-    (!value.is_empty()).then(|| value.chars().take(FINGERPRINT_LIMIT).collect())
+    let mut words = annotation?.split_whitespace().peekable();
+    let first = *words.peek()?;
+    let word = words.find(|it| it.starts_with("SHA256:")).unwrap_or(first);
+    Some(word.chars().take(FINGERPRINT_LIMIT).collect())
 }
 
 /// The command that accepts a key, up to its fingerprint.

@@ -87,6 +87,7 @@ fn a_recorded_key_gives_way_only_to_the_accepted_one() {
 fn what_is_no_fingerprint_accepts_no_key() {
     let given = |it: &str| accepted(Some(&it.to_owned()));
     assert_eq!(given(" SHA256:x\n").as_deref(), Some("SHA256:x"));
+    assert_eq!(given("256 SHA256:x root@n0 (ED25519)").as_deref(), Some("SHA256:x"));
     assert_eq!((given(""), given(" "), accepted(None)), (None, None, None));
     assert_eq!(given(&"x".repeat(5000)).unwrap().len(), FINGERPRINT_LIMIT);
     for wrong in [&KEYS[0].1[7..], "yes", "SHA256:", "MD5:00", "*"] {

@@ -21,6 +21,9 @@ pub const BY_ROLE: &str = "role";
 /// Index of runs by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
 
+/// Index of runs by the addresses whose hosts told them their own keys.
+pub const BY_HOST_KEY: &str = "host key";
+
 /// Which hosts are decided together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Group {
@@ -73,6 +76,8 @@ pub struct Observed {
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The runs that the role owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Runs of other owners that were told the key of one of the hosts.
+    pub others: Vec<Arc<AnsibleEe>>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
 }
@@ -94,7 +99,7 @@ pub struct World {
     pub nodes: Arc<Cache<Node>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
-    /// All runs, indexed [`BY_OWNER`].
+    /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<Sources>,
@@ -124,8 +129,34 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         }
     }
     let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    Ok(Some(Observed { group, namespace, role, nodes, services, sources, runs, inventories }))
+    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    let others = others(world, &namespace, role.as_deref(), &nodes, &owner);
+    Ok(Some(Observed {
+        group,
+        namespace,
+        role,
+        nodes,
+        services,
+        sources,
+        runs,
+        others,
+        inventories,
+    }))
+}
+
+fn others(
+    world: &World,
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+    owner: &str,
+) -> Vec<Arc<AnsibleEe>> {
+    let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
+    let of_address = |it| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
+    let addresses = nodes.iter().filter_map(|it| Effective::of(role, it).address());
+    let found = addresses.flat_map(of_address).filter(is_other);
+    // A run may have been told by several of the hosts.
+    found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {

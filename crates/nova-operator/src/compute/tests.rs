@@ -115,7 +115,11 @@ impl World {
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
             default_config: None,
-            ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
+            ssh: Some(Digests {
+                version: "1".into(),
+                keys: keys.into_iter().collect(),
+                texts: BTreeMap::new(),
+            }),
             rendered: None,
             runs: Vec::new(),
         };
@@ -306,8 +310,8 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("InputReady", "SecretNotFound", "Secret bus", |it| it.seen.message_bus = None),
         ("InputReady", "SshSecretNotFound", "Secret key", |it| it.seen.ssh = None),
-        ("InputReady", "SshSecretIncomplete", "known_hosts", |it| {
-            it.seen.ssh.as_mut().unwrap().keys.remove("known_hosts");
+        ("InputReady", "SshSecretIncomplete", "ssh-privatekey", |it| {
+            it.seen.ssh.as_mut().unwrap().keys.remove("ssh-privatekey");
         }),
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;
@@ -553,4 +557,5 @@ fn the_hashes_of_the_same_inputs_never_change() {
     assert_eq!(hashes, ["f80a43ac4190", "d5f6102da864", "dc0796edbc59"]);
 }
 
+mod host_keys;
 mod writes;
