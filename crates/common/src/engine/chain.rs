@@ -97,6 +97,15 @@ pub struct Chain {
     pub state: State,
 }
 
+impl Chain {
+    /// Whether the service that is due failed last because of the host's own key.
+    pub fn was_key_refused(&self) -> bool {
+        let State::NeedsRun(need) = &self.state else { return false };
+        let due = self.services.iter().find(|it| it.name == need.service);
+        due.is_some_and(|it| it.reason.as_deref() == Some(Reason::HostKeyMismatch.as_str()))
+    }
+}
+
 /// What is to be done about one service.
 enum Next {
     Nothing,

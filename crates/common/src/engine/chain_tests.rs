@@ -211,8 +211,10 @@ fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
             let annotations = object.metadata.annotations.as_mut().unwrap();
             annotations.insert(super::super::run::HOST_KEYS.into(), words.into());
         }
-        let state = judged("A", std::slice::from_ref(&failed), &[object], true).state;
-        assert_eq!(state == needs("A", 2), expected, "{reason} {trusted:?}: {state:?}");
+        let chain = judged("A", std::slice::from_ref(&failed), &[object], true);
+        let state = &chain.state;
+        assert_eq!(*state == needs("A", 2), expected, "{reason} {trusted:?}: {state:?}");
+        assert_eq!(chain.was_key_refused(), expected);
     }
 }
 

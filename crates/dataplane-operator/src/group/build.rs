@@ -7,7 +7,6 @@ use common::engine::build::{KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
-use common::engine::outcome::Reason;
 use common::hash;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -180,14 +179,12 @@ fn sources(seen: &Observed, service: &Service) -> Vec<Source> {
 pub fn reach(seen: &Observed, host: &Judged) -> Reach {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let digests = ssh_digests(seen, &ssh_secret);
-    let refused = Reason::HostKeyMismatch.as_str();
-    let is_refused = host.chain.services.iter().any(|it| it.reason.as_deref() == Some(refused));
     Reach {
         address: host.effective.address().unwrap_or_default(),
         ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
         has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
         ssh_secret,
-        scan: host.trust.scan(is_refused),
+        scan: host.trust.scan(host.chain.was_key_refused()),
         trusted: host.trust.token(),
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use common::api::nova::ConfigFile;
 use common::engine::build::{KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
-use common::engine::outcome::Reason;
 use common::plan::Target;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -72,21 +71,18 @@ fn extra_vars(seen: &Observed, service: &str) -> BTreeMap<String, Value> {
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// How the host is reached.
-pub fn reach(seen: &Observed) -> Reach {
+/// How the host is reached; `was_key_refused` says whether the last attempt failed because of its
+/// own key.
+pub fn reach(seen: &Observed, was_key_refused: bool) -> Reach {
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
-    let services = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-    let refused = Reason::HostKeyMismatch.as_str();
-    let is_refused =
-        services.unwrap_or_default().iter().any(|it| it.reason.as_deref() == Some(refused));
     let trust = trust(seen);
     Reach {
         address: status.address.unwrap_or_default(),
         ssh_secret,
         ssh_version,
         has_known_hosts: seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
-        scan: trust.scan(is_refused),
+        scan: trust.scan(was_key_refused),
         trusted: trust.token(),
     }
 }

@@ -85,7 +85,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 /// The run that is needed now, and those that nobody needs any more.
 fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &judged.chain.state {
-        State::NeedsRun(need) => new_run(seen, need, &judged.files),
+        State::NeedsRun(need) => new_run(seen, need, judged),
         State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => vec![],
     };
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
@@ -228,10 +228,10 @@ fn chain(
     chain::judge(&host, runs, now)
 }
 
-fn new_run(seen: &Observed, need: &Need, files: &[ConfigFile]) -> Vec<Step> {
+fn new_run(seen: &Observed, need: &Need, judged: &Judged) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let recipe = recipe(seen, &need.service, files);
-    let reach = BTreeMap::from([(host.clone(), reach(seen))]);
+    let recipe = recipe(seen, &need.service, &judged.files);
+    let reach = BTreeMap::from([(host.clone(), reach(seen, judged.chain.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
     shards(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
 }

@@ -219,11 +219,11 @@ fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
     assert!(world.message(0).contains(&with_fingerprint), "{}", world.message(0));
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     assert_eq!(world.settle(), [""; 0]);
-    // Accepted: at once, and without asking again, for the key is known already.
+    // Accepted: tried at once.
     world.accept(0, &fingerprint(2));
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
-    assert_eq!(world.asked(), [nothing("n0")]);
+    assert_eq!(world.asked(), [only("n0", 2)]);
     world.deploy();
     assert_eq!(world.host_key(0), Some(KEYS[2]));
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
@@ -321,7 +321,7 @@ fn with_known_hosts_for_all_the_inventory_is_as_it_always_was() {
 fn a_key_that_another_owners_run_was_told_is_taken_only_if_it_is_accepted() {
     let mut world = World::learned();
     let mut run = AnsibleEe::clone(&world.seen.runs[0]);
-    run.metadata.name = Some("nova".into());
+    run.metadata.name = Some("of-another-owner".into());
     let told = json!([{ "name": "n0", "key": KEYS[2] }]);
     run.status.as_mut().unwrap().host_keys = serde_json::from_value(told).unwrap();
     world.seen.others.push(Arc::new(run));
