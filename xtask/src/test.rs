@@ -31,6 +31,8 @@ enum Part {
     Deny,
     /// Unit tests, and the tests that generated files and crate edges are as they should be.
     Unit,
+    /// Our reader of oslo.config's format and our judgement of options, against oslo.config itself.
+    Oslo,
     /// The main job and everything else on the lab.
     E2e,
     /// The chart: lint and rendering, with the lab's Helm.
@@ -74,6 +76,7 @@ impl Part {
                 "--no-fail-fast",
                 "--quiet",
             ])),
+            Self::Oslo => oslo(),
             Self::Chart => chart(),
             Self::Ansible => ansible(),
             Self::E2e => e2e(cluster),
@@ -125,6 +128,14 @@ fn chart() -> Result<Count> {
 fn ansible() -> Result<Count> {
     let mut tests = Command::new(paths::repo().join("ansible/tests/run"));
     tests.current_dir(paths::repo());
+    counted(tests)
+}
+
+fn oslo() -> Result<Count> {
+    // The whole workspace, so that no dependency is compiled anew with other features.
+    sh::run(&mut cargo(&["build", "--workspace", "--example", "oslo_answers", "--quiet"]))?;
+    let mut tests = Command::new(paths::repo().join("crates/nova-operator/tests/oslo/run"));
+    tests.arg(paths::compiled().join("debug/examples/oslo_answers"));
     counted(tests)
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::rollout::Limits;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
@@ -12,13 +13,13 @@ use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
 
-use crate::effective::Effective;
+use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
-/// Index of runs by the UID of their owner.
+/// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
 
 /// Index of runs by the addresses whose hosts told them their own keys.
@@ -68,6 +69,8 @@ pub struct Observed {
     pub namespace: String,
     /// The role, where it exists.
     pub role: Option<Arc<Role>>,
+    /// The data plane that the role names, where it exists.
+    pub plane: Option<Arc<DataPlane>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
     /// The services that the role lists, where they exist.
@@ -91,8 +94,17 @@ pub struct Inventory {
     pub owned: Owned,
 }
 
+impl Observed {
+    /// What is allowed of a rollout over the group.
+    pub fn limits(&self) -> Limits {
+        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
+    }
+}
+
 /// The watched world.
 pub struct World {
+    /// All data planes.
+    pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
@@ -116,6 +128,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
+    let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, role.as_deref());
     let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
     let inventory_names = inventory_names(&namespace, &group, &nodes);
@@ -135,6 +148,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         group,
         namespace,
         role,
+        plane,
         nodes,
         services,
         sources,
@@ -153,7 +167,7 @@ fn others(
 ) -> Vec<Arc<AnsibleEe>> {
     let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
     let of_address = |it| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
-    let addresses = nodes.iter().filter_map(|it| Effective::of(role, it).address());
+    let addresses = nodes.iter().filter_map(|it| Effective::of(None, role, it).address());
     let found = addresses.flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
@@ -174,6 +188,16 @@ fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>,
     }
 }
 
+fn plane(world: &World, namespace: &str, role: Option<&Role>) -> Option<Arc<DataPlane>> {
+    let name = role.and_then(data_plane_of)?;
+    world.planes.get(&Key::new(namespace, name))
+}
+
+/// The name of the data plane that a role names.
+pub fn data_plane_of(role: &Role) -> Option<&str> {
+    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
+}
+
 fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<String, Arc<Service>> {
     let names = role.map(|it| it.spec.services.as_slice()).unwrap_or_default();
     let find =
@@ -189,7 +213,8 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = nodes
         .iter()
-        .filter_map(|it| Effective::of(role, it).ssh_secret)
+        // A data plane has no word on it.
+        .filter_map(|it| Effective::of(None, role, it).ssh_secret)
         .map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()
