@@ -102,6 +102,8 @@ fn report(host: &RunHost, told: &str) -> Option<HostKeyReport> {
 
 #[cfg(test)]
 mod tests {
+    use common::engine::host_key::COMMON_PREFIX;
+    use common::engine::inventory::KNOWN_HOSTS_KEY;
     use common::yaml;
 
     use super::*;
@@ -131,6 +133,15 @@ mod tests {
         assert_eq!(container.get("env"), None);
         // kubelet would replace it.
         assert!(!SCRIPT.contains("$("));
+    }
+
+    #[test]
+    fn the_script_writes_where_ssh_reads_and_leaves_out_what_is_put_back() {
+        for text in
+            [&format!("\"{HOST_KEYS_DIR}/{KNOWN_HOSTS_KEY}\""), &format!("\"{COMMON_PREFIX}\"")]
+        {
+            assert!(SCRIPT.contains(text), "{text}");
+        }
     }
 
     #[test]
