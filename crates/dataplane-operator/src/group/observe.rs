@@ -130,7 +130,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, role.as_deref());
-    let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
+    // A data plane has no word on how a host is reached.
+    let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it);
+    let (secrets, addresses): (Vec<_>, Vec<_>) =
+        nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
+    let wanted = wanted_sources(&namespace, secrets, &services);
     let inventory_names = inventory_names(&namespace, &group, &nodes);
     // Before reading, so that a change in between wakes the group again.
     world.sources.depends(key, wanted.iter().chain(&inventory_names).cloned().collect());
@@ -143,7 +147,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
-    let others = others(world, &namespace, role.as_deref(), &nodes, &owner);
+    let others = others(world, &namespace, addresses, &owner);
     Ok(Some(Observed {
         group,
         namespace,
@@ -158,17 +162,16 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }))
 }
 
+/// Runs of other owners that were told the key of a host at one of the addresses.
 fn others(
     world: &World,
     namespace: &str,
-    role: Option<&Role>,
-    nodes: &[Arc<Node>],
+    addresses: Vec<Option<String>>,
     owner: &str,
 ) -> Vec<Arc<AnsibleEe>> {
     let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
     let of_address = |it| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
-    let addresses = nodes.iter().filter_map(|it| Effective::of(None, role, it).address());
-    let found = addresses.flat_map(of_address).filter(is_other);
+    let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
@@ -207,15 +210,10 @@ fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<Str
 
 fn wanted_sources(
     namespace: &str,
-    role: Option<&Role>,
-    nodes: &[Arc<Node>],
+    ssh_secrets: Vec<Option<String>>,
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeSet<SourceRef> {
-    let ssh = nodes
-        .iter()
-        // A data plane has no word on it.
-        .filter_map(|it| Effective::of(None, role, it).ssh_secret)
-        .map(|it| SourceRef::secret(namespace, &it));
+    let ssh = ssh_secrets.into_iter().flatten().map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()
 }
