@@ -61,9 +61,9 @@ fn nothing_else_is_a_key() {
 
 #[test]
 fn a_recorded_key_gives_way_only_to_the_accepted_one() {
-    let cases: [(Option<usize>, Option<usize>, &[usize], Option<usize>); 12] = [
+    let cases = [
         // recorded, accepted, offered by runs, what holds
-        (None, None, &[], None),
+        (None, None, &[][..], None),
         (None, None, &[0], Some(0)),
         (None, None, &[0, 1], Some(0)),
         (None, Some(1), &[], None),

@@ -110,7 +110,7 @@ mod tests {
             let found = shards(needs(&hosts), batch_size, &asked.collect());
             found.iter().map(|it| it.attempts.len()).collect::<Vec<_>>()
         };
-        let (all, none): (fn(usize) -> bool, fn(usize) -> bool) = (|_| true, |_| false);
+        let (all, none) = (|_| true, |_| false);
         assert_eq!(sizes(200, 500, none), [200]);
         assert_eq!(sizes(80, 500, all), [80]);
         assert_eq!(sizes(81, 500, all), [80, 1]);

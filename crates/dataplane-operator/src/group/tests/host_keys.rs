@@ -1,5 +1,6 @@
 //! Host keys: learned at first contact, kept, refused when they change, and accepted by a human.
 
+use common::api::ansibleee::HostKeyScan;
 use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{ACCEPT, HostKey};
 
@@ -74,11 +75,9 @@ impl World {
     }
 
     /// What the newest run asks for, by host.
-    fn asked(&self) -> Vec<(String, Option<Option<String>>)> {
+    fn asked(&self) -> Vec<(String, Option<HostKeyScan>)> {
         let run = self.seen.runs.last().unwrap();
-        let asked = run.spec.hosts.iter().map(|it| {
-            (it.name.clone(), it.scan_host_key.as_ref().map(|it| it.fingerprint.clone()))
-        });
+        let asked = run.spec.hosts.iter().map(|it| (it.name.clone(), it.scan_host_key.clone()));
         asked.collect()
     }
 
@@ -107,15 +106,15 @@ impl World {
     }
 }
 
-fn any(host: &str) -> (String, Option<Option<String>>) {
-    (host.into(), Some(None))
+fn any(host: &str) -> (String, Option<HostKeyScan>) {
+    (host.into(), Some(HostKeyScan::default()))
 }
 
-fn only(host: &str, idx: usize) -> (String, Option<Option<String>>) {
-    (host.into(), Some(Some(fingerprint(idx))))
+fn only(host: &str, idx: usize) -> (String, Option<HostKeyScan>) {
+    (host.into(), Some(HostKeyScan { fingerprint: Some(fingerprint(idx)) }))
 }
 
-fn nothing(host: &str) -> (String, Option<Option<String>>) {
+fn nothing(host: &str) -> (String, Option<HostKeyScan>) {
     (host.into(), None)
 }
 
@@ -345,7 +344,7 @@ fn keys_of_another_address_or_of_an_earlier_node_are_not_taken() {
         |it| it.spec.ansible_host = Some("192.0.2.99".into()),
         |it| {
             it.metadata.creation_timestamp =
-                serde_json::from_value(json!("2030-01-01T00:00:00Z")).unwrap()
+                serde_json::from_value(json!("2030-01-01T00:00:00Z")).unwrap();
         },
     ];
     for change in changes {
