@@ -4,7 +4,7 @@ mod count;
 
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::{chart, cluster::Choice, demo, paths, sh};
@@ -41,8 +41,8 @@ enum Part {
     Ansible,
 }
 
-/// Runs the parts; fails if anything failed, after all of them.
-pub(crate) fn main(args: &Args) -> Result<()> {
+/// Runs all parts, whatever fails; whether nothing did. The count is the last line.
+pub(crate) fn main(args: &Args) -> bool {
     let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
     let mut total = Count::default();
     for part in parts {
@@ -56,10 +56,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         total += count;
     }
     println!("\n{total}");
-    if total.failed > 0 {
-        bail!("tests failed");
-    }
-    Ok(())
+    total.failed == 0
 }
 
 impl Part {
