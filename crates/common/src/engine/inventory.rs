@@ -13,7 +13,7 @@ pub const RUN_GROUP: &str = "edpm_run";
 pub const INVENTORY_KEY: &str = "inventory";
 /// Key of the effective nic template in the inventory object; one per host that has its own.
 pub const NETWORK_KEY: &str = "network";
-/// Key of the learned host keys in the inventory object; absent while there are none.
+/// Key of the learned host keys in the inventory object; absent where others know all its hosts.
 pub const KNOWN_HOSTS_KEY: &str = "known_hosts";
 /// Where the inventory object's keys are mounted as files, for nic templates and learned host keys.
 pub const NETWORK_DIR: &str = "/runner/network";

@@ -65,11 +65,10 @@ fn node_content(host: &Judged) -> BTreeMap<String, String> {
     content
 }
 
-/// The learned keys; no key of the object while there are none.
+/// The learned keys, also while there are none: what is ours nobody else can set.
 fn known_hosts(hosts: &[&Judged]) -> Option<(String, String)> {
-    let lines: String =
-        hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
-    (!lines.is_empty()).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
+    let lines = hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
+    hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
 }
 
 /// Each host has its own template's file, so that a node's template holds in a shared run too.

@@ -124,6 +124,8 @@ fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_and_no_status() 
     let first = world.settle();
     assert_eq!(first, World::new().settle(), "as with known hosts");
     assert_eq!(world.asked(), [any("n0"), any("n1")]);
+    // The key of the object is the operator's own from the beginning.
+    assert_eq!(world.inventory("dataplanerole-compute")["known_hosts"], "");
     world.tell(&[("n0", 0), ("n1", 1)], &[]);
     assert_eq!(
         world.settle(),
