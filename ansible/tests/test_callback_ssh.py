@@ -107,10 +107,11 @@ class SomebodyListens(SshTest):
         self.host_key = (self.directory / "host_key.pub").read_text().split()
         self.user_key = (self.directory / "user_key.pub").read_text().split()
 
-    def attempt(self, known_key):
+    def attempt(self, known_key, files="{0}/known_hosts"):
         entry = f"[127.0.0.1]:{self.port} {known_key[0]} {known_key[1]}\n" if known_key else ""
         self.write("known_hosts", entry)
-        options = f"-i {self.directory}/user_key -o UserKnownHostsFile={self.directory}/known_hosts"
+        option = f'-o "UserKnownHostsFile={files.format(self.directory)}"'
+        options = f"-i {self.directory}/user_key {option}"
         message, _ = self.play(
             PLAY, inventory=self.inventory(self.port, options=options), run_hosts=("far", "near"),
             env={"ANSIBLE_HOST_KEY_CHECKING": "True"},
@@ -126,6 +127,20 @@ class SomebodyListens(SshTest):
         message = self.attempt(self.user_key)
         self.assertEqual(message["hosts"], "ho")
         self.assertIn("REMOTE HOST IDENTIFICATION HAS CHANGED", message["failures"][0]["message"])
+
+    def test_a_host_that_the_last_of_several_files_knows(self):
+        # Not refused for its key, but by it: so many files may be named as an inventory with learned keys names.
+        message = self.attempt(self.host_key, "{0}/absent {0}/also-absent {0}/known_hosts")
+        self.assertEqual(message["hosts"], "ko")
+
+    def test_the_warning_of_a_changed_key_has_its_fingerprint(self):
+        message = self.attempt(self.user_key)
+        listed = subprocess.run(
+            ["ssh-keygen", "-lf", self.directory / "host_key.pub"], check=True, capture_output=True, text=True
+        )
+        said = message["failures"][0]["message"]
+        self.assertIn("ED25519 key sent by the remote host", said)
+        self.assertIn(listed.stdout.split()[1], said)
 
     def test_an_unknown_host_key(self):
         self.assertEqual(self.attempt(None)["hosts"], "ho")

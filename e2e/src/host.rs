@@ -83,6 +83,28 @@ impl Host {
         Ok(format!("{} {}\n", self.address, self.public("other")?))
     }
 
+    /// Gives the host another key of its own, and boots it with that.
+    pub async fn rekey(&mut self) -> Result<()> {
+        self.stop().await?;
+        for (from, to) in [("other", "host"), ("other.pub", "host.pub")] {
+            std::fs::copy(self.folder.join(from), self.folder.join(to))?;
+        }
+        self.boot().await
+    }
+
+    /// The host's own key, as `ssh-ed25519 AAAA…`.
+    pub fn host_key(&self) -> Result<String> {
+        self.public("host")
+    }
+
+    /// The fingerprint of the host's own key, as `SHA256:…`.
+    pub async fn fingerprint(&self) -> Result<String> {
+        let file = self.folder.join("host.pub").display().to_string();
+        let printed = run("ssh-keygen", &["-l", "-f", &file]).await?;
+        let word = printed.split_whitespace().find(|it| it.starts_with("SHA256:"));
+        word.map(str::to_owned).context("ssh-keygen prints no fingerprint")
+    }
+
     /// Runs a shell command on the host, over ssh with the host's key checked.
     pub async fn ssh(&self, command: &str) -> Result<String> {
         let known_hosts = self.folder.join("known_hosts");

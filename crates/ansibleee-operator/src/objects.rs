@@ -8,6 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
+use crate::run::host_keys;
+
 /// Annotation of a Job and its pods: the name of their AnsibleEE.
 pub const RUN: &str = "edpm.openstack.org/run";
 /// Annotation of a Job and its pods: the addresses of the run's hosts, as a JSON list.
@@ -224,9 +226,11 @@ impl Pod {
         self.status.init_container_statuses.iter().chain(&self.status.container_statuses)
     }
 
-    /// Whether any of its containers ever started.
+    /// Whether any of its containers ever started that may change a host: the one that asks for host
+    /// keys does not, and must not hide that the runner cannot start.
     pub fn has_started(&self) -> bool {
-        self.containers().any(ContainerStatus::has_started)
+        let acts = |it: &&ContainerStatus| it.name != host_keys::CONTAINER;
+        self.containers().filter(acts).any(ContainerStatus::has_started)
     }
 }
 

@@ -6,7 +6,9 @@
 
 pub mod build;
 pub mod chain;
+pub mod host_key;
 pub mod inventory;
+pub mod known_hosts;
 pub mod limit;
 pub mod outcome;
 pub mod retry;

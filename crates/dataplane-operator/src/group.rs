@@ -8,6 +8,7 @@ pub mod build;
 pub mod decide;
 pub mod faults;
 pub mod host;
+pub mod host_key;
 pub mod instance;
 pub mod observe;
 pub mod status;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::build::KNOWN_HOSTS;
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
 use common::refusal::Refusal;
@@ -20,7 +21,7 @@ use shell::queue::Queue;
 use shell::runtime::Runtime;
 use shell::sources::{self, Sources};
 
-use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
+use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 use crate::plane;
 use crate::plane::children::controller;
@@ -98,11 +99,15 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let nodes: Arc<Cache<Node>> =
         Cache::new(vec![(BY_OWNER, Box::new(controller_of)), (BY_ROLE, Box::new(role_of))]);
     let services: Arc<Cache<Service>> = Cache::new(vec![]);
-    let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![(BY_OWNER, Box::new(owner_of))]);
+    let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![
+        (BY_OWNER, Box::new(owner_of)),
+        (BY_HOST_KEY, Box::new(addresses_with_keys)),
+    ]);
     let secrets: Arc<MetadataCache<Secret>> = Cache::new(vec![]);
     // Inventories that are edited or deleted by hand are known by what is left of our own fields.
     let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
-    let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
+    let kept = &[KNOWN_HOSTS];
+    let sources = Sources::keeping(kept, Arc::clone(&secrets), Arc::clone(&config_maps));
     let caches: Vec<Arc<dyn Absorb>> = vec![
         Arc::<Cache<DataPlane>>::clone(&planes),
         Arc::<Cache<Role>>::clone(&roles),
@@ -140,7 +145,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
 fn wake(
     queue: &Arc<Queue>,
     roles: &Arc<Cache<Role>>,
-    nodes: &Cache<Node>,
+    nodes: &Arc<Cache<Node>>,
     services: &Cache<Service>,
     runs: &Cache<AnsibleEe>,
     sources: &Arc<Sources>,
@@ -163,7 +168,14 @@ fn wake(
         }
     });
     let push = to(queue);
+    let all_nodes = Arc::clone(nodes);
     runs.on_change(move |run| {
+        // Whoever made the run: the host may have told it another key.
+        for report in run.status.iter().flat_map(|it| &it.host_keys) {
+            if let Some(node) = all_nodes.get(&Key::new(namespace(run), &report.name)) {
+                push(Group::of(&node), &namespace(run));
+            }
+        }
         for owner in run.owner_references().iter().filter(|it| it.kind == "OpenStackDataPlaneRole")
         {
             push(Group::Role(owner.name.clone()), &namespace(run));
@@ -180,6 +192,13 @@ fn namespace<K: kube::Resource>(object: &K) -> String {
 fn role_of(node: &Node) -> Vec<Key> {
     let role = node.spec.role.iter().filter(|it| !it.is_empty());
     role.map(|it| Key::new(namespace(node), it)).collect()
+}
+
+fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    let told = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
+    let hosts = run.spec.hosts.iter().filter(|it| told(&it.name));
+    hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
 }
 
 fn owner_of(run: &AnsibleEe) -> Vec<Key> {

@@ -42,6 +42,8 @@ pub struct Digests {
     pub version: String,
     /// Key → digest of the value.
     pub keys: BTreeMap<String, String>,
+    /// Key → text, of the keys that are no secret and that the reader of the sources asked for.
+    pub texts: BTreeMap<String, Arc<str>>,
 }
 
 /// The values of a Secret or ConfigMap. Not printable, so that no log can hold them.
@@ -76,7 +78,13 @@ impl Values {
     /// What may be known of them everywhere.
     pub fn digests(&self) -> Digests {
         let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
-        Digests { version: self.version.clone(), keys: keys.collect() }
+        Digests { version: self.version.clone(), keys: keys.collect(), texts: BTreeMap::new() }
+    }
+
+    /// The same, with the texts of some keys.
+    fn digests_with(&self, kept: &[&str]) -> Digests {
+        let text = |key: &&str| Some(((*key).to_owned(), Arc::from(self.text(key)?)));
+        Digests { texts: kept.iter().filter_map(text).collect(), ..self.digests() }
     }
 }
 
@@ -94,6 +102,7 @@ where
 pub struct Sources {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
+    kept: &'static [&'static str],
     digests: Mutex<BTreeMap<SourceRef, Digests>>,
     readers: Mutex<BTreeMap<Key, BTreeSet<SourceRef>>>,
 }
@@ -104,8 +113,17 @@ impl Sources {
         secrets: Arc<MetadataCache<Secret>>,
         config_maps: Arc<MetadataCache<ConfigMap>>,
     ) -> Arc<Self> {
+        Self::keeping(&[], secrets, config_maps)
+    }
+
+    /// The same; the texts of these keys, which are no secret, are kept beside the digests.
+    pub fn keeping(
+        kept: &'static [&'static str],
+        secrets: Arc<MetadataCache<Secret>>,
+        config_maps: Arc<MetadataCache<ConfigMap>>,
+    ) -> Arc<Self> {
         let (digests, readers) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { secrets, config_maps, digests, readers })
+        Arc::new(Self { secrets, config_maps, kept, digests, readers })
     }
 
     /// Calls `wake` with each reader of a source that changes.
@@ -142,7 +160,7 @@ impl Sources {
         if known.is_some() {
             return Ok(known);
         }
-        let read = self.values(api, source).await?.map(|it| it.digests());
+        let read = self.values(api, source).await?.map(|it| it.digests_with(self.kept));
         if let Some(digests) = &read {
             lock(&self.digests).insert(source.clone(), digests.clone());
         }

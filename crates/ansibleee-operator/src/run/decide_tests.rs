@@ -260,6 +260,22 @@ fn a_job_that_cannot_start_is_withdrawn_and_the_run_ends_when_its_pods_are_gone(
 }
 
 #[test]
+fn a_runner_that_cannot_start_is_told_also_after_the_hosts_were_asked_for_their_keys() {
+    let pod = |first: &str| {
+        pod(&format!(
+            "{{phase: Pending, initContainerStatuses: [{{name: {first}, state: {{terminated: \
+             {{exitCode: 0, startedAt: '2026-01-01T00:00:01Z'}}}}}}], containerStatuses: [{{name: \
+             openstackansibleee, state: {{waiting: {{reason: CreateContainerConfigError, message: \
+             no}}}}}}]}}"
+        ))
+    };
+    let stuck = seen(started(new_run()), vec![job_of("")], vec![pod("edpm-host-keys")]);
+    assert_eq!(plan_of(&stuck), "Running InputMissing, delete Job");
+    // What a human's own first container has done, nobody knows.
+    check(&seen(started(new_run()), vec![job_of("")], vec![pod("mine")]), "");
+}
+
+#[test]
 fn a_job_that_started_while_it_was_withdrawn_counts_as_stopped() {
     let stuck = seen(started(new_run()), vec![job_of("")], vec![waiting("ErrImagePull")]);
     let run = after(&stuck);

@@ -4,6 +4,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::engine::outcome::Reason;
 use kube::ResourceExt;
 
+use super::host_keys;
 use super::job::is_engines;
 use crate::objects::{Aspect, Job, Pod, Terminated};
 
@@ -150,7 +151,16 @@ fn broken_init(pod: &Pod) -> Option<String> {
         let ended = it.state.terminated.as_ref().filter(|it| it.exit_code != 0)?;
         Some((&it.name, ended.exit_code))
     });
-    failed.map(|(name, code)| format!("Init container {name} failed with exit code {code}"))
+    failed.map(|(name, code)| {
+        let what = format!("Init container {name} failed with exit code {code}");
+        if name != host_keys::CONTAINER {
+            return what;
+        }
+        format!(
+            "{what}: the runner image cannot learn host keys, so put the hosts' lines into \
+             known_hosts of the ssh Secret"
+        )
+    })
 }
 
 fn one_line(text: &str) -> String {

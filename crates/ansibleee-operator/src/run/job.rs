@@ -7,13 +7,13 @@ use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::identity;
+use super::{host_keys, identity};
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
 
 /// Where the callback is mounted.
 pub const CALLBACK_DIR: &str = "/opt/edpm/callback";
 /// The volumes that the operator adds.
-pub const OWN_VOLUMES: [&str; 2] = [CALLBACK_VOLUME, FILES_VOLUME];
+pub const OWN_VOLUMES: [&str; 3] = [CALLBACK_VOLUME, FILES_VOLUME, host_keys::VOLUME];
 /// The label that all our Jobs and pods carry, upstream's.
 pub const APP: (&str, &str) = ("app", "openstackansibleee");
 
@@ -196,10 +196,7 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
         "envFrom": [{ "configMapRef": { "name": spec.env_config_map_name, "optional": true } }],
         "volumeMounts": mounts,
         "terminationMessagePolicy": "File",
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "capabilities": { "drop": ["ALL"] },
-        },
+        "securityContext": rights(),
     });
     if let Some(resources) = &spec.resources {
         container["resources"] = json!(resources);
@@ -221,15 +218,25 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
         "containers": [container],
         "volumes": volumes,
     });
+    let mut first: Vec<Value> = spec.init_containers.iter().map(|it| json!(it)).collect();
+    if host_keys::is_asking(spec) {
+        // Last, for the human's may be what brings the hosts into reach.
+        first.push(host_keys::container(spec, image(spec, settings), &rights()));
+    }
+    if !first.is_empty() {
+        pod["initContainers"] = json!(first);
+    }
     place(spec, &mut pod);
     pod
 }
 
+/// What a container of ours may do: nothing beyond what its user may.
+fn rights() -> Value {
+    json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
+}
+
 /// What decides where the pod runs, and with whose name.
 fn place(spec: &AnsibleEeSpec, pod: &mut Value) {
-    if !spec.init_containers.is_empty() {
-        pod["initContainers"] = json!(spec.init_containers);
-    }
     if let Some(dns) = &spec.dns_config {
         pod["dnsPolicy"] = json!("None");
         pod["dnsConfig"] = json!(dns);
@@ -332,6 +339,10 @@ fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>
     }
     volumes.push(json!({ "name": CALLBACK_VOLUME, "configMap": { "name": settings.callback } }));
     mounts.push(json!({ "name": CALLBACK_VOLUME, "mountPath": CALLBACK_DIR, "readOnly": true }));
+    if host_keys::is_asking(spec) {
+        volumes.push(host_keys::volume());
+        mounts.push(host_keys::mount());
+    }
     let files = files(spec);
     if !files.is_empty() {
         let field = |name| format!("metadata.annotations['{}']", annotation(name));

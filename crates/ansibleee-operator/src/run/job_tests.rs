@@ -227,6 +227,33 @@ fn pods_have_no_rights_and_no_root() {
 }
 
 #[test]
+fn a_run_that_asks_for_host_keys_has_one_more_container_in_front() {
+    let spec = "{initContainers: [{name: mine, image: i}], resources: {limits: {cpu: 1}}, \
+                hosts: [{name: a, address: 'x:22', scanHostKey: {}}]}";
+    let pod = pod(spec);
+    let first = pod["initContainers"].as_array().unwrap();
+    assert_eq!((&first[0]["name"], &first[1]["name"]), (&json!("mine"), &json!("edpm-host-keys")));
+    assert_eq!(first[1]["image"], pod["containers"][0]["image"]);
+    assert_eq!(first[1]["securityContext"], pod["containers"][0]["securityContext"]);
+    assert_eq!(first[1]["resources"], pod["containers"][0]["resources"]);
+    let place = |it: &Value| {
+        let mounts = it["volumeMounts"].as_array().unwrap();
+        let mount = mounts.iter().find(|it| it["name"] == "edpm-host-keys").unwrap();
+        (mount["mountPath"].clone(), mount["readOnly"] == true)
+    };
+    assert_eq!(place(&first[1]), (json!("/runner/host_keys"), false));
+    assert_eq!(place(&pod["containers"][0]), (json!("/runner/host_keys"), true));
+    let volumes = pod["volumes"].as_array().unwrap();
+    assert!(volumes.iter().any(|it| it["name"] == "edpm-host-keys" && it["emptyDir"].is_object()));
+}
+
+#[test]
+fn a_run_that_asks_for_none_has_no_trace_of_it() {
+    let text = pod(ENGINES).to_string();
+    assert!(!text.contains("host-keys") && !text.contains("initContainers"), "{text}");
+}
+
+#[test]
 fn networks_are_asked_of_multus_only_where_there_are_some() {
     let annotations = |spec: &str| job(spec)["spec"]["template"]["metadata"]["annotations"].clone();
     let key = "k8s.v1.cni.cncf.io/networks";

@@ -9,6 +9,7 @@ use common::engine::outcome::Reason;
 use kube::ResourceExt;
 
 use super::end::End;
+use super::host_keys;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary};
 use crate::objects::{Job, Pod, Terminated};
@@ -42,6 +43,8 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Fin
     next.exit_code = ended.map(|it| it.exit_code);
     next.hosts = verdict.hosts;
     next.failures = verdict.failures;
+    // Of a run that failed too: what was learned need not be asked for again.
+    next.host_keys = pod.map(|it| host_keys::reports(it, &run.spec.hosts)).unwrap_or_default();
     next.start_time.clone_from(&job.status.start_time);
     let ended_at = job.status.completion_time.clone();
     next.completion_time = ended_at.or_else(|| job.end()?.last_transition_time.clone());

@@ -79,7 +79,41 @@ fn message(hosts: &str, failures: &str) -> String {
 }
 
 const ON_B: &str = r#"{"host":"b","play":"P","task":"T","path":"/p.yml:7","message":"no\nmore"}"#;
+const ON_A: &str = r#"{"host":"a","play":"P","task":"T","path":"","message":"no"}"#;
 const LOCAL: &str = r#"{"host":"localhost","play":"P","task":"T","path":"","message":"no"}"#;
+
+#[test]
+fn host_keys_are_told_whatever_became_of_the_run() {
+    let hosts = "[{name: a, address: 'a:22', scanHostKey: {}}]";
+    let told = r#"{"v":1,"keys":["IWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"]}"#;
+    let first = format!(
+        "initContainerStatuses: [{{name: edpm-host-keys, state: {{terminated: {}}}}}]",
+        said(0, told)
+    );
+    let one =
+        |letter: &str| format!(r#"{{"v":1,"hosts":"{letter}","changed":[0],"failures":[{ON_A}]}}"#);
+    for (end, phase, ended, expected) in [
+        (COMPLETE, "Succeeded", said(0, r#"{"v":1,"hosts":"o","changed":[0],"failures":[]}"#), "o"),
+        (FAILED, "Failed", said(4, &one("u")), "u"),
+        (FAILED, "Failed", said(137, ""), "?"),
+    ] {
+        let pods = [pod(phase, &ended, &first)];
+        let (status, _) = of_job(&ansible(hosts, "{}"), &job(end), &pods);
+        assert!(outcome(&status).ends_with(expected), "{}", outcome(&status));
+        assert_eq!(status.host_keys.len(), 1);
+        assert!(status.host_keys[0].key.as_ref().unwrap().starts_with("ssh-ed25519 AAAA"));
+    }
+}
+
+#[test]
+fn an_image_that_cannot_learn_host_keys_is_told_with_the_way_out() {
+    let first = format!(
+        "initContainerStatuses: [{{name: edpm-host-keys, state: {{terminated: {}}}}}]",
+        said(128, "")
+    );
+    let pod = pod("Failed", "null", &first);
+    check(FAILED, &[pod], "Failed ResultUnknown ??", "into known_hosts of the ssh Secret");
+}
 
 #[test]
 fn all_hosts_done_is_a_success() {

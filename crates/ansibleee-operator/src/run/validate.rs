@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use common::api::ansibleee::AnsibleEeSpec;
+use common::engine::host_key::SCAN_LIMIT;
+use common::engine::inventory::HOST_KEYS_DIR;
 use common::names::is_dns_subdomain;
 use common::yaml;
 use serde_json::{Map, Value};
 
+use super::host_keys;
 use super::job::{CALLBACK_DIR, OWN_VOLUMES, files};
 
 /// How much text may travel in a pod's annotations; Kubernetes allows 256 KiB for all of them.
@@ -105,6 +108,21 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let message = format!("{:?} is no address; write host:port", host.address);
             faults.push(Fault::new(format!("spec.hosts[{idx}].address"), message));
         }
+        let scan = host.scan_host_key.as_ref();
+        let fingerprint = scan.and_then(|it| it.fingerprint.as_deref()).unwrap_or_default();
+        if fingerprint.contains(char::is_whitespace) {
+            let message = format!("{fingerprint:?} is no fingerprint; write SHA256:…");
+            let path = format!("spec.hosts[{idx}].scanHostKey.fingerprint");
+            faults.push(Fault::new(path, message));
+        }
+    }
+    let n_asked = host_keys::asked(&spec.hosts).count();
+    if n_asked > SCAN_LIMIT {
+        let message = format!(
+            "{n_asked} hosts have scanHostKey, and the keys of {SCAN_LIMIT} fit into a pod's \
+             message: make more runs, or give the keys in known_hosts"
+        );
+        faults.push(Fault::new("spec.hosts", message));
     }
 }
 
@@ -159,6 +177,9 @@ fn place(path: &str) -> Result<String, String> {
     let covers = |folder: &str| {
         folder.strip_prefix(whole.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('/'))
     };
+    if is_below(HOST_KEYS_DIR) {
+        return Err(format!("{path} would hide the host keys that a run has learned"));
+    }
     if is_below(CALLBACK_DIR) || covers(CALLBACK_DIR) || whole == "/dev/termination-log" {
         return Err(format!("{path} would hide how the operator learns each host's result"));
     }
@@ -185,7 +206,7 @@ fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
         }
     }
-    let mut seen = BTreeSet::from([spec.name.as_str()]);
+    let mut seen = BTreeSet::from([spec.name.as_str(), host_keys::CONTAINER]);
     for (idx, container) in spec.init_containers.iter().enumerate() {
         if !seen.insert(&container.name) {
             let message = format!("{} names two containers: rename one", container.name);
@@ -253,6 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn no_more_hosts_are_asked_for_their_keys_than_a_pod_can_tell_of() {
+        let spec = |n_hosts: usize, asks: &str| {
+            let host = |it| format!("{{name: n{it}, address: 'n{it}:22'{asks}}}");
+            format!("hosts: [{}]", (0..n_hosts).map(host).collect::<Vec<_>>().join(", "))
+        };
+        check(&spec(80, ", scanHostKey: {}"), &[]);
+        check(&spec(81, ""), &[]);
+        check(&spec(81, ", scanHostKey: {}"), &["spec.hosts: 81 hosts have scanHostKey"]);
+        let odd = spec(1, ", scanHostKey: {fingerprint: 'a b'}");
+        check(&odd, &["spec.hosts[0].scanHostKey.fingerprint: \"a b\" is no fingerprint"]);
+        check("initContainers: [{name: edpm-host-keys}]", &["names two containers"]);
+    }
+
+    #[test]
     fn mounts_below_the_runners_folders_are_fine_where_they_hide_nothing() {
         for path in [
             "/runner/env/ssh_key/a",
@@ -286,6 +321,8 @@ mod tests {
             "/opt/edpm/callback",
             "/opt/edpm/callback/edpm_result.py",
             "/dev/termination-log",
+            "/runner/host_keys",
+            "/runner/host_keys/known_hosts",
             "runner/env",
         ] {
             check(&mount(path), &["spec.extraMounts[0].mounts[0].mountPath"]);

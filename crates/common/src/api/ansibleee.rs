@@ -209,6 +209,23 @@ pub struct RunHost {
     /// Where it is reached, as `host:port`: two names of one address are one host.
     #[schemars(length(min = 1, max = 300))]
     pub address: String,
+    /// Asks for the host's own ssh key before Ansible starts: a first container reads it with
+    /// `ssh-keyscan` and puts it into `/runner/host_keys/known_hosts`; at most 80 hosts of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan_host_key: Option<HostKeyScan>,
+}
+
+/// How the host's own ssh key is asked for.
+#[derive(
+    Clone, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub struct HostKeyScan {
+    /// The only key that the run trusts, as `SHA256:…`; any key is trusted when absent. The status
+    /// tells the key that the host offers in either case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub fingerprint: Option<String>,
 }
 
 /// What was seen of the run.
@@ -253,6 +270,10 @@ pub struct AnsibleEeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub hosts: Vec<HostResult>,
+    /// What the hosts whose key was asked for offered, trusted or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub host_keys: Vec<HostKeyReport>,
     /// The failed tasks, first one first; long lists are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<HostFailure>,
@@ -335,6 +356,33 @@ pub enum HostOutcome {
     NotReached,
     /// The run did not tell.
     Unknown,
+}
+
+/// What a host offered as its own ssh key.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostKeyReport {
+    /// The host's name in the inventory.
+    pub name: String,
+    /// The key, as `ssh-ed25519 AAAA…`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<HostKeyProblem>,
+}
+
+/// Why a host's own ssh key was not learned.
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+pub enum HostKeyProblem {
+    /// The host did not answer.
+    NoAnswer,
+    /// The host has keys, and none of type ed25519.
+    NoEd25519Key,
+    /// The runner image has no `ssh-keyscan`.
+    NoScanner,
 }
 
 /// A task that failed on a host.

@@ -182,8 +182,9 @@ pub const ATTEMPTS: &[Word] = &[
     Word::bad(
         "HostKeyMismatch",
         "The host shows another key than the known one, or none is known.",
-        "Yes, and at once when the ssh Secret changes.",
-        "Compare with the host's console, then correct `known_hosts` in the ssh Secret.",
+        "Yes, and at once when the ssh Secret changes or another key is accepted.",
+        "Compare with the host's console; then correct `known_hosts` in the ssh Secret, or accept a \
+         key that was learned with the command in the message.",
     ),
     Word::bad(
         "PodEvicted",

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::api::ansibleee::AnsibleEe;
+use crate::api::ansibleee::{AnsibleEe, HostKeyScan, RunHost};
 use crate::api::shared::VolMounts;
 use crate::engine::inventory::{
     INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
 };
-use crate::engine::run::{ATTEMPTS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
+use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
 use crate::engine::shards::Shard;
 use crate::names;
 use crate::plan::{Kind, Step, Target};
@@ -124,6 +124,12 @@ pub struct Reach {
     pub ssh_secret: String,
     /// The Secret's resource version.
     pub ssh_version: String,
+    /// Whether the Secret has known hosts.
+    pub has_known_hosts: bool,
+    /// Whether and how the run asks for the host's own key.
+    pub scan: Option<HostKeyScan>,
+    /// What is trusted as the host's own key, in a word.
+    pub trusted: String,
 }
 
 /// The name of a shard's run.
@@ -139,7 +145,7 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
         Target { kind: Kind::of::<AnsibleEe>(), namespace, name: name(recipe, shard), uid: None };
     let keys: BTreeMap<&str, &str> =
         reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.ssh_version.as_str())).collect();
-    let object = json!({
+    let mut object = json!({
         "metadata": {
             "labels": {
                 SERVICE_LABEL: shard.service,
@@ -153,6 +159,16 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
         },
         "spec": spec(recipe, shard, reach),
     });
+    let trusted: BTreeMap<&str, &str> = shard
+        .attempts
+        .keys()
+        .filter_map(|it| Some((it.as_str(), reach.get(it)?.trusted.as_str())))
+        .filter(|(_, word)| !word.is_empty())
+        .collect();
+    if !trusted.is_empty() {
+        let words = serde_json::to_string(&trusted).unwrap_or_default();
+        object["metadata"]["annotations"][HOST_KEYS] = json!(words);
+    }
     let because = format!("service {} is to be deployed on {}", shard.service, hosts_text(shard));
     Step::create(target, object, "/spec/inputHash", because)
 }
@@ -184,11 +200,11 @@ fn reached<'a>(
 }
 
 fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
-    let hosts: Vec<Value> = shard
-        .attempts
-        .keys()
-        .filter_map(|host| reach.get(host).map(|it| json!({ "name": host, "address": it.address })))
-        .collect();
+    let run_host = |name: &String| {
+        let Reach { address, scan, .. } = reach.get(name)?.clone();
+        Some(RunHost { name: name.clone(), address, scan_host_key: scan })
+    };
+    let hosts: Vec<RunHost> = shard.attempts.keys().filter_map(run_host).collect();
     let mut spec = json!({
         "inputHash": shard.identity(),
         "hosts": hosts,
@@ -232,9 +248,10 @@ fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Ve
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     let mut ours = VolMounts::default();
     mount_inventory(&mut ours, &recipe.inventory);
-    let secrets: BTreeSet<&str> = reached(shard, reach).map(|it| it.ssh_secret.as_str()).collect();
-    for (idx, secret) in secrets.into_iter().enumerate() {
-        mount_ssh(&mut ours, idx, secret);
+    let secrets: BTreeSet<(&str, bool)> =
+        reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.has_known_hosts)).collect();
+    for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
+        mount_ssh(&mut ours, idx, secret, has_known_hosts);
     }
     for (idx, source) in recipe.sources.iter().enumerate() {
         mount_source(&mut ours, idx, source, &recipe.service_type);
@@ -258,10 +275,13 @@ fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
     });
 }
 
-fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str) {
+/// A key that the Secret lacks would be mounted as an empty folder.
+fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
     let volume = format!("edpm-ssh-{idx}");
     ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
-    ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
+    if has_known_hosts {
+        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
+    }
     ours.volumes.push(secret_volume(volume, secret));
 }
 
@@ -316,5 +336,76 @@ mod tests {
             Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
         assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
         assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
+    }
+
+    fn recipe() -> Recipe {
+        Recipe {
+            parent: Target {
+                kind: Kind::of::<AnsibleEe>(),
+                namespace: "ns".into(),
+                name: "compute".into(),
+                uid: Some("u".into()),
+            },
+            play: Play::Playbook("a.b.c".into()),
+            service_type: "a".into(),
+            image: None,
+            env: vec![],
+            extra_mounts: vec![],
+            network_attachments: vec![],
+            dns_config: None,
+            inventory: "inventory".into(),
+            sources: vec![],
+            options: Options::default(),
+            extra_vars: BTreeMap::new(),
+        }
+    }
+
+    fn reach(has_known_hosts: bool, scan: Option<HostKeyScan>, trusted: &str) -> Reach {
+        Reach {
+            address: "192.0.2.7:22".into(),
+            ssh_secret: "key".into(),
+            ssh_version: "1".into(),
+            has_known_hosts,
+            scan,
+            trusted: trusted.into(),
+        }
+    }
+
+    fn created(reach: Reach) -> Value {
+        let attempt = crate::engine::run::Attempt { hash: "h".into(), attempt: 1 };
+        let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
+        let shard = Shard { service: "a".into(), group: "g".into(), attempts };
+        let step = run(&recipe(), &shard, &BTreeMap::from([("n0".to_owned(), reach)]));
+        let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
+        object
+    }
+
+    #[test]
+    fn a_run_asks_for_host_keys_only_where_its_host_says_so() {
+        let of_host = |it: &Value| it["spec"]["hosts"][0].clone();
+        let known = created(reach(true, None, ""));
+        assert_eq!(of_host(&known), json!({ "name": "n0", "address": "192.0.2.7:22" }));
+        assert_eq!(known["metadata"]["annotations"].get(HOST_KEYS), None);
+        let fingerprint = Some("SHA256:x".to_owned());
+        let asked = created(reach(true, Some(HostKeyScan { fingerprint }), "word"));
+        assert_eq!(of_host(&asked)["scanHostKey"], json!({ "fingerprint": "SHA256:x" }));
+        assert_eq!(asked["metadata"]["annotations"][HOST_KEYS], json!(r#"{"n0":"word"}"#));
+        let any = created(reach(true, Some(HostKeyScan::default()), ""));
+        assert_eq!(of_host(&any)["scanHostKey"], json!({}));
+        // It is the same run all the same: what was learned is no input.
+        for pointer in ["/metadata/name", "/spec/inputHash"] {
+            assert_eq!(known.pointer(pointer), asked.pointer(pointer));
+            assert!(known.pointer(pointer).is_some());
+        }
+    }
+
+    #[test]
+    fn known_hosts_are_mounted_only_where_the_secret_has_them() {
+        let paths = |has_known_hosts| {
+            let run = created(reach(has_known_hosts, None, ""));
+            let mounts = run["spec"]["extraMounts"][0]["mounts"].as_array().unwrap().clone();
+            mounts.iter().filter(|it| it["subPath"] == KNOWN_HOSTS).count()
+        };
+        assert_eq!((paths(true), paths(false)), (1, 0));
     }
 }

@@ -41,6 +41,11 @@ pub struct Host<'a> {
     pub may_run: bool,
     /// The ssh Secret and its resource version.
     pub ssh_key: (&'a str, &'a str),
+    /// What is trusted as its own key, in a word; empty where the Secret's known hosts decide alone.
+    pub trusted: &'a str,
+    /// The command by which a human accepts its present key, up to the fingerprint; absent where
+    /// that is of no use.
+    pub accept: Option<&'a str>,
     /// The command by which a human asks for another attempt.
     pub redeploy: &'a str,
 }
@@ -90,6 +95,15 @@ pub struct Chain {
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
     pub state: State,
+}
+
+impl Chain {
+    /// Whether the service that is due failed last because of the host's own key.
+    pub fn was_key_refused(&self) -> bool {
+        let State::NeedsRun(need) = &self.state else { return false };
+        let due = self.services.iter().find(|it| it.name == need.service);
+        due.is_some_and(|it| it.reason.as_deref() == Some(Reason::HostKeyMismatch.as_str()))
+    }
 }
 
 /// What is to be done about one service.
@@ -142,7 +156,8 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         service.since = time;
     }
     service.run = Some(run.name());
-    match outcome::of(run, host.name, run.is_partial(), host.redeploy) {
+    let advice = outcome::Advice { redeploy: host.redeploy, accept: host.accept };
+    match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
             service.state = RunState::Succeeded;
@@ -336,7 +351,8 @@ fn retry(
     let pause = SignedDuration::try_from(retry::pause(seen.failures)).unwrap_or_default();
     let due = seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX);
     let has_new_secret = reason.heals_with_ssh_secret() && is_ssh_secret_new(host, seen, runs);
-    if now < due && !has_new_secret {
+    let has_new_key = reason == Reason::HostKeyMismatch && is_host_key_new(host, seen, runs);
+    if now < due && !has_new_secret && !has_new_key {
         return Next::Stop(failed(seen, Some(due)));
     }
     Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
@@ -348,6 +364,12 @@ fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bo
     let run = runs.iter().find(|it| Some(it.name()) == seen.run);
     // A run that did not use this Secret at all used another one.
     run.is_some_and(|it| it.ssh_key_version(secret).is_none_or(|used| used != version))
+}
+
+/// Whether another key is trusted, or accepted, than in the failed run.
+fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
+    run.is_some_and(|it| it.trusted(host.name) != host.trusted)
 }
 
 /// The next attempt: its number is above all that were ever made, recorded or not.

@@ -27,6 +27,8 @@ fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: b
         recorded,
         may_run,
         ssh_key: ("key", "1"),
+        trusted: "word",
+        accept: None,
         redeploy: "kubectl annotate",
     };
     judge(&host, &runs, now())
@@ -200,6 +202,36 @@ fn a_refused_key_is_tried_at_once_with_another_secret() {
     let keys = json!({ "another": "1" }).to_string();
     other.metadata.annotations.as_mut().unwrap().insert(super::super::run::SSH_KEYS.into(), keys);
     assert_eq!(judged("A", &[failed], &[other], true).state, needs("A", 2), "another Secret");
+}
+
+#[test]
+fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
+    let mut failed = record(RunState::Failed, "A", 1);
+    failed.run = Some("r".into());
+    failed.failures = 1;
+    failed.since = Time(now());
+    let cases = [
+        // reason, what the failed run trusted, whether it is tried at once
+        ("HostKeyMismatch", Some(r#"{"n0":"word"}"#), false),
+        ("HostKeyMismatch", Some(r#"{"n0":"other"}"#), true),
+        ("HostKeyMismatch", Some(r#"{"n1":"word"}"#), true),
+        ("HostKeyMismatch", Some("no JSON"), true),
+        ("HostKeyMismatch", None, true),
+        ("KeyRefused", None, false),
+        ("HostUnreachable", None, false),
+    ];
+    for (reason, trusted, expected) in cases {
+        failed.reason = Some(reason.into());
+        let mut object = done("A", 1, "HostKeyMismatch");
+        if let Some(words) = trusted {
+            let annotations = object.metadata.annotations.as_mut().unwrap();
+            annotations.insert(super::super::run::HOST_KEYS.into(), words.into());
+        }
+        let chain = judged("A", std::slice::from_ref(&failed), &[object], true);
+        let state = &chain.state;
+        assert_eq!(*state == needs("A", 2), expected, "{reason} {trusted:?}: {state:?}");
+        assert_eq!(chain.was_key_refused(), expected);
+    }
 }
 
 #[test]

@@ -13,12 +13,16 @@ pub const RUN_GROUP: &str = "edpm_run";
 pub const INVENTORY_KEY: &str = "inventory";
 /// Key of the effective nic template in the inventory object; one per host that has its own.
 pub const NETWORK_KEY: &str = "network";
-/// Where the inventory object's keys are mounted as files, for nic templates.
+/// Key of the learned host keys in the inventory object; absent where others know all its hosts.
+pub const KNOWN_HOSTS_KEY: &str = "known_hosts";
+/// Where the inventory object's keys are mounted as files, for nic templates and learned host keys.
 pub const NETWORK_DIR: &str = "/runner/network";
 /// Where private keys are mounted, one file per Secret.
 pub const SSH_KEY_DIR: &str = "/runner/env/ssh_key";
 /// Where known host keys are mounted, one file per Secret.
 pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
+/// Where a run finds the host keys that it asked for itself.
+pub const HOST_KEYS_DIR: &str = "/runner/host_keys";
 
 /// One host and how to reach it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +39,8 @@ pub struct HostEntry {
     pub host_name: String,
     /// The Secret with its key and known host keys.
     pub ssh_secret: String,
+    /// Whether its own key is a learned one, where the Secret's known hosts do not name it.
+    pub is_learned: bool,
     /// Path of its nic template in the pod, where it has one.
     pub nic_template: Option<String>,
     /// `management_network`, where it is set.
@@ -59,8 +65,8 @@ pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String 
 /// What is derived is data, never a template; what the human wrote stays a template (D13).
 fn host_vars(host: &HostEntry) -> Tree {
     let text = |it: &str| Tree::data(it.to_owned());
-    let known_hosts = format!("{KNOWN_HOSTS_DIR}/{}", host.ssh_secret);
-    let ssh_args = format!("-o UserKnownHostsFile={known_hosts} -o GlobalKnownHostsFile=/dev/null");
+    let ssh_args =
+        format!("-o {} -o GlobalKnownHostsFile=/dev/null", quoted(&known_hosts_option(host)));
     let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
         ("ansible_host".into(), text(&host.ansible_host)),
         ("ansible_port".into(), Tree::data(host.ansible_port)),
@@ -88,6 +94,21 @@ fn host_vars(host: &HostEntry) -> Tree {
     Tree::Map(vars)
 }
 
+/// The files that may know the host. The Secret's comes first, for whom it revokes is revoked.
+fn known_hosts_option(host: &HostEntry) -> String {
+    let of_secret = format!("UserKnownHostsFile={KNOWN_HOSTS_DIR}/{}", host.ssh_secret);
+    if !host.is_learned {
+        return of_secret;
+    }
+    let file = KNOWN_HOSTS_KEY;
+    format!("{of_secret} {NETWORK_DIR}/{file} {HOST_KEYS_DIR}/{file}")
+}
+
+/// Ansible splits its ssh options as a shell does.
+fn quoted(option: &str) -> String {
+    if option.contains(' ') { format!("'{option}'") } else { option.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +121,7 @@ mod tests {
             ansible_user: Some("cloud-admin".into()),
             host_name: "n0.example.org".into(),
             ssh_secret: "key".into(),
+            is_learned: false,
             nic_template: None,
             management_network: None,
             vars: BTreeMap::from([("greeting".into(), Value::from("{{ name }}"))]),
@@ -111,6 +133,17 @@ mod tests {
         let text = inventory("compute", &[host()]);
         assert!(text.contains(r#"canonical_hostname: !unsafe "n0.example.org""#), "{text}");
         assert!(text.contains(r#"greeting: "{{ name }}""#), "{text}");
+    }
+
+    #[test]
+    fn a_learned_key_is_looked_for_where_the_object_and_the_run_itself_put_it() {
+        let given = inventory("compute", &[host()]);
+        let option = "-o UserKnownHostsFile=/runner/env/known_hosts/key -o Global";
+        assert!(given.contains(option), "{given}");
+        let learned = inventory("compute", &[HostEntry { is_learned: true, ..host() }]);
+        let option = "-o 'UserKnownHostsFile=/runner/env/known_hosts/key \
+                      /runner/network/known_hosts /runner/host_keys/known_hosts' -o Global";
+        assert!(learned.contains(option), "{learned}");
     }
 
     #[test]

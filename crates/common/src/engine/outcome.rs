@@ -1,6 +1,7 @@
 //! What the result of a run means for one host: class, words and whether it is tried again.
 
-use crate::api::ansibleee::{AnsibleEeStatus, HostFailure, HostOutcome};
+use crate::api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
+use crate::engine::host_key::HostKey;
 use crate::engine::run::Run;
 
 /// Why an attempt failed.
@@ -134,8 +135,18 @@ pub enum Outcome {
     },
 }
 
+/// The commands by which a human helps.
+#[derive(Clone, Copy, Debug)]
+pub struct Advice<'a> {
+    /// Asks for another attempt.
+    pub redeploy: &'a str,
+    /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
+    /// Secret decide.
+    pub accept: Option<&'a str>,
+}
+
 /// What a finished run means for a host.
-pub fn of(run: &Run<'_>, host: &str, partial: bool, redeploy: &str) -> Outcome {
+pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Advice<'_>) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
         // Of a failed run nobody knows whether it would have come to this host.
@@ -147,7 +158,7 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, redeploy: &str) -> Outcome {
         HostOutcome::NotReached => Reason::NoHostMatched,
         HostOutcome::Unknown => class_of(run.object.status.as_ref()),
     };
-    Outcome::Failed { reason, message: message(run, host, reason, redeploy) }
+    Outcome::Failed { reason, message: message(run, host, reason, advice) }
 }
 
 /// What is said of a run that is gone before its result was seen.
@@ -167,10 +178,11 @@ fn class_of(status: Option<&AnsibleEeStatus>) -> Reason {
     Reason::parse(word)
 }
 
-fn message(run: &Run<'_>, host: &str, reason: Reason, redeploy: &str) -> String {
+fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> String {
     let status = run.object.status.as_ref();
     let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-    let cause = failures.iter().find(|it| it.host == host).map(|it| cause(it, reason));
+    let failure = failures.iter().find(|it| it.host == host);
+    let cause = failure.map(|it| cause(it, reason));
     let cause = cause.or_else(|| status.and_then(run_cause)).unwrap_or_default();
     let service = &run.service;
     let name = run.name();
@@ -188,8 +200,43 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, redeploy: &str) -> String 
         Reason::ResultUnknown => "has no result",
     };
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
-    let next = reason.next_step(redeploy);
+    let next = match (reason, advice.accept) {
+        (Reason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
+        _ => reason.next_step(advice.redeploy),
+    };
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
+}
+
+/// What the human does about a host whose key is a learned one, or is still to be learned.
+fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accept: &str) -> String {
+    let report = run.host_key(host);
+    let why = match report.and_then(|it| it.problem) {
+        Some(HostKeyProblem::NoEd25519Key) => "It has no key of type ed25519, the only one learned",
+        Some(HostKeyProblem::NoScanner) => "The runner image has no ssh-keyscan to learn it with",
+        Some(HostKeyProblem::NoAnswer) | None => {
+            let offered = report.and_then(|it| HostKey::parse(it.key.as_deref()?));
+            let offered = offered.map(|it| it.fingerprint());
+            let told = || failure.and_then(|it| told_fingerprint(&it.message));
+            let fingerprint = offered.or_else(told).unwrap_or_else(|| "SHA256:…".into());
+            return format!(
+                "Ask the host itself: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. If it \
+                 says the same and the change is yours: {accept}{fingerprint}"
+            );
+        }
+    };
+    format!(
+        "{why}: put the host's line, as ssh-keyscan prints it and compared by you, into \
+         known_hosts of the ssh Secret; it is tried again by itself."
+    )
+}
+
+/// The fingerprint in ssh's own warning of a changed key.
+fn told_fingerprint(message: &str) -> Option<String> {
+    let (_, after) = message.split_once("ED25519 key sent by the remote host")?;
+    let (_, after) = after.split_once("SHA256:")?;
+    let is_base64 = |it: &char| it.is_ascii_alphanumeric() || "+/".contains(*it);
+    let digest: String = after.chars().take_while(is_base64).collect();
+    (digest.len() == 43).then(|| format!("SHA256:{digest}"))
 }
 
 /// One line for what Ansible said about a host.
@@ -217,6 +264,61 @@ mod tests {
             assert_eq!(Reason::parse(reason.as_str()), reason);
         }
         assert_eq!(Reason::parse("Succeeded"), Reason::ResultUnknown);
+    }
+
+    /// What is told of a host whose key was refused.
+    fn refused(key: &str, said: &str, accept: Option<&str>) -> String {
+        let status = serde_json::json!({
+            "JobStatus": "Failed",
+            "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
+            "hostKeys": [serde_json::from_str::<serde_json::Value>(key).unwrap()],
+            "failures": [{ "host": "n0", "message": said }],
+        });
+        let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
+        let object = crate::engine::test_runs::run("r", &attempts, &status);
+        let advice = Advice { redeploy: "redeploy", accept };
+        match of(&Run::of(&object).unwrap(), "n0", false, advice) {
+            Outcome::Failed { reason, message } => {
+                assert_eq!(reason, Reason::HostKeyMismatch);
+                message
+            }
+            Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
+        }
+    }
+
+    const CHANGED: &str = "Failed to connect to the host via ssh: @@@@@@@@@@@@@@\n\
+        @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n\
+        IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\n\
+        The fingerprint for the ED25519 key sent by the remote host is\n\
+        SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc.\nPlease contact";
+
+    #[test]
+    fn a_refused_host_key_is_told_with_the_command_that_accepts_it() {
+        const OFFERED: &str = r#"{"name": "n0", "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"}"#;
+        let problem = |it: &str| format!(r#"{{"name": "n0", "problem": "{it}"}}"#);
+        let other = r#"{"name": "n1"}"#;
+        let accept = Some("kubectl annotate x=");
+        let offered = "kubectl annotate x=SHA256:we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg";
+        let said = "kubectl annotate x=SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc";
+        let cases = [
+            (OFFERED, "x", accept, offered),
+            (OFFERED, CHANGED, accept, offered),
+            (other, CHANGED, accept, said),
+            (other, &CHANGED[..CHANGED.len() - 25], accept, "kubectl annotate x=SHA256:…"),
+            (other, "Host key verification failed.", accept, "kubectl annotate x=SHA256:…"),
+            (other, "The SHA256:a; rm -rf /", accept, "kubectl annotate x=SHA256:…"),
+            (&problem("NoAnswer"), CHANGED, accept, said),
+            (&problem("NoEd25519Key"), "x", accept, "no key of type ed25519"),
+            (&problem("NoEd25519Key"), "x", accept, "into known_hosts of the ssh Secret"),
+            (&problem("NoScanner"), "x", accept, "no ssh-keyscan"),
+            (OFFERED, CHANGED, None, "correct known_hosts of the ssh Secret"),
+        ];
+        for (key, text, accept, expected) in cases {
+            let message = refused(key, text, accept);
+            assert!(message.contains(expected), "{message}\nlacks {expected}");
+        }
+        assert!(!refused(OFFERED, CHANGED, None).contains("kubectl"));
+        assert!(!refused(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ansibleee::{AnsibleEe, HostOutcome, HostResult, JobStatus};
+use crate::api::ansibleee::{AnsibleEe, HostKeyReport, HostOutcome, HostResult, JobStatus};
 use crate::api::dataplane::service_run::ServiceRun;
 
 /// Label with the name of the service that a run deploys.
@@ -16,6 +16,9 @@ pub const ATTEMPTS: &str = "edpm.openstack.org/attempts";
 pub const PARTIAL_LABEL: &str = "edpm.openstack.org/partial";
 /// Annotation with the resource versions of the ssh Secrets at the time of the run's creation.
 pub const SSH_KEYS: &str = "edpm.openstack.org/ssh-keys";
+/// Annotation with what the run trusts as each host's own key, in a word: see
+/// [`crate::engine::host_key::Trust::token`].
+pub const HOST_KEYS: &str = "edpm.openstack.org/host-keys";
 
 /// One try of one service on one host.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -95,6 +98,20 @@ impl<'a> Run<'a> {
         let versions: BTreeMap<String, String> =
             serde_json::from_str(self.object.annotations().get(SSH_KEYS)?).ok()?;
         versions.get(secret).cloned()
+    }
+
+    /// What was trusted as the host's own key when the run was created; empty where known hosts of
+    /// the ssh Secret decided alone.
+    pub fn trusted(&self, host: &str) -> String {
+        let words = self.object.annotations().get(HOST_KEYS);
+        let words: Option<BTreeMap<String, String>> =
+            words.and_then(|it| serde_json::from_str(it).ok());
+        words.and_then(|mut it| it.remove(host)).unwrap_or_default()
+    }
+
+    /// What a host offered as its own key, if it was asked.
+    pub fn host_key(&self, host: &str) -> Option<&HostKeyReport> {
+        self.object.status.as_ref()?.host_keys.iter().find(|it| it.name == host)
     }
 
     fn status(&self) -> Option<JobStatus> {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{Role, Service};
-use common::engine::build::{Play, Reach, Recipe, Source};
-use common::engine::inventory::{HostEntry, INVENTORY_KEY, NETWORK_DIR, NETWORK_KEY, inventory};
+use common::engine::build::{KNOWN_HOSTS, Play, Reach, Recipe, Source};
+use common::engine::inventory::{
+    HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
+};
 use common::hash;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,7 +15,8 @@ use serde_json::json;
 
 use crate::effective::Effective;
 use crate::group::faults::sources_of;
-use crate::group::host::{Judged, ssh_version};
+use crate::group::host::{Judged, ssh_digests};
+use crate::group::host_key::known_host;
 use crate::group::observe::{Inventory, Observed};
 use crate::inputs::{contents, service_type};
 
@@ -36,18 +39,13 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
     let mut steps = Vec::new();
     for host in &reachable {
         let name = node_inventory_name(&host.effective.name);
-        let content = node_content(&host.effective);
+        let content = node_content(host);
         steps.extend(config_map(seen, &name, &content, &Target::of(&*host.node)));
     }
     if let Some(role) = &seen.role {
         let name = role_inventory_name(&role.name_any());
-        let effective: Vec<&Effective> = reachable.iter().map(|it| &it.effective).collect();
-        steps.extend(config_map(
-            seen,
-            &name,
-            &role_content(role, &effective),
-            &Target::of(&**role),
-        ));
+        let content = role_content(role, &reachable);
+        steps.extend(config_map(seen, &name, &content, &Target::of(&**role)));
     }
     steps
 }
@@ -57,28 +55,35 @@ fn is_reachable(host: &Effective) -> bool {
     !host.ansible_host.is_empty() && host.ssh_secret.is_some()
 }
 
-fn node_content(host: &Effective) -> BTreeMap<String, String> {
-    let entry = entry(host, NETWORK_KEY);
-    let template = host.nic_template.clone().unwrap_or_default();
-    BTreeMap::from([
-        (INVENTORY_KEY.to_owned(), inventory("all", &[entry])),
+fn node_content(host: &Judged) -> BTreeMap<String, String> {
+    let template = host.effective.nic_template.clone().unwrap_or_default();
+    let mut content = BTreeMap::from([
+        (INVENTORY_KEY.to_owned(), inventory("all", &[entry(host, NETWORK_KEY)])),
         (NETWORK_KEY.to_owned(), template),
-    ])
+    ]);
+    content.extend(known_hosts(&[host]));
+    content
+}
+
+/// The learned keys, also while there are none: what is ours nobody else can set.
+fn known_hosts(hosts: &[&Judged]) -> Option<(String, String)> {
+    let lines = hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
+    hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
 }
 
 /// Each host has its own template's file, so that a node's template holds in a shared run too.
-fn role_content(role: &Role, hosts: &[&Effective]) -> BTreeMap<String, String> {
-    let mut content = BTreeMap::new();
+fn role_content(role: &Role, hosts: &[&Judged]) -> BTreeMap<String, String> {
+    let mut content: BTreeMap<String, String> = known_hosts(hosts).into_iter().collect();
     let of_role = role.spec.node_template.as_ref();
     let of_role = of_role.and_then(|it| it.network_config.as_ref()?.template.clone());
     content.insert(NETWORK_KEY.to_owned(), of_role.clone().unwrap_or_default());
     let mut entries = Vec::new();
     for host in hosts {
-        let is_own = host.nic_template.is_some() && host.nic_template != of_role;
-        let key =
-            if is_own { format!("{NETWORK_KEY}-{}", host.name) } else { NETWORK_KEY.to_owned() };
+        let Effective { name, nic_template, .. } = &host.effective;
+        let is_own = nic_template.is_some() && *nic_template != of_role;
+        let key = if is_own { format!("{NETWORK_KEY}-{name}") } else { NETWORK_KEY.to_owned() };
         entries.push(entry(host, &key));
-        if let Some(template) = host.nic_template.clone().filter(|_| is_own) {
+        if let Some(template) = nic_template.clone().filter(|_| is_own) {
             content.insert(key, template);
         }
     }
@@ -86,7 +91,8 @@ fn role_content(role: &Role, hosts: &[&Effective]) -> BTreeMap<String, String> {
     content
 }
 
-fn entry(host: &Effective, template_key: &str) -> HostEntry {
+fn entry(judged: &Judged, template_key: &str) -> HostEntry {
+    let host = &judged.effective;
     HostEntry {
         name: host.name.clone(),
         ansible_host: host.ansible_host.clone(),
@@ -94,6 +100,7 @@ fn entry(host: &Effective, template_key: &str) -> HostEntry {
         ansible_user: host.ansible_user.clone(),
         host_name: host.host_name.clone(),
         ssh_secret: host.ssh_secret.clone().unwrap_or_default(),
+        is_learned: judged.trust.is_learned,
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
@@ -170,6 +177,13 @@ fn sources(seen: &Observed, service: &Service) -> Vec<Source> {
 /// How a host is reached by a run.
 pub fn reach(seen: &Observed, host: &Judged) -> Reach {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
-    let ssh_version = ssh_version(seen, &ssh_secret);
-    Reach { address: host.effective.address().unwrap_or_default(), ssh_secret, ssh_version }
+    let digests = ssh_digests(seen, &ssh_secret);
+    Reach {
+        address: host.effective.address().unwrap_or_default(),
+        ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
+        has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
+        ssh_secret,
+        scan: host.trust.scan(host.chain.was_key_refused()),
+        trusted: host.trust.token(),
+    }
 }

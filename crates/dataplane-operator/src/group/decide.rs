@@ -1,6 +1,6 @@
 //! The judgement on a group: inventories, attempts, runs, and what the statuses say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
 use crate::group::host::{self, Judged};
+use crate::group::host_key::Offers;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
 
@@ -84,7 +85,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
 fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp) -> Vec<Judged> {
-    let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, hold, now);
+    let offers = Offers::of(seen);
+    let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, &offers, hold, now);
     let hosts: Vec<Judged> = seen
         .nodes
         .iter()
@@ -140,13 +142,15 @@ fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
     }
     let reach: BTreeMap<String, Reach> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
+    let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
+    let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
     let strategy = role_strategy(seen.plane.as_deref(), Some(role));
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;
         Some(build::run(&recipe, shard, &reach))
     };
-    shards(needs, strategy.batch_size()).iter().filter_map(create).collect()
+    shards(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
 }
 
 /// What the API server has recorded, by host.

@@ -203,23 +203,17 @@ fn ssh_faults(seen: &Observed, secret: &str) -> Vec<Fault> {
             "SshSecretNotFound",
             format!(
                 "Secret {secret} with the ssh key does not exist: create it with kubectl create \
-                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key> \
-                 --from-file={KNOWN_HOSTS}=<known hosts>."
+                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key>, \
+                 and --from-file={KNOWN_HOSTS}=<known hosts> where you know the hosts' own keys."
             ),
         )];
     };
-    let hints = [
-        (PRIVATE_KEY, "the private key that the hosts accept"),
-        (KNOWN_HOSTS, "the hosts' own keys, as printed by ssh-keyscan and compared by you"),
-    ];
-    hints
-        .into_iter()
-        .filter(|(key, _)| !digests.keys.contains_key(*key))
-        .map(|(key, content)| {
-            Fault::missing(
-                "SshSecretIncomplete",
-                format!("Secret {secret} has no key {key}: add it with {content}."),
-            )
-        })
-        .collect()
+    if digests.keys.contains_key(PRIVATE_KEY) {
+        return vec![];
+    }
+    let text = format!(
+        "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
+         accept."
+    );
+    vec![Fault::missing("SshSecretIncomplete", text)]
 }

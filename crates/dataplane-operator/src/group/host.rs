@@ -6,14 +6,17 @@ use std::sync::Arc;
 use common::api::dataplane::{Node, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain};
+use common::engine::host_key::{Trust, accept_command};
 use common::engine::rollout::{Hold, Standing};
 use common::engine::{Host, Run, Wanted, limit};
 use common::hash;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use shell::sources::{Digests, SourceRef};
 
 use crate::effective::Effective;
 use crate::group::faults::{self, Fault, sources_of};
+use crate::group::host_key::{self, Offers};
 use crate::group::instance;
 use crate::group::observe::Observed;
 use crate::inputs::{self, Inputs};
@@ -31,6 +34,8 @@ pub struct Judged {
     pub is_left_out: bool,
     /// Which instance of the host it is.
     pub instance: Option<String>,
+    /// By which key it is known.
+    pub trust: Trust,
     /// What keeps it from being deployed.
     pub faults: Vec<Fault>,
     /// All inputs of all its services.
@@ -56,6 +61,7 @@ pub fn judge(
     node: &Arc<Node>,
     group_faults: &[Fault],
     runs: &[Run<'_>],
+    offers: &Offers<'_>,
     hold: Option<Hold>,
     now: Timestamp,
 ) -> Judged {
@@ -71,7 +77,9 @@ pub fn judge(
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let (wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
-    let ssh_version = ssh_version(seen, &ssh_secret);
+    let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());
+    let trust = host_key::trust(seen, node, &effective, offers);
+    let accept = trust.is_learned.then(|| accept_command(&seen.namespace, &effective.name));
     let redeploy = instance::redeploy_command(node);
     let mut chain = chain::judge(
         &Host {
@@ -79,7 +87,9 @@ pub fn judge(
             wanted: &wanted,
             recorded,
             may_run: effective.deploy && !is_left_out && faults.is_empty() && hold.is_none(),
-            ssh_key: (&ssh_secret, &ssh_version),
+            ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
+            trusted: &trust.token(),
+            accept: accept.as_deref(),
             redeploy: &redeploy,
         },
         runs,
@@ -96,6 +106,7 @@ pub fn judge(
         has_role,
         is_left_out,
         instance,
+        trust,
         faults,
         inputs,
         chain,
@@ -110,10 +121,9 @@ fn is_left_out(seen: &Observed, effective: &Effective) -> bool {
     limit.is_some_and(|it| limit::leaves_out(it, &effective.name, &groups))
 }
 
-/// The resource version of the ssh Secret; empty where it does not exist.
-pub fn ssh_version(seen: &Observed, secret: &str) -> String {
-    let source = shell::sources::SourceRef::secret(&seen.namespace, secret);
-    seen.sources.get(&source).map(|it| it.version.clone()).unwrap_or_default()
+/// What is known of the ssh Secret, where it exists.
+pub fn ssh_digests<'a>(seen: &'a Observed, secret: &str) -> Option<&'a Digests> {
+    seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
 }
 
 /// The services of a host in order, and the union of their inputs.

@@ -22,6 +22,9 @@ pub const BY_ROLE: &str = "role";
 /// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
 
+/// Index of runs by the addresses whose hosts told them their own keys.
+pub const BY_HOST_KEY: &str = "host key";
+
 /// Which hosts are decided together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Group {
@@ -76,6 +79,8 @@ pub struct Observed {
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The runs that the role owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Runs of other owners that were told the key of one of the hosts.
+    pub others: Vec<Arc<AnsibleEe>>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
 }
@@ -106,7 +111,7 @@ pub struct World {
     pub nodes: Arc<Cache<Node>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
-    /// All runs, indexed [`BY_OWNER`].
+    /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<Sources>,
@@ -125,7 +130,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, role.as_deref());
-    let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
+    // A data plane has no word on how a host is reached.
+    let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it);
+    let (secrets, addresses): (Vec<_>, Vec<_>) =
+        nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
+    let wanted = wanted_sources(&namespace, secrets, &services);
     let inventory_names = inventory_names(&namespace, &group, &nodes);
     // Before reading, so that a change in between wakes the group again.
     world.sources.depends(key, wanted.iter().chain(&inventory_names).cloned().collect());
@@ -137,7 +146,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         }
     }
     let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
+    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    let others = others(world, &namespace, addresses, &owner);
     Ok(Some(Observed {
         group,
         namespace,
@@ -147,8 +157,23 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         services,
         sources,
         runs,
+        others,
         inventories,
     }))
+}
+
+/// Runs of other owners that were told the key of a host at one of the addresses.
+fn others(
+    world: &World,
+    namespace: &str,
+    addresses: Vec<Option<String>>,
+    owner: &str,
+) -> Vec<Arc<AnsibleEe>> {
+    let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
+    let of_address = |it| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
+    let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
+    // A run may have been told by several of the hosts.
+    found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {
@@ -185,15 +210,10 @@ fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<Str
 
 fn wanted_sources(
     namespace: &str,
-    role: Option<&Role>,
-    nodes: &[Arc<Node>],
+    ssh_secrets: Vec<Option<String>>,
     services: &BTreeMap<String, Arc<Service>>,
 ) -> BTreeSet<SourceRef> {
-    let ssh = nodes
-        .iter()
-        // A data plane has no word on it.
-        .filter_map(|it| Effective::of(None, role, it).ssh_secret)
-        .map(|it| SourceRef::secret(namespace, &it));
+    let ssh = ssh_secrets.into_iter().flatten().map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()
 }

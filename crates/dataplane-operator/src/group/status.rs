@@ -237,7 +237,7 @@ pub fn node_step(
         pause_on_failure: limits.pause_on_failure.then_some(true),
         host_name: Some(host.effective.host_name.clone()),
         address: host.effective.address(),
-        host_key: None,
+        host_key: host.trust.key.as_ref().map(ToString::to_string),
         host_instance: instance(host),
         services: host.chain.services.clone(),
         deployed_inputs: if is_complete {
@@ -247,7 +247,15 @@ pub fn node_step(
         },
     };
     let next = wanted.conditions.clone();
-    status_step(Target::of::<Node>(node), observed, &wanted, &previous, &next)
+    let step = |wanted: &NodeStatus| {
+        status_step(Target::of::<Node>(node), observed, wanted, &previous, &next)
+    };
+    if matches!(host.chain.state, State::NeedsRun(_) | State::InRun { .. }) {
+        // A key that was learned on the way is told with the next write; until then its run tells.
+        let host_key = observed.and_then(|it| it.host_key.clone());
+        step(&NodeStatus { host_key, ..wanted.clone() })?;
+    }
+    step(&wanted)
 }
 
 /// What others follow: a host that waits for its turn is still what it was, and whoever deploys on

@@ -65,7 +65,8 @@ impl World {
         let services = ["install-os", "run-os"]
             .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
-        let digests = Digests { version: "1".into(), keys: keys.into_iter().collect() };
+        let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
+        let digests = Digests { version: "1".into(), keys, texts };
         let seen = Observed {
             group: Group::Role("compute".into()),
             namespace: NAMESPACE.into(),
@@ -75,6 +76,7 @@ impl World {
             services: services.into_iter().collect(),
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
             runs: Vec::new(),
+            others: Vec::new(),
             inventories: BTreeMap::new(),
         };
         Self { seen, now: "2026-01-01T00:00:00Z".parse().unwrap(), writes: Vec::new() }
@@ -524,4 +526,5 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
 
+mod host_keys;
 mod writes;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
-use common::engine::build::{Options, Play, Reach, Recipe, Source};
+use common::engine::build::{KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
+use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
 use common::plan::Target;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -70,11 +71,31 @@ fn extra_vars(seen: &Observed, service: &str) -> BTreeMap<String, Value> {
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// How the host is reached.
-pub fn reach(seen: &Observed) -> Reach {
+/// How the host is reached; `was_key_refused` says whether the last attempt failed because of its
+/// own key.
+pub fn reach(seen: &Observed, was_key_refused: bool) -> Reach {
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
-    Reach { address: status.address.unwrap_or_default(), ssh_secret, ssh_version }
+    let trust = trust(seen);
+    Reach {
+        address: status.address.unwrap_or_default(),
+        ssh_secret,
+        ssh_version,
+        has_known_hosts: seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
+        scan: trust.scan(was_key_refused),
+        trusted: trust.token(),
+    }
+}
+
+/// By which key the host is known, as its node tells.
+///
+/// No key is learned here: a host that is Ready was reached before. A new one that the human accepts
+/// is asked for, and the node's own operator takes it from there.
+pub fn trust(seen: &Observed) -> Trust {
+    let recorded = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_key.as_deref());
+    let Some(key) = recorded.and_then(HostKey::parse) else { return Trust::default() };
+    let annotation = seen.node.as_ref().and_then(|it| it.annotations().get(ACCEPT));
+    Trust::learned(Some(key), host_key::accepted(annotation), &[])
 }
 
 /// The ssh Secret and its resource version.

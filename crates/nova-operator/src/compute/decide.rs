@@ -1,12 +1,13 @@
 //! The judgement on a compute: its files, its attempts, its runs, and what its status says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use common::api::dataplane::Node;
 use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
+use common::engine::host_key::accept_command;
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
 use common::plan::{Plan, Step};
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::annotations::REDEPLOY;
-use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh};
+use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
 use crate::compute::hold::Held;
 use crate::compute::inputs::{self, Inputs};
 use crate::compute::observe::Observed;
@@ -89,7 +90,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 /// The run that is needed now, and those that nobody needs any more.
 fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &judged.chain.state {
-        State::NeedsRun(need) => new_run(seen, need, &judged.files),
+        State::NeedsRun(need) => new_run(seen, need, judged),
         State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => vec![],
     };
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
@@ -216,26 +217,32 @@ fn chain(
     let compute = &seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
+    let (namespace, node) =
+        (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);
     let redeploy = format!(
-        "kubectl annotate --overwrite -n {} novaexternalcompute/{} {REDEPLOY}=\"$(date +%s)\"",
-        compute.namespace().unwrap_or_default(),
+        "kubectl annotate --overwrite -n {namespace} novaexternalcompute/{} \
+         {REDEPLOY}=\"$(date +%s)\"",
         compute.name_any()
     );
+    let trust = trust(seen);
+    let accept = trust.is_learned.then(|| accept_command(&namespace, node));
     let host = Host {
-        name: &compute.spec.dataplane_node_name,
+        name: node,
         wanted,
         recorded,
         may_run,
         ssh_key: (&ssh_secret, &ssh_version),
+        trusted: &trust.token(),
+        accept: accept.as_deref(),
         redeploy: &redeploy,
     };
     chain::judge(&host, runs, now)
 }
 
-fn new_run(seen: &Observed, need: &Need, files: &[ConfigFile]) -> Vec<Step> {
+fn new_run(seen: &Observed, need: &Need, judged: &Judged) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let recipe = recipe(seen, &need.service, files);
-    let reach = BTreeMap::from([(host.clone(), reach(seen))]);
+    let recipe = recipe(seen, &need.service, &judged.files);
+    let reach = BTreeMap::from([(host.clone(), reach(seen, judged.chain.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
-    shards(needs, 1).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
+    shards(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
 }

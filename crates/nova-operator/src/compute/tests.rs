@@ -128,7 +128,11 @@ impl World {
             )])),
             default_config: None,
             release: Chosen::Release(Release::newest()),
-            ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
+            ssh: Some(Digests {
+                version: "1".into(),
+                keys: keys.into_iter().collect(),
+                texts: BTreeMap::new(),
+            }),
             rendered: None,
             default_images: Images::default(),
             runs: Vec::new(),
@@ -328,8 +332,8 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("InputReady", "SecretNotFound", "Secret bus", |it| it.seen.message_bus = None),
         ("InputReady", "SshSecretNotFound", "Secret key", |it| it.seen.ssh = None),
-        ("InputReady", "SshSecretIncomplete", "known_hosts", |it| {
-            it.seen.ssh.as_mut().unwrap().keys.remove("known_hosts");
+        ("InputReady", "SshSecretIncomplete", "ssh-privatekey", |it| {
+            it.seen.ssh.as_mut().unwrap().keys.remove("ssh-privatekey");
         }),
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;
@@ -599,4 +603,5 @@ fn the_hashes_of_the_same_inputs_never_change() {
     assert_eq!(hashes, ["f80a43ac4190", "d5f6102da864", "dc0796edbc59"]);
 }
 
+mod host_keys;
 mod writes;

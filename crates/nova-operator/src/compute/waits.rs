@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use common::api::dataplane::Node;
 use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
-use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use common::engine::build::PRIVATE_KEY;
 use common::hash;
 use kube::ResourceExt;
 
@@ -201,11 +201,9 @@ fn ssh_faults(seen: &Observed) -> Vec<Fault> {
         faults.push(("SshSecretNotFound", text));
         return faults;
     };
-    for key in [PRIVATE_KEY, KNOWN_HOSTS] {
-        if !digests.keys.contains_key(key) {
-            let text = format!("Secret {secret} has no key {key}: add it.");
-            faults.push(("SshSecretIncomplete", text));
-        }
+    if !digests.keys.contains_key(PRIVATE_KEY) {
+        let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add it.");
+        faults.push(("SshSecretIncomplete", text));
     }
     faults
 }

@@ -126,7 +126,7 @@ const INPUTS: &[Word] = &[
     ),
     Word::bad(
         "SshSecretIncomplete",
-        "The ssh Secret lacks `ssh-privatekey` or `known_hosts`.",
+        "The ssh Secret lacks `ssh-privatekey`.",
         "When the key appears.",
         "Add the key.",
     ),

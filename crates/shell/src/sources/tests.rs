@@ -55,6 +55,20 @@ async fn a_source_is_read_once_for_each_of_its_versions() {
 }
 
 #[tokio::test]
+async fn only_the_texts_that_were_asked_for_are_kept() {
+    let (secrets, config_maps) = (metadata("op"), metadata("op"));
+    let kept = Sources::keeping(&["key", "absent"], Arc::clone(&secrets), config_maps.clone());
+    let plain = Sources::new(Arc::clone(&secrets), config_maps);
+    secrets.absorb(&secret("5", "a"));
+    let source = SourceRef::secret("ns", "s");
+    let server = Server::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
+    let api = server.api(false, vec![]);
+    let texts = kept.digests(&api, &source).await.unwrap().unwrap().texts;
+    assert_eq!(texts, BTreeMap::from([("key".to_owned(), Arc::from("a"))]));
+    assert_eq!(plain.digests(&api, &source).await.unwrap().unwrap().texts, BTreeMap::new());
+}
+
+#[tokio::test]
 async fn a_source_that_went_between_watch_and_read_is_absent() {
     let world = World::new();
     world.secrets.absorb(&secret("5", "a"));

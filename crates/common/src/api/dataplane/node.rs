@@ -122,7 +122,8 @@ pub struct NodeStatus {
     /// Where the host is reached, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The host's own ssh key, if it was learned.
+    /// The host's own ssh key as it was learned, `ssh-ed25519 AAAA…`; absent where `known_hosts`
+    /// of the ssh Secret has the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
     /// Which installation of the host this is: another value is another host under the same name.

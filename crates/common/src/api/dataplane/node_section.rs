@@ -41,7 +41,7 @@ pub struct NodeSection {
     #[schemars(schema_with = "any_map")]
     pub ansible_vars: AnyMap,
     /// A Secret with the ssh key in `ssh-privatekey` and, if host keys are known in advance, lines
-    /// for ssh in `known_hosts`.
+    /// for ssh in `known_hosts`; keys of hosts that it does not name are learned at first contact.
     #[serde(rename = "ansibleSSHPrivateKeySecret", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub ansible_ssh_private_key_secret: Option<String>,

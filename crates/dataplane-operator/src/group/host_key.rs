@@ -1,0 +1,98 @@
+//! By which key the host of a node is known: the human's known hosts, else the one that was learned.
+
+use std::collections::BTreeMap;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::Node;
+use common::engine::build::KNOWN_HOSTS;
+use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use common::engine::known_hosts::{covers, line};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use shell::sources::SourceRef;
+
+use crate::effective::Effective;
+use crate::group::observe::Observed;
+
+/// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
+const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+
+/// A key that a run was offered.
+struct Offer {
+    key: HostKey,
+    address: String,
+    created: Option<Timestamp>,
+    ended: Option<Timestamp>,
+}
+
+/// What runs were offered as keys, by the name of the host.
+#[derive(Default)]
+pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
+
+impl<'a> Offers<'a> {
+    /// All that was seen, in the runs of others too: phase 1 may meet a new key first.
+    pub fn of(seen: &'a Observed) -> Self {
+        let mut offers = Self::default();
+        for run in seen.runs.iter().chain(&seen.others) {
+            for (host, offer) in offers_of(run) {
+                offers.0.entry(host).or_default().push(offer);
+            }
+        }
+        for list in offers.0.values_mut() {
+            list.sort_by(|a, b| (a.ended, &a.key).cmp(&(b.ended, &b.key)));
+        }
+        offers
+    }
+
+    /// The keys that this node's host offered at its present address, the oldest first. What was
+    /// offered to an earlier node of the name concerns another host.
+    fn keys(&self, node: &Node, address: &str) -> Vec<HostKey> {
+        let since = node.creation_timestamp().map(|it| it.0);
+        let offers = self.0.get(node.name_any().as_str()).map(Vec::as_slice).unwrap_or_default();
+        let fits = |it: &&Offer| it.address == address && it.created >= since;
+        offers.iter().filter(fits).map(|it| it.key.clone()).collect()
+    }
+}
+
+fn offers_of(run: &AnsibleEe) -> impl Iterator<Item = (&str, Offer)> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    let ended = run.status.as_ref().and_then(|it| it.completion_time.as_ref()).map(|it| it.0);
+    let created = run.creation_timestamp().map(|it| it.0);
+    reports.iter().filter_map(move |report| {
+        let key = HostKey::parse(report.key.as_deref()?)?;
+        let host = run.spec.hosts.iter().find(|it| it.name == report.name)?;
+        let address = host.address.clone();
+        Some((report.name.as_str(), Offer { key, address, created, ended }))
+    })
+}
+
+/// By which key the host is known.
+///
+/// A key of the human's always wins: where they name the host, a learned one is forgotten.
+pub fn trust(seen: &Observed, node: &Node, effective: &Effective, offers: &Offers<'_>) -> Trust {
+    let recorded = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    if !is_learned(seen, effective, recorded.is_some()) {
+        return Trust::default();
+    }
+    let accepted = host_key::accepted(node.annotations().get(ACCEPT));
+    let address = effective.address().unwrap_or_default();
+    Trust::learned(recorded, accepted, &offers.keys(node, &address))
+}
+
+fn is_learned(seen: &Observed, effective: &Effective, has_key: bool) -> bool {
+    if OWN_OPTIONS.iter().any(|it| effective.vars.contains_key(*it)) {
+        return false;
+    }
+    let secret = effective.ssh_secret.as_deref().unwrap_or_default();
+    let Some(digests) = seen.sources.get(&SourceRef::secret(&seen.namespace, secret)) else {
+        // A Secret that is not there says nothing about known hosts: all stays as it was.
+        return has_key;
+    };
+    let names = |it: &str| covers(it, &effective.ansible_host, effective.ansible_port);
+    !digests.texts.get(KNOWN_HOSTS).is_some_and(|it| names(it))
+}
+
+/// The line by which ssh knows the host, where its key is a learned one.
+pub fn known_host(effective: &Effective, trust: &Trust) -> Option<String> {
+    line(&effective.ansible_host, effective.ansible_port, trust.key.as_ref()?)
+}
