@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::hash;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
 
@@ -184,6 +185,16 @@ impl Sources {
             self.secrets.get(&source.key)?.annotations().get(name).cloned()
         } else {
             self.config_maps.get(&source.key)?.annotations().get(name).cloned()
+        }
+    }
+
+    /// Whether a source goes with another object that owns it.
+    pub fn has_owner(&self, source: &SourceRef) -> bool {
+        let has = |owners: &[OwnerReference]| !owners.is_empty();
+        if source.is_secret {
+            self.secrets.get(&source.key).is_some_and(|it| has(it.owner_references()))
+        } else {
+            self.config_maps.get(&source.key).is_some_and(|it| has(it.owner_references()))
         }
     }
 
