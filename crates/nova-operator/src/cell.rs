@@ -1,9 +1,11 @@
 //! `NovaCell`: whether computes can be configured from it, and whether its services answer.
 //!
-//! It watches cells, the Secrets that they name, and computes for their count.
+//! It watches cells, the Secrets that they name, and computes: a cell that has some is held, and
+//! remembers what those that went have left in nova.
 //! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
 
 pub mod decide;
+pub mod leftovers;
 pub mod observe;
 
 #[cfg(test)]

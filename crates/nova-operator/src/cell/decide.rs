@@ -1,23 +1,32 @@
-//! The judgement on a cell: what its conditions say, and when its services are asked again.
+//! The judgement on a cell: what its conditions say, when its services are asked again, and what
+//! keeps it.
 
 use std::time::Duration;
 
 use common::api::nova::{Cell, CellStatus};
 use common::conditions::{self, Finding, READY, settle};
-use common::plan::{Plan, Target, status_step};
+use common::finalizers::{hold, is_terminating, release};
+use common::plan::{Notice, Plan, Step, Target, Write, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::annotations::ALLOW_REMOVAL;
+use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
 use crate::conf::{CellFaultReason, SERVICE_PASSWORD, TRANSPORT_URL};
+use crate::holds;
 
 /// Both Secrets are there and complete.
 pub const INPUT_READY: &str = "InputReady";
 /// Every broker accepts the login.
 pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
+/// Nothing holds the cell: said only of one that is being deleted.
+pub const RELEASED: &str = "Released";
 /// Keystone answers.
 pub const KEYSTONE_READY: &str = "KeystoneReady";
 
+/// How many computes a condition names.
+const NAMED: usize = 5;
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
 
@@ -28,6 +37,10 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         plan.look_again_in(pause);
     }
     let cell = &seen.cell;
+    if let Some(because) = goes(seen) {
+        plan.steps.extend(release(&**cell, holds::CELL, because));
+        return plan;
+    }
     let findings = findings(seen);
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
@@ -35,11 +48,39 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         observed_generation: cell.metadata.generation,
         conditions: settle(&previous, findings, cell.metadata.generation, now),
         hash: observed.map(|it| it.hash.clone()).unwrap_or_default(),
-        computes: i64::try_from(seen.n_computes).ok(),
+        computes: i64::try_from(seen.computes.len()).ok(),
+        leftovers: leftovers::of(seen),
     };
     let next = wanted.conditions.clone();
-    plan.steps.extend(status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next));
+    let step = status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next);
+    plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &wanted.leftovers))));
+    plan.steps.extend(holding(seen));
     plan
+}
+
+fn noticed(mut step: Step, notice: Option<Notice>) -> Step {
+    if let Write::Status { notices, .. } = &mut step.write {
+        notices.extend(notice);
+    }
+    step
+}
+
+/// Why a cell that is being deleted may go now.
+fn goes(seen: &Observed) -> Option<&'static str> {
+    let why = match (seen.namespace_goes, seen.computes.is_empty()) {
+        (true, _) => "its namespace is being deleted",
+        (false, true) => "it has no computes any more",
+        (false, false) => return None,
+    };
+    is_terminating(&*seen.cell).then_some(why)
+}
+
+/// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
+fn holding(seen: &Observed) -> Option<Step> {
+    if seen.computes.is_empty() {
+        return release(&*seen.cell, holds::CELL, "it has no computes any more");
+    }
+    hold(&*seen.cell, holds::CELL, "it has computes")
 }
 
 fn findings(seen: &Observed) -> Vec<Finding> {
@@ -54,7 +95,25 @@ fn findings(seen: &Observed) -> Vec<Finding> {
     let ready = conditions::ready(&all, Finding::good(READY, "Ready", text));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
+    all.extend(is_terminating(&*seen.cell).then(|| in_use(seen)));
     all
+}
+
+/// What keeps a cell that is being deleted: the first computes by name, and how many there are.
+fn in_use(seen: &Observed) -> Finding {
+    let names: Vec<String> = seen.computes.iter().take(NAMED).map(|it| it.name_any()).collect();
+    let (names, total) = (names.join(", "), seen.computes.len());
+    let more = match total.saturating_sub(NAMED) {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let text = format!(
+        "NovaCell {} goes when no NovaExternalCompute names it any more; {total} do: {names}{more}. \
+         Take them away first: delete their nodes, or let each node's compute go with annotation \
+         {ALLOW_REMOVAL}.",
+        seen.cell.name_any()
+    );
+    Finding::warning(RELEASED, "CellInUse", text)
 }
 
 fn input(seen: &Observed) -> Finding {

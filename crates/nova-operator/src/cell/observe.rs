@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::api::nova::Cell;
+use common::api::nova::{Cell, ExternalCompute};
+use common::finalizers::{is_held, is_terminating};
 use shell::cache::Key;
 use shell::error::Result;
 use shell::sources::SourceRef;
 use tokio::time::Instant;
 
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
+use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
 use crate::vault::Content;
 use crate::world::{BY_CELL, World};
@@ -61,8 +63,11 @@ pub struct Observed {
     pub answers: Option<Answers>,
     /// When they are to be asked again.
     pub ask_in: Option<Duration>,
-    /// How many computes name the cell.
-    pub n_computes: usize,
+    /// The computes that name the cell, by name.
+    pub computes: Vec<Arc<ExternalCompute>>,
+    /// Whether its namespace is being deleted with everything in it; asked of a cell that is being
+    /// deleted and held.
+    pub namespace_goes: bool,
 }
 
 /// The last answers of each cell, with what was asked and when.
@@ -127,8 +132,12 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
         }
         _ => (None, None),
     };
-    let n_computes = world.computes.indexed(BY_CELL, key).len();
-    Ok(Some(Observed { cell, secret, message_bus, answers, ask_in, n_computes }))
+    let computes = world.computes.indexed(BY_CELL, key);
+    let namespace_goes = is_terminating(&*cell)
+        && is_held(&*cell, holds::CELL)
+        && world.api.is_namespace_terminating(&key.namespace).await?;
+    let seen = Observed { cell, secret, message_bus, answers, ask_in, computes, namespace_goes };
+    Ok(Some(seen))
 }
 
 async fn named(world: &World, source: SourceRef) -> Result<NamedSecret> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::nova::{Cell, CellStatus};
+use common::api::nova::{Cell, CellStatus, ExternalCompute};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
 use common::plan::Write;
@@ -14,6 +14,7 @@ use shell::sources::Values;
 
 use super::observe::{Answers, NamedSecret};
 use super::{Observed, decide};
+use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
 use crate::vault::Content;
@@ -30,12 +31,31 @@ fn answer(address: &str, login: Login) -> HostOutcome {
     HostOutcome { address: address.into(), login }
 }
 
+/// A compute of the cell that was deployed.
+fn compute(name: &str) -> Arc<ExternalCompute> {
+    let compute = json!({
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}") },
+        "spec": { "dataplaneNodeName": name, "cellName": "nova-cell1" },
+        "status": {
+            "hostName": format!("{name}.example.org"),
+            "services": [{ "name": "nova", "state": "Succeeded", "hash": "h", "attempt": 1,
+                "since": "2026-01-01T00:00:00Z" }],
+        },
+    });
+    Arc::new(serde_json::from_value(compute).unwrap())
+}
+
 /// A cell whose services answer.
 fn seen() -> Observed {
     let cell: Cell = serde_json::from_value(json!({
         "apiVersion": "nova.openstack.org/v1beta1",
         "kind": "NovaCell",
-        "metadata": { "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1 },
+        "metadata": {
+            "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1,
+            "finalizers": [holds::CELL],
+        },
         "spec": {
             "cellName": "cell1",
             "secret": "nova-cell1",
@@ -61,7 +81,8 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         ask_in: Some(Duration::from_secs(30)),
-        n_computes: 2,
+        computes: vec![compute("n0"), compute("n1")],
+        namespace_goes: false,
     }
 }
 
@@ -133,3 +154,5 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     assert_eq!(input.reason, "SecretIncomplete");
     assert!(input.message.contains("transport_url"), "{}", input.message);
 }
+
+mod held;
