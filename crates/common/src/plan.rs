@@ -118,6 +118,18 @@ pub enum Write {
         /// Also a precondition, where given.
         resource_version: Option<String>,
     },
+    /// A finalizer is added to an object that was read, beside those of others.
+    Hold {
+        /// The finalizer.
+        finalizer: String,
+    },
+    /// A finalizer is taken off an object, as it was read.
+    Release {
+        /// The finalizers that stay.
+        rest: Vec<String>,
+        /// The object fails with a conflict if it has changed: the rest is others'.
+        resource_version: Option<String>,
+    },
 }
 
 /// One write to one object, and why.

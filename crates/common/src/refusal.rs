@@ -32,6 +32,8 @@ impl Refusal {
             Write::Apply { .. } | Write::Create { .. } => format!("{object} cannot be written"),
             Write::Status { .. } => format!("The status of {object} cannot be written"),
             Write::Delete { .. } => format!("{object} cannot be deleted"),
+            Write::Hold { .. } => format!("{object} cannot be held by a finalizer"),
+            Write::Release { .. } => format!("{object} cannot be released from its finalizer"),
         };
         let words = sayable(&target, words);
         Self { target, reason, words, what }

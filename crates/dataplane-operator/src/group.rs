@@ -7,6 +7,7 @@
 pub mod build;
 pub mod decide;
 pub mod faults;
+pub mod holding;
 pub mod host;
 pub mod host_key;
 pub mod instance;

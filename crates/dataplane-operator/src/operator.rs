@@ -42,7 +42,7 @@ pub struct Args {
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
-    // What the maps of a data plane state.
+    // What the maps of a data plane state, and the finalizer on what has an inventory.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],
@@ -62,14 +62,10 @@ pub const RULES: &[Rule] = &[
         ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of roles, nodes, inventories and runs.
+    // blockOwnerDeletion in the owner references of roles, nodes and runs.
     Rule::of(
         &["dataplane.openstack.org"],
-        &[
-            "openstackdataplanes/finalizers",
-            "openstackdataplaneroles/finalizers",
-            "openstackdataplanenodes/finalizers",
-        ],
+        &["openstackdataplanes/finalizers", "openstackdataplaneroles/finalizers"],
         &["update"],
     ),
     Rule::of(
@@ -77,7 +73,7 @@ pub const RULES: &[Rule] = &[
         &["openstackansibleees"],
         &["create", "delete", "get", "list", "watch"],
     ),
-    Rule::of(&[""], &["configmaps"], &["create", "get", "list", "patch", "watch"]),
+    Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(&[""], &["secrets"], &["get", "list", "watch"]),
     EVENTS,
 ];

@@ -4,6 +4,8 @@
 pub const CELL: &str = "nova.openstack.org/cell";
 /// On a node: with the value `true`, its compute may go when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
+/// On a compute or its node: with the value `true`, the compute goes without its host being touched.
+pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 /// On a `NovaCell`: the release of OpenStack whose options its computes know.

@@ -1,12 +1,13 @@
 //! `NovaCell`: whether computes can be configured from it, whether its services answer, and how many
 //! of its computes use its present credentials.
 //!
-//! It watches cells, the Secrets that they name, the Secret that it renders, and computes for their
-//! count.
+//! It watches cells, the Secrets that they name, the Secret that it renders, and computes: a cell
+//! that has some is held, and remembers what those that went have left in nova.
 //! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
 
 pub mod config;
 pub mod decide;
+pub mod leftovers;
 pub mod observe;
 pub mod rollout;
 

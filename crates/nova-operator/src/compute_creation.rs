@@ -1,12 +1,14 @@
 //! Makes the `NovaExternalCompute` of each node with a cell, and tells the node how it fares.
 //!
 //! It watches nodes, roles and computes.
+//! A node is held for as long as it has a compute of its own: the compute's end needs the node.
 //! A node without a cell costs nothing: nothing of nova's is read or written for it.
 
 pub mod build;
 pub mod decide;
 pub mod effective;
 pub mod observe;
+pub mod removal;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +42,7 @@ impl Controller for ComputeCreation {
     const NAME: &'static str = "compute-creation";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        Ok(observe::observe(&self.world, &self.images, key))
+        observe::observe(&self.world, &self.images, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

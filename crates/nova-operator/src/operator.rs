@@ -15,6 +15,7 @@ use crate::compute::ComputeDeployment;
 use crate::compute_creation::{ComputeCreation, Images};
 use crate::oslo::Release;
 use crate::release::{self, Releases};
+use crate::removal::Orphans;
 use crate::world::{Queues, World};
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -100,10 +101,12 @@ impl From<ImageArgs> for Images {
 
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplaneroles"], &["get", "list", "watch"]),
+    // The finalizer on a node that has a compute.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles", "openstackdataplanenodes"],
-        &["get", "list", "watch"],
+        &["openstackdataplanenodes"],
+        &["get", "list", "patch", "watch"],
     ),
     // The one condition of its own.
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/status"], &["patch"]),
@@ -114,7 +117,8 @@ pub const RULES: &[Rule] = &[
         &["novaexternalcomputes"],
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
-    Rule::of(&["nova.openstack.org"], &["novacells"], &["get", "list", "watch"]),
+    // The finalizer on a cell that has computes.
+    Rule::of(&["nova.openstack.org"], &["novacells"], &["get", "list", "patch", "watch"]),
     Rule::of(
         &["nova.openstack.org"],
         &["novaexternalcomputes/status", "novacells/status"],
@@ -131,6 +135,8 @@ pub const RULES: &[Rule] = &[
         &["openstackansibleees"],
         &["create", "delete", "get", "list", "watch"],
     ),
+    // Whether everything in a namespace goes: then nothing is held any more.
+    Rule::of(&[""], &["namespaces"], &["get"]),
     Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
     Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
     EVENTS,
@@ -180,6 +186,8 @@ async fn work(
     let release = releases.default_release();
     let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
+    let orphans = Orphans { world: Arc::clone(&world) };
+    leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };
         leader.run(cells, api(), Arc::clone(&queues.cells)).await;

@@ -5,7 +5,7 @@ use common::conditions::declared::{
 };
 
 use crate::annotations::COMPUTE_CONDITION;
-use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY};
+use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use crate::cell::rollout::COMPUTES_UP_TO_DATE;
 use crate::compute::config::SERVICE_CONFIG_READY;
 
@@ -63,9 +63,16 @@ const NODE: &[Aspect] = &[aspect(
         ),
         Word::bad(
             "ComputeTerminating",
-            "The compute is being deleted; another one follows.",
+            "The compute is being deleted; another one follows if the node has a cell.",
             "Yes.",
             "Wait.",
+        ),
+        Word::bad(
+            "LeftInNova",
+            "The compute goes or is gone; nova still has its records of the host.",
+            "When the compute is gone, or, with a foreign `NovaCell`, with the node or its next \
+             compute.",
+            "Remove them; the message has the commands.",
         ),
         Word::bad(
             "RoleNotFound",
@@ -158,6 +165,16 @@ const CELL: &[Aspect] = &[
         COMPUTES_UP_TO_DATE,
         "Every compute was last deployed with the cell's present credentials; `Ready` ignores it.",
         CELL_COMPUTES,
+    ),
+    aspect(
+        RELEASED,
+        "Never said: the condition is there only while the cell is being deleted and has computes.",
+        &[Word::bad(
+            "CellInUse",
+            "Computes name the cell; the first five and their count are in the message.",
+            "When they are gone.",
+            "Delete their nodes, or let the computes go.",
+        )],
     ),
     WRITES,
 ];

@@ -9,13 +9,15 @@ use kube::ResourceExt;
 use shell::cache::{Cache, Key};
 use shell::leader::Watches;
 
+use crate::removal::build::cleans_up_after;
+
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
 /// Index of computes by the node that they name.
 pub const BY_NODE: &str = "node";
 /// Index of computes by the cell that they name.
 pub const BY_CELL: &str = "cell";
-/// Index of runs by the UID of their owner.
+/// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 
 /// The caches; clones share them.
@@ -96,5 +98,6 @@ pub fn cell_key(compute: &ExternalCompute) -> Key {
 
 fn owners(run: &AnsibleEe) -> Vec<Key> {
     let namespace = run.namespace().unwrap_or_default();
-    run.owner_references().iter().map(|it| Key::new(&namespace, &it.uid)).collect()
+    let owners = run.owner_references().iter().map(|it| &it.uid);
+    owners.chain(cleans_up_after(run)).map(|it| Key::new(&namespace, it)).collect()
 }

@@ -17,6 +17,7 @@ use shell::sources::{self, Sources};
 use crate::concern::{Concern, bearing};
 use crate::operator::NAME;
 use crate::peers::{Peers, Stir};
+use crate::removal::{build::cleans_up_after, orphans};
 use crate::vault::Vault;
 use crate::watched::{Watched, cell_key};
 
@@ -34,6 +35,8 @@ pub struct Queues {
     pub computes: Arc<Queue>,
     /// Of cells.
     pub cells: Arc<Queue>,
+    /// Of runs that clean up after a compute.
+    pub cleanups: Arc<Queue>,
 }
 
 /// The watched world.
@@ -153,6 +156,7 @@ impl World {
         });
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let (world, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
         let stir = self.stir(queues);
         self.computes.on_change(move |it| {
             computes.push(Key::of(it));
@@ -161,12 +165,17 @@ impl World {
             if it.metadata.deletion_timestamp.is_some() {
                 cells.push(cell_key(it));
             }
+            let uid = Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
+            for run in world.runs.indexed(BY_OWNER, &uid) {
+                push_cleanup(&cleanups, &run);
+            }
         });
-        let computes = Arc::clone(&queues.computes);
+        let (computes, cleanups) = (Arc::clone(&queues.computes), Arc::clone(&queues.cleanups));
         self.runs.on_change(move |it| {
             if let Some(owner) = compute_of(it) {
                 computes.push(owner);
             }
+            push_cleanup(&cleanups, it);
         });
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         self.compute_sources.on_change(move |key| computes.push(key));
@@ -195,9 +204,16 @@ fn push_all(queue: &Queue, objects: &[Arc<ExternalCompute>]) {
     }
 }
 
-/// The compute that owns a run.
+fn push_cleanup(queue: &Queue, run: &AnsibleEe) {
+    if cleans_up_after(run).is_some() {
+        queue.push(Key::of(run));
+    }
+}
+
+/// The compute that owns a run, or that it cleans up after.
 fn compute_of(run: &AnsibleEe) -> Option<Key> {
     let kind = ExternalCompute::kind(&());
-    let owner = run.owner_references().iter().find(|it| it.kind == kind)?;
-    Some(Key::new(run.namespace().unwrap_or_default(), &owner.name))
+    let owner = run.owner_references().iter().find(|it| it.kind == kind);
+    let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
+    owner.or_else(|| orphans::compute_of(run))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use common::plan::{Kind, Notice, Plan, Step, Target, Write};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use kube::api::{
     DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
 };
@@ -157,6 +157,10 @@ impl Api {
             Write::Delete { resource_version } => {
                 self.delete(step, resource_version.as_deref()).await?;
             }
+            Write::Hold { finalizer } => self.hold(step, finalizer).await?,
+            Write::Release { rest, resource_version } => {
+                self.release(step, rest, resource_version.as_deref()).await?;
+            }
         }
         Ok(())
     }
@@ -255,6 +259,57 @@ impl Api {
         }
     }
 
+    /// Adds a finalizer under a manager of its own, so that no apply of other fields takes it back.
+    ///
+    /// The UID keeps the apply from making an object anew that has gone meanwhile.
+    async fn hold(&self, step: &Step, finalizer: &str) -> Result<()> {
+        let target = &step.target;
+        let body = json!({
+            "apiVersion": target.kind.api_version(),
+            "kind": target.kind.kind,
+            "metadata": { "name": target.name, "uid": target.uid, "finalizers": [finalizer] },
+        });
+        let params = PatchParams::apply(&format!("{}-hold", self.manager)).force();
+        let api = self.api(target);
+        let held = api.patch(&target.name, &params, &Patch::Apply(&body)).await;
+        match held.during(what(step)) {
+            Ok(held) => self.absorb(&held),
+            // What is being deleted takes no finalizer any more; its events tell the rest.
+            Err(error) if error.is_not_found() || error.names_field("metadata.finalizers") => {
+                return Err(Error::Gone { what: what(step) });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes a finalizer off, whoever put it there; what is gone already is released.
+    async fn release(
+        &self,
+        step: &Step,
+        rest: &[String],
+        resource_version: Option<&str>,
+    ) -> Result<()> {
+        let metadata = json!({ "resourceVersion": resource_version, "finalizers": rest });
+        let params =
+            PatchParams { field_manager: Some(self.manager.clone()), ..Default::default() };
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        let released = self.api(&step.target).patch(&step.target.name, &params, &patch).await;
+        match released.during(what(step)) {
+            Ok(released) => self.absorb(&released),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether everything in the namespace is being deleted: one consistent read.
+    pub async fn is_namespace_terminating(&self, namespace: &str) -> Result<bool> {
+        let api: kube::Api<Namespace> = kube::Api::all(self.client.clone());
+        let found = api.get_opt(namespace).await.during(format!("get namespaces {namespace}"))?;
+        Ok(found.is_none_or(|it| it.metadata.deletion_timestamp.is_some()))
+    }
+
     /// An Event is a convenience: its loss is logged and stops nothing.
     async fn publish(&self, target: &Target, notice: &Notice) {
         let event = Event {
@@ -320,6 +375,8 @@ fn name_of(write: &Write) -> &'static str {
         Write::Create { .. } => "create",
         Write::Status { .. } => "apply status",
         Write::Delete { .. } => "delete",
+        Write::Hold { .. } => "hold",
+        Write::Release { .. } => "release",
     }
 }
 

@@ -207,6 +207,12 @@ impl Error {
         matches!(self, Self::NotFound { .. })
     }
 
+    /// Whether the content was refused for that field.
+    pub fn names_field(&self, field: &str) -> bool {
+        let Self::Invalid { status, .. } = self else { return false };
+        status.details.iter().flat_map(|it| &it.causes).any(|it| it.field == field)
+    }
+
     /// A failure of a part of the process, with its cause.
     pub fn process(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self::Process { what: what.into(), source: Some(source.into()) }

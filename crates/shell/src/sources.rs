@@ -206,6 +206,16 @@ impl Sources {
         }
     }
 
+    /// Whether a source goes with another object that owns it.
+    pub fn has_owner(&self, source: &SourceRef) -> bool {
+        let has = |owners: &[OwnerReference]| !owners.is_empty();
+        if source.is_secret {
+            self.secrets.get(&source.key).is_some_and(|it| has(it.owner_references()))
+        } else {
+            self.config_maps.get(&source.key).is_some_and(|it| has(it.owner_references()))
+        }
+    }
+
     /// Which parts of a source the operator has written and nobody has changed since; nothing where
     /// it does not exist.
     pub fn owned(&self, source: &SourceRef) -> Owned {

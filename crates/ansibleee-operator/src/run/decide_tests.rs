@@ -131,6 +131,7 @@ fn plan_of(seen: &Observed) -> String {
             format!("{} {}", word(&status["JobStatus"]), word(&ready["reason"]))
         }
         Write::Apply { .. } => "apply".into(),
+        Write::Hold { .. } | Write::Release { .. } => panic!("a run is held by nobody"),
     });
     let mut words: Vec<String> = words.collect();
     words.extend(plan.look_again.map(|it| format!("in {} s", it.as_secs())));

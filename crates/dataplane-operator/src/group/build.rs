@@ -40,18 +40,17 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
     for host in &reachable {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(host);
-        steps.extend(config_map(seen, &name, &content, &Target::of(&*host.node)));
+        steps.extend(config_map(seen, &name, &content));
     }
     if let Some(role) = &seen.role {
         let name = role_inventory_name(&role.name_any());
-        let content = role_content(role, &reachable);
-        steps.extend(config_map(seen, &name, &content, &Target::of(&**role)));
+        steps.extend(config_map(seen, &name, &role_content(role, &reachable)));
     }
     steps
 }
 
 /// A host without address or key has no place in an inventory.
-fn is_reachable(host: &Effective) -> bool {
+pub fn is_reachable(host: &Effective) -> bool {
     !host.ansible_host.is_empty() && host.ssh_secret.is_some()
 }
 
@@ -107,34 +106,43 @@ fn entry(judged: &Judged, template_key: &str) -> HostEntry {
     }
 }
 
-fn config_map(
-    seen: &Observed,
-    name: &str,
-    content: &BTreeMap<String, String>,
-    owner: &Target,
-) -> Option<Step> {
+/// Nobody owns it: what phase 1 does last on a host needs the inventory while its node goes.
+fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -> Option<Step> {
     let hash = hash::short(content);
     let is_intact = |it: &Inventory| {
-        it.hash == hash && it.owned.has([INVENTORY_HASH], content.keys().map(String::as_str))
+        it.hash == hash
+            && !it.has_owner
+            && it.owned.has([INVENTORY_HASH], content.keys().map(String::as_str))
     };
     if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
     }
-    let target = Target {
-        kind: Kind::of::<ConfigMap>(),
-        namespace: seen.namespace.clone(),
-        name: name.to_owned(),
-        uid: None,
-    };
+    let target = inventory_target(seen, name);
     let object = json!({
         "metadata": {
             "annotations": { INVENTORY_HASH: hash },
             "labels": { "edpm.openstack.org/inventory": "true" },
-            "ownerReferences": [common::engine::build::owner(owner)],
         },
         "data": content,
     });
     Some(Step::apply(target, object, "the inventory differs from what holds for its hosts"))
+}
+
+/// The step that deletes an inventory object, where there is one.
+pub fn removal(seen: &Observed, name: &str) -> Option<Step> {
+    seen.inventories.contains_key(name).then(|| {
+        let because = "what it describes is being deleted, and nobody else holds that";
+        Step::delete(inventory_target(seen, name), because)
+    })
+}
+
+fn inventory_target(seen: &Observed, name: &str) -> Target {
+    Target {
+        kind: Kind::of::<ConfigMap>(),
+        namespace: seen.namespace.clone(),
+        name: name.to_owned(),
+        uid: None,
+    }
 }
 
 /// What the runs of a service have in common; `host` is any host of the group.

@@ -20,6 +20,7 @@ use crate::default_services;
 use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
+use crate::group::holding;
 use crate::group::host::{self, Judged};
 use crate::group::host_key::Offers;
 use crate::group::observe::Observed;
@@ -43,17 +44,20 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    plan.steps.extend(holding::releases(seen));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         return plan;
     }
-    plan.steps.extend(missing_default_services(seen));
-    if !plan.steps.is_empty() && refusal.is_none() {
+    let missing = missing_default_services(seen);
+    if !missing.is_empty() && refusal.is_none() {
+        plan.steps.extend(missing);
         // Their creation wakes this group again; until then its services are not complete.
         return plan;
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
     let hosts = judge_all(seen, &group_faults, &runs, now);
+    plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
     let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();

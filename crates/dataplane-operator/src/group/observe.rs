@@ -92,6 +92,8 @@ pub struct Inventory {
     pub hash: String,
     /// What of it nobody has changed since.
     pub owned: Owned,
+    /// Whether it would go with its owner, as earlier versions made it.
+    pub has_owner: bool,
 }
 
 impl Observed {
@@ -231,7 +233,8 @@ fn inventory_names(namespace: &str, group: &Group, nodes: &[Arc<Node>]) -> BTree
 fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
     let read = |source: SourceRef| {
         let hash = world.sources.annotation(&source, INVENTORY_HASH)?;
-        Some((source.key.name.clone(), Inventory { hash, owned: world.sources.owned(&source) }))
+        let (owned, has_owner) = (world.sources.owned(&source), world.sources.has_owner(&source));
+        Some((source.key.name.clone(), Inventory { hash, owned, has_owner }))
     };
     names.into_iter().filter_map(read).collect()
 }

@@ -17,6 +17,7 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use super::build::INVENTORY_HASH;
+use super::holding::INVENTORY;
 use super::observe::Inventory;
 use super::{Group, Observed, decide};
 use crate::default_services;
@@ -46,13 +47,15 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
 
 fn node(name: &str, address: &str) -> Arc<Node> {
     let spec = json!({ "ansibleHost": address, "hostName": name, "role": "compute" });
-    Arc::new(object("OpenStackDataPlaneNode", name, &spec))
+    let mut node: Node = object("OpenStackDataPlaneNode", name, &spec);
+    node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    Arc::new(node)
 }
 
 impl World {
     /// Two hosts, two services, everything that a deployment needs.
     fn new() -> Self {
-        let role: Role = object(
+        let mut role: Role = object(
             "OpenStackDataPlaneRole",
             "compute",
             &json!({
@@ -62,6 +65,7 @@ impl World {
                 "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
             }),
         );
+        role.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
         let services = ["install-os", "run-os"]
             .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
@@ -107,8 +111,9 @@ impl World {
             match &step.write {
                 Write::Apply { object, .. } => {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
-                    let inventory =
-                        Inventory { hash: hash.to_owned(), owned: Owned::applied(object) };
+                    assert!(object["metadata"]["ownerReferences"].is_null());
+                    let owned = Owned::applied(object);
+                    let inventory = Inventory { hash: hash.to_owned(), owned, has_owner: false };
                     self.seen.inventories.insert(name.clone(), inventory);
                     self.writes.push(format!("apply {kind} {name}"));
                 }
@@ -124,9 +129,24 @@ impl World {
                     self.write_status(&kind, &name, status);
                     self.writes.push(format!("status {kind} {name}"));
                 }
+                Write::Delete { .. } if kind == "ConfigMap" => {
+                    self.seen.inventories.remove(&name);
+                    self.writes.push(format!("delete {kind} {name}"));
+                }
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push(format!("delete {kind}"));
+                }
+                Write::Hold { finalizer } => {
+                    self.change(&kind, &name, |it| {
+                        it.finalizers.get_or_insert_default().push(finalizer.clone());
+                    });
+                    self.writes.push(format!("hold {kind} {name}"));
+                }
+                Write::Release { rest, .. } => {
+                    self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
+                    self.collect();
+                    self.writes.push(format!("release {kind} {name}"));
                 }
             }
         }
@@ -526,5 +546,6 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
 
+mod holding;
 mod host_keys;
 mod writes;

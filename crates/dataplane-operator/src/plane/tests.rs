@@ -151,7 +151,9 @@ impl World {
                     self.writes.push(format!("delete {short}"));
                     self.objects.remove(&key);
                 }
-                Write::Create { .. } => panic!("{step:?}"),
+                Write::Create { .. } | Write::Hold { .. } | Write::Release { .. } => {
+                    panic!("{step:?}")
+                }
             }
         }
     }
@@ -531,7 +533,11 @@ fn fields_are_taken_over_only_of_an_object_that_was_seen() {
         let plan = world.decide();
         let flags = plan.apart.iter().map(|it| match &it.write {
             Write::Apply { object, force, .. } => (*force, object["metadata"]["uid"].is_string()),
-            Write::Create { .. } | Write::Status { .. } | Write::Delete { .. } => panic!("{it:?}"),
+            Write::Create { .. }
+            | Write::Status { .. }
+            | Write::Delete { .. }
+            | Write::Hold { .. }
+            | Write::Release { .. } => panic!("{it:?}"),
         });
         flags.collect()
     };

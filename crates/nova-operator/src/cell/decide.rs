@@ -1,26 +1,33 @@
-//! The judgement on a cell: what its conditions say, and when its services are asked again.
+//! The judgement on a cell: what its conditions say, when its services are asked again, and what
+//! keeps it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::api::nova::{Cell, CellStatus};
 use common::conditions::{self, Finding, READY, settle};
+use common::finalizers::{hold, is_terminating, release};
 use common::hash;
-use common::plan::{Plan, Target, Write, status_step};
+use common::plan::{Notice, Plan, Step, Target, Write, status_step};
 use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::annotations::ALLOW_REMOVAL;
 use crate::cell::config;
+use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
-use crate::cell::rollout::{self, Count};
+use crate::cell::rollout::{self, Count, first_of};
 use crate::compute::inputs::{self, Inputs};
 use crate::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
+use crate::holds;
 
 /// Both Secrets are there and complete.
 pub const INPUT_READY: &str = "InputReady";
 /// Every broker accepts the login.
 pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
+/// Nothing holds the cell: said only of one that is being deleted.
+pub const RELEASED: &str = "Released";
 /// Keystone answers.
 pub const KEYSTONE_READY: &str = "KeystoneReady";
 
@@ -48,6 +55,10 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         plan.look_again_in(pause);
     }
     let cell = &seen.cell;
+    if let Some(because) = goes(seen) {
+        plan.steps.extend(release(&**cell, holds::CELL, because));
+        return plan;
+    }
     let view = view(cell, &seen.secret, &seen.message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
     let present =
@@ -67,12 +78,40 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         hash: hashes(seen, &present, config.hash),
         computes: number(seen.computes.len()),
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
+        leftovers: leftovers::of(seen),
     };
     let next = wanted.conditions.clone();
     // A cell that goes takes its files with it.
-    plan.steps.extend(config.step.filter(|_| cell.metadata.deletion_timestamp.is_none()));
-    plan.steps.extend(status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next));
+    plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
+    let step = status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next);
+    plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &wanted.leftovers))));
+    plan.steps.extend(holding(seen));
     plan
+}
+
+fn noticed(mut step: Step, notice: Option<Notice>) -> Step {
+    if let Write::Status { notices, .. } = &mut step.write {
+        notices.extend(notice);
+    }
+    step
+}
+
+/// Why a cell that is being deleted may go now.
+fn goes(seen: &Observed) -> Option<&'static str> {
+    let why = match (seen.namespace_goes, seen.computes.is_empty()) {
+        (true, _) => "its namespace is being deleted",
+        (false, true) => "it has no computes any more",
+        (false, false) => return None,
+    };
+    is_terminating(&*seen.cell).then_some(why)
+}
+
+/// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
+fn holding(seen: &Observed) -> Option<Step> {
+    if seen.computes.is_empty() {
+        return release(&*seen.cell, holds::CELL, "it has no computes any more");
+    }
+    hold(&*seen.cell, holds::CELL, "it has computes")
 }
 
 /// What was recorded, with what is known anew.
@@ -98,7 +137,22 @@ fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>)
     let ready = conditions::ready(&all, Finding::good(READY, "Ready", text));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
+    all.extend(is_terminating(&*seen.cell).then(|| in_use(seen)));
     all
+}
+
+/// What keeps a cell that is being deleted: the first computes by name, and how many there are.
+fn in_use(seen: &Observed) -> Finding {
+    let names: Vec<String> = seen.computes.iter().map(|it| it.name_any()).collect();
+    let text = format!(
+        "NovaCell {} goes when no NovaExternalCompute names it any more; {} do: {}. \
+         Take them away first: delete their nodes, or let each node's compute go with annotation \
+         {ALLOW_REMOVAL}.",
+        seen.cell.name_any(),
+        names.len(),
+        first_of(&names)
+    );
+    Finding::warning(RELEASED, "CellInUse", text)
 }
 
 fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Finding {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::api::nova::{Cell, ExternalCompute};
+use common::finalizers::{is_held, is_terminating};
 use shell::cache::Key;
 use shell::error::Result;
 use shell::owned::Owned;
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 use crate::cell::config::secret_name;
 use crate::compute::config::CONFIG_HASH;
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
+use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
 use crate::vault::Content;
 use crate::world::{BY_CELL, World};
@@ -66,8 +68,11 @@ pub struct Observed {
     pub ask_in: Option<Duration>,
     /// The Secret with the files that its computes share, where one of its name exists.
     pub rendered: Option<Rendered>,
-    /// The computes that name the cell.
+    /// The computes that name the cell, by name.
     pub computes: Vec<Arc<ExternalCompute>>,
+    /// Whether its namespace is being deleted with everything in it; asked of a cell that is being
+    /// deleted and held.
+    pub namespace_goes: bool,
 }
 
 /// What stands on a Secret of the name that the cell's files have.
@@ -147,7 +152,19 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
     };
     let rendered = rendered(world, &files);
     let computes = world.computes.indexed(BY_CELL, key);
-    Ok(Some(Observed { cell, secret, message_bus, answers, ask_in, rendered, computes }))
+    let namespace_goes = is_terminating(&*cell)
+        && is_held(&*cell, holds::CELL)
+        && world.api.is_namespace_terminating(&key.namespace).await?;
+    Ok(Some(Observed {
+        cell,
+        secret,
+        message_bus,
+        answers,
+        ask_in,
+        rendered,
+        computes,
+        namespace_goes,
+    }))
 }
 
 fn rendered(world: &World, files: &SourceRef) -> Option<Rendered> {

@@ -54,10 +54,15 @@ pub fn finding(count: Option<&Count>) -> Finding {
     if behind.is_empty() {
         return Finding::good(COMPUTES_UP_TO_DATE, "UpToDate", text);
     }
-    let mut names = behind[..behind.len().min(NAMED)].join(", ");
-    if let Some(n_more @ 1..) = behind.len().checked_sub(NAMED) {
-        names = format!("{names} and {n_more} more");
-    }
-    let text = format!("{text} Not yet: {names}.");
+    let text = format!("{text} Not yet: {}.", first_of(behind));
     Finding::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
+}
+
+/// The first names and how many there are besides.
+pub fn first_of(names: &[String]) -> String {
+    let first = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        n_more => format!("{first} and {n_more} more"),
+    }
 }

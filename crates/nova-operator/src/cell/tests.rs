@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::nova::{Cell, CellStatus, ExternalCompute, ExternalComputeStatus};
+use common::api::nova::{Cell, CellStatus, ExternalCompute};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
 use common::plan::{Plan, Write};
@@ -20,6 +20,7 @@ use super::observe::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
 use crate::compute::config::CONFIG_HASH;
 use crate::compute::inputs::{Inputs, of_cell};
+use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
 use crate::vault::Content;
@@ -32,18 +33,26 @@ fn secret(name: &str, entries: &[(&str, &str)]) -> NamedSecret {
     NamedSecret { name: name.into(), content: Some(Content::from(Values::new("1", values))) }
 }
 
-/// A compute of the cell that was never deployed.
+/// A compute of the cell that was deployed; with which inputs is not recorded.
 fn compute(name: &str) -> Arc<ExternalCompute> {
-    let mut compute = ExternalCompute::default();
-    compute.metadata.name = Some(name.into());
-    Arc::new(compute)
+    let compute = json!({
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": { "name": name, "namespace": "ns", "uid": format!("uid-{name}") },
+        "spec": { "dataplaneNodeName": name, "cellName": "nova-cell1" },
+        "status": {
+            "hostName": format!("{name}.example.org"),
+            "services": [{ "name": "nova", "state": "Succeeded", "hash": "h", "attempt": 1,
+                "since": "2026-01-01T00:00:00Z" }],
+        },
+    });
+    Arc::new(serde_json::from_value(compute).unwrap())
 }
 
 /// A compute that was last deployed with these inputs.
 fn deployed(name: &str, inputs: Inputs) -> Arc<ExternalCompute> {
     let mut compute = compute(name);
-    let status = ExternalComputeStatus { deployed_inputs: inputs, ..Default::default() };
-    Arc::make_mut(&mut compute).status = Some(status);
+    Arc::make_mut(&mut compute).status.as_mut().unwrap().deployed_inputs = inputs;
     compute
 }
 
@@ -61,7 +70,10 @@ fn seen() -> Observed {
     let cell: Cell = serde_json::from_value(json!({
         "apiVersion": "nova.openstack.org/v1beta1",
         "kind": "NovaCell",
-        "metadata": { "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1 },
+        "metadata": {
+            "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1,
+            "finalizers": [holds::CELL],
+        },
         "spec": {
             "cellName": "cell1",
             "secret": "nova-cell1",
@@ -89,6 +101,7 @@ fn seen() -> Observed {
         ask_in: Some(Duration::from_secs(30)),
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
+        namespace_goes: false,
     }
 }
 
@@ -105,6 +118,8 @@ fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
                 assert!(told.is_none(), "the status tells what is written already");
                 applied = Some(object);
             }
+            // Whether a cell is held has tests of its own.
+            Write::Hold { .. } | Write::Release { .. } => {}
             Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
         }
     }
@@ -128,7 +143,10 @@ fn pass(seen: &mut Observed) -> bool {
                 Arc::make_mut(&mut seen.cell).status = Some(status);
             }
             Write::Apply { object, .. } => seen.rendered = Some(rendered(object)),
-            Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
+            Write::Create { .. }
+            | Write::Delete { .. }
+            | Write::Hold { .. }
+            | Write::Release { .. } => panic!("{step:?}"),
         }
     }
     true
@@ -400,3 +418,5 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
         }
     }
 }
+
+mod held;

@@ -77,8 +77,8 @@ impl Mismatch {
             Some(asked) => format!(
                 "Annotation {CELL} asks for cell {asked}, but NovaExternalCompute {compute} is in \
                  cell {own}, and nova cannot move it. Set the annotation back to {own}, or delete \
-                 the compute, and it is made again in {asked} ({lost}; first remove its instances \
-                 and nova's records of it in {own}): {}",
+                 the compute, and it is made again in {asked} ({lost}; first take its instances \
+                 away, afterwards nova's records of it in {own}): {}",
                 self.delete_command()
             ),
             None => format!(

@@ -10,18 +10,21 @@ use common::engine::chain::{self, Chain, Need};
 use common::engine::host_key::accept_command;
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
+use common::finalizers::hold;
 use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::annotations::REDEPLOY;
+use crate::cell_once::has_run;
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
 use crate::compute::hold::Held;
 use crate::compute::inputs::{self, Inputs};
 use crate::compute::observe::Observed;
 use crate::compute::waits;
 use crate::compute::{config, status, warnings};
+use crate::{holds, removal};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -65,19 +68,23 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// What is told when a write was refused: the same judgement, with that said.
 pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    if seen.ending.is_some() {
+        return removal::refused(seen, refusal, now);
+    }
     plan(seen, Some(refusal), now).telling()
 }
 
 fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
-    if seen.compute.metadata.deletion_timestamp.is_some() {
-        return plan;
+    if let Some(ending) = &seen.ending {
+        return removal::decide(seen, ending, now);
     }
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut judged, rendering) = judge(seen, &runs, now);
     let later = after_status(seen, &judged, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     judged.refusal = refusal::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
+    plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
     plan.steps.extend(status::step(seen, &judged, now));
     plan.steps.extend(later);
@@ -85,6 +92,15 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         plan.look_again_at(*at, now);
     }
     plan
+}
+
+/// What touches its host does not go before the host is done with. A compute that the operator made
+/// is held from its creation on.
+fn hold_for_cleanup(seen: &Observed, judged: &Judged) -> Option<Step> {
+    let will_run = matches!(judged.chain.state, State::NeedsRun(_));
+    let because = "its host must be cleaned before it goes";
+    (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
+        .then(|| hold(&*seen.compute, holds::COMPUTE, because))?
 }
 
 /// The run that is needed now, and those that nobody needs any more.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
+use common::finalizers::{is_held, is_terminating};
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
@@ -15,9 +16,11 @@ use shell::sources::{Digests, SourceRef};
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
 use crate::compute_creation::Images;
+use crate::holds;
 use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::release::{self, Chosen};
+use crate::removal::Ending;
 use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
 
@@ -66,12 +69,14 @@ pub struct Observed {
     pub rendered: Option<Rendered>,
     /// Images of a compute that names none; they are filled in beside this judgement.
     pub default_images: Images,
-    /// The runs that the compute owns.
+    /// The runs that the compute owns, and those that clean up after it.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Whether this operator looks after the cell.
     pub cells_are_ours: bool,
     /// Whether it may begin; kept until what is decided is written.
     pub turn: Turn,
+    /// What counts only while it is being deleted.
+    pub ending: Option<Ending>,
 }
 
 /// The sources of a compute.
@@ -124,6 +129,7 @@ pub async fn observe(
         }),
         None => None,
     };
+    let ending = ending(world, &compute).await?;
     let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
     let rendered = sources.version(&named.rendered).map(|_| Rendered {
         hash: annotation(CONFIG_HASH),
@@ -147,6 +153,23 @@ pub async fn observe(
         ssh,
         rendered,
         default_images: images.clone(),
+        cells_are_ours: world.cells_are_ours,
+        ending,
+    }))
+}
+
+/// Only of what is being deleted is it asked whether its namespace is, by one read.
+async fn ending(world: &World, compute: &ExternalCompute) -> Result<Option<Ending>> {
+    if !is_terminating(compute) {
+        return Ok(None);
+    }
+    let namespace = compute.namespace().unwrap_or_default();
+    let inventory = compute.spec.inventory_config_map_name.as_deref();
+    let inventory = inventory.map(|it| SourceRef::config_map(&namespace, it));
+    Ok(Some(Ending {
+        namespace_goes: is_held(compute, holds::COMPUTE)
+            && world.api.is_namespace_terminating(&namespace).await?,
+        has_inventory: inventory.is_some_and(|it| world.compute_sources.version(&it).is_some()),
         cells_are_ours: world.cells_are_ours,
     }))
 }

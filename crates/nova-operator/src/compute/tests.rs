@@ -24,6 +24,7 @@ use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
 use crate::cell::decide::CREDENTIALS;
 use crate::compute_creation::Images;
+use crate::holds;
 use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::reasons::KINDS;
@@ -113,7 +114,9 @@ impl World {
             "novaComputeContainerImage": "compute:1",
             "novaLibvirtContainerImage": "libvirt:1",
         });
-        let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
+        let mut compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
+        // As the operator makes it.
+        compute.metadata.finalizers = Some(vec![holds::COMPUTE.to_owned()]);
         let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
         let seen = Observed {
@@ -138,6 +141,7 @@ impl World {
             runs: Vec::new(),
             cells_are_ours: true,
             turn: Turn::Free,
+            ending: None,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, files: BTreeMap::new(), now, writes: Vec::new() }
@@ -210,6 +214,12 @@ impl World {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push("delete run".into());
                 }
+                Write::Hold { finalizer } => {
+                    let held = self.compute().metadata.finalizers.get_or_insert_default();
+                    held.push(finalizer.clone());
+                    self.writes.push("hold".into());
+                }
+                Write::Release { .. } => panic!("nothing goes here: {step:?}"),
             }
         }
     }
@@ -281,6 +291,20 @@ fn files_and_attempts_are_written_before_the_first_run_and_the_services_follow_i
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, Truth::True);
     assert_eq!(world.condition("UpToDate").status, Truth::True);
+}
+
+#[test]
+fn a_compute_that_a_human_made_is_held_before_its_host_is_touched() {
+    let mut world = World::new();
+    world.compute().metadata.finalizers = None;
+    world.compute().spec.deploy = Some(false);
+    assert_eq!(world.settle(), ["files", "status"], "no host, no hold");
+    world.compute().spec.deploy = Some(true);
+    world.writes.clear();
+    assert_eq!(world.settle()[..3], ["hold", "status", "run libvirt"]);
+    // What somebody takes off comes back: the host must still be cleaned.
+    world.compute().metadata.finalizers = None;
+    assert_eq!(world.settle(), ["hold"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::compute_creation::effective::{env, extra_mounts};
 use crate::compute_creation::observe::{Images, Observed};
+use crate::holds;
 
 /// The field manager of defaults: what it once filled is never taken back by a later apply.
 const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
@@ -68,7 +69,8 @@ pub fn differences(
 pub fn follow(seen: &Observed, fields: &Map<String, Value>, adopts: bool, because: &str) -> Step {
     let node = Target::of(&*seen.node);
     let object = json!({
-        "metadata": { "ownerReferences": [owner(&node)] },
+        // Named in every apply: a manager gives up what it leaves out.
+        "metadata": { "ownerReferences": [owner(&node)], "finalizers": [holds::COMPUTE] },
         "spec": fields,
     });
     let mut step = Step::apply(target(seen), object, because);

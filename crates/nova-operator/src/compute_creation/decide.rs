@@ -5,6 +5,7 @@ use std::time::Duration;
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use common::conditions::{Condition, Finding, READY, Severity, Truth, find, settle};
+use common::finalizers::is_terminating;
 use common::plan::{Kind, Plan, Step, Target, Write, notices};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -16,21 +17,29 @@ use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
+use crate::compute_creation::removal;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
 
 /// Writes to the compute, and what the node is told; nothing to tell removes the condition.
-type Outcome = (Vec<Step>, Option<Finding>);
+pub type Outcome = (Vec<Step>, Option<Finding>);
 
 /// Judges a node.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
-    if seen.node.metadata.deletion_timestamp.is_some() {
+    if is_terminating(&*seen.node) {
+        if let Some((steps, finding)) = removal::of_node(seen) {
+            let is_released = finding.is_none();
+            plan.steps = steps;
+            plan.steps.extend(condition_step(&seen.node, finding, now).filter(|_| !is_released));
+        }
         return plan;
     }
     let (steps, finding) = outcome(seen);
-    plan.steps = steps;
+    let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { .. }));
+    plan.steps.extend(removal::holding(seen, creates));
+    plan.steps.extend(steps);
     plan.steps.extend(condition_step(&seen.node, finding, now));
     plan
 }
@@ -74,26 +83,29 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 
 fn outcome(seen: &Observed) -> Outcome {
     let asked = wish(seen.role.as_deref(), &seen.node);
+    let cell = if let Wish::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
+    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
+    if let Some(compute) = own.filter(|it| is_terminating(*it)) {
+        // Whatever is asked for: it waits until the node tells what it leaves.
+        return (vec![], Some(gone_for(compute, cell)));
+    }
     if let Wish::Refused { reason, message } = asked {
         // What is no cell moves no compute, and keeps nothing else from it.
-        let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(it));
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
         return (steps, Some(Finding::error(COMPUTE_CONDITION, reason, message)));
     }
-    let cell = if let Wish::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let Some(compute) = &seen.compute else {
-        let Some(cell) = cell else { return (vec![], None) };
+        let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
         let because = "the node has a cell and no compute";
         let step = follow(seen, &fields(seen, cell), false, because);
         return (vec![step], Some(coming(seen, cell)));
     };
     match (owner(&seen.node, compute), cell) {
-        (Owner::Node, _) if is_terminating(compute) => (vec![], Some(leaving(compute, cell))),
         (Owner::Node, _) => ours(seen, compute, &asked),
         // Nothing of nova's concerns a node without a cell.
-        (_, None) => (vec![], None),
-        (_, Some(_)) if is_terminating(compute) => (vec![], Some(leaving(compute, cell))),
-        (Owner::EarlierNode, Some(_)) => (vec![], Some(leaving(compute, cell))),
+        (_, None) => (vec![], removal::remembered(seen)),
+        (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, cell))),
+        (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, cell))),
         (Owner::Nobody, Some(cell)) => adoption(seen, compute, cell),
         (Owner::Other(owner), Some(_)) => (vec![], Some(not_ours(compute, &owner))),
     }
@@ -152,7 +164,7 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &Wish) -> Outcome {
         (Standing::MayGo, _) => {
             let because = "its node has no cell any more, and its removal is allowed";
             let step = Step::delete(Target::of(compute), because);
-            (vec![step], Some(leaving(compute, None)))
+            (vec![step], Some(gone_for(compute, None)))
         }
         (Standing::Bound(mismatch), _) => {
             let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", mismatch.told());
@@ -195,10 +207,6 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     steps
 }
 
-fn is_terminating(compute: &ExternalCompute) -> bool {
-    compute.metadata.deletion_timestamp.is_some()
-}
-
 /// Only as it was read: a human may be writing its configuration at this moment.
 fn remove(compute: &ExternalCompute, because: impl Into<String>) -> Step {
     let mut step = Step::delete(Target::of(compute), because);
@@ -211,18 +219,8 @@ fn delete_command(compute: &ExternalCompute) -> String {
     format!("kubectl delete -n {namespace} novaexternalcompute {name}")
 }
 
-fn leaving(compute: &ExternalCompute, next: Option<&str>) -> Finding {
-    let name = compute.name_any();
-    let text = match next {
-        Some(cell) => format!(
-            "NovaExternalCompute {name} is being deleted; when it is gone, another one is made in \
-             cell {cell}."
-        ),
-        None => {
-            format!("NovaExternalCompute {name} is being deleted: its node has no cell any more.")
-        }
-    };
-    Finding::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
+fn gone_for(compute: &ExternalCompute, next: Option<&str>) -> Finding {
+    removal::leaving(compute, next, "its node has no cell any more")
 }
 
 fn coming(seen: &Observed, cell: &str) -> Finding {

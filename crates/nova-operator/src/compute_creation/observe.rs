@@ -1,11 +1,14 @@
-//! Reads what a node's compute depends on, from the caches alone.
+//! Reads what a node's compute depends on; the API server is asked only about a node that goes.
 
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
+use common::finalizers::{is_held, is_terminating};
 use shell::cache::Key;
+use shell::error::Result;
 
+use crate::holds;
 use crate::world::World;
 
 /// Images of a compute that names none; an empty text means that there is no default.
@@ -32,14 +35,23 @@ pub struct Observed {
     pub has_runs: bool,
     /// Images of a compute that names none.
     pub images: Images,
+    /// Whether the node's namespace is being deleted with everything in it; asked of a node that is
+    /// being deleted and held.
+    pub namespace_goes: bool,
+    /// Whether this operator looks after the cells, which then remember what is left in nova.
+    pub cells_are_ours: bool,
 }
 
 /// Reads a node; `None` where it does not exist, for its compute goes with it.
-pub fn observe(world: &World, images: &Images, key: &Key) -> Option<Observed> {
-    let node = world.nodes.get(key)?;
+pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option<Observed>> {
+    let Some(node) = world.nodes.get(key) else { return Ok(None) };
     let watched = world.watched();
     let role = watched.role_of(&node);
     let (compute, has_runs) = watched.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
-    Some(Observed { node, role, compute, has_runs, images: images.clone() })
+    let namespace_goes = is_terminating(&*node)
+        && is_held(&*node, holds::NODE)
+        && world.api.is_namespace_terminating(&key.namespace).await?;
+    let (images, cells_are_ours) = (images.clone(), world.cells_are_ours);
+    Ok(Some(Observed { node, role, compute, has_runs, images, namespace_goes, cells_are_ours }))
 }

@@ -17,6 +17,7 @@ use super::decide::refused;
 use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
+use crate::holds;
 use crate::reasons::KINDS;
 
 mod cell;
@@ -35,6 +36,8 @@ fn node(cell: Option<&str>) -> Node {
     let spec = json!({ "ansibleHost": "192.0.2.7", "role": "compute" });
     let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
     node.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
+    // One that has asked for a compute before; who holds it when is told with the removal.
+    node.metadata.finalizers = cell.map(|_| vec![holds::NODE.to_owned()]);
     node
 }
 
@@ -62,6 +65,8 @@ fn seen(cell: Option<&str>) -> Observed {
         compute: None,
         has_runs: false,
         images,
+        namespace_goes: false,
+        cells_are_ours: true,
     }
 }
 
@@ -119,6 +124,7 @@ fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
                 writes.push(format!("delete at {}", resource_version.as_deref().unwrap_or("any")));
             }
             Write::Create { .. } => writes.push("create".into()),
+            Write::Hold { .. } | Write::Release { .. } => {}
         }
     }
     (writes, condition)

@@ -1,13 +1,16 @@
 //! The conditions of a compute and their reasons.
 
 use common::conditions::Truth;
-use common::conditions::declared::{self, Aspect, Repeats, WRITES, Word, aspect, summary};
+use common::conditions::declared::{
+    self, ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Repeats, WRITES, Word, aspect, summary,
+};
 use common::engine::outcome::Reason;
 
 use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::compute::warnings::CONFIG_WARNINGS;
+use crate::removal::HOST_CLEANED;
 
 /// All of them.
 pub(super) const CONDITIONS: &[Aspect] = &[
@@ -82,6 +85,34 @@ pub(super) const CONDITIONS: &[Aspect] = &[
         ],
     ),
     WRITES,
+    aspect(
+        HOST_CLEANED,
+        "nova-compute is stopped and disabled on the host; said only of a compute that is being \
+         deleted.",
+        HOST,
+    )
+    .repeating(Repeats::Attempts(&Reason::ALL)),
+];
+
+const HOST: &[Word] = &[
+    Word::good("HostCleaned", "nova-compute is stopped; the message tells what nova still has."),
+    Word::bad("CleaningHost", "nova-compute is being stopped.", "Yes.", "Wait."),
+    Word::bad("Queued", "The run waits for another that touches the host.", "Yes.", "Wait."),
+    Word::bad(
+        "HostNotCleaned",
+        "Three attempts failed, or the host cannot be reached any more; the compute goes.",
+        "No.",
+        "Stop nova-compute on the host, then remove nova's records; the message has the commands.",
+    ),
+    Word::bad(
+        "CleanupSkipped",
+        "The annotation `nova.openstack.org/skip-cleanup` says that the host is left as it is.",
+        "No.",
+        "Stop nova-compute on the host if it still runs, then remove nova's records.",
+    ),
+    FORBIDDEN,
+    INVALID,
+    ALREADY_EXISTS,
 ];
 
 const INPUTS: &[Word] = &[

@@ -253,6 +253,75 @@ async fn a_deletion_names_the_instance_and_an_absent_object_counts_as_deleted() 
     assert_eq!(requests[1].1["preconditions"], json!({ "uid": "1", "resourceVersion": "7" }));
 }
 
+fn hold() -> Step {
+    let write = Write::Hold { finalizer: "x/a".into() };
+    Step { target: target(Some("1")), write, because: "of the test".into() }
+}
+
+fn release() -> Step {
+    let write = Write::Release { rest: vec!["y/b".into()], resource_version: Some("7".into()) };
+    Step { target: target(Some("1")), write, because: "of the test".into() }
+}
+
+#[tokio::test]
+async fn a_finalizer_is_added_beside_those_of_others_and_makes_no_object_anew() {
+    let server = Server::answering([(200, object("a", "1", "5"))]);
+    assert_eq!(outcome(&server, vec![hold()]).await, (vec!["5".into()], None));
+    let (asked, body) = server.requests().remove(0);
+    assert!(asked.contains("fieldManager=op-hold") && asked.contains("force=true"), "{asked}");
+    let metadata = json!({ "name": "a", "uid": "1", "finalizers": ["x/a"] });
+    assert_eq!(body, json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+
+    let mut deleting = failure(422, "Invalid");
+    deleting.1["details"] = json!({ "causes": [{ "field": "metadata.finalizers" }] });
+    let cases = [
+        (deleting, "Gone"),
+        (failure(404, "NotFound"), "Gone"),
+        (failure(409, "Conflict"), "Conflict"),
+        (failure(422, "Invalid"), "Invalid"),
+    ];
+    for (answer, expected) in cases {
+        let server = Server::answering([answer]);
+        assert_eq!(outcome(&server, vec![hold(), apply()]).await.1, Some(expected));
+        assert_eq!(server.asked(), [format!("PATCH {PATH}/a")]);
+    }
+}
+
+#[tokio::test]
+async fn a_finalizer_is_taken_off_only_as_the_list_was_read() {
+    let server = Server::answering([(200, object("a", "1", "8"))]);
+    assert_eq!(outcome(&server, vec![release()]).await, (vec!["8".into()], None));
+    let (asked, body) = server.requests().remove(0);
+    assert!(asked.starts_with(&format!("PATCH {PATH}/a")) && !asked.contains("force"), "{asked}");
+    let metadata = json!({ "resourceVersion": "7", "finalizers": ["y/b"] });
+    assert_eq!(body, json!({ "metadata": metadata }));
+
+    for (answer, expected) in
+        [(failure(409, "Conflict"), Some("Conflict")), (failure(404, "NotFound"), None)]
+    {
+        let server = Server::answering([answer]);
+        assert_eq!(outcome(&server, vec![release()]).await.1, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_goes_or_is_gone_is_known() {
+    let namespace =
+        |metadata| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    let going = json!({ "name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let cases = [
+        ((200, namespace(json!({ "name": "ns" }))), false),
+        ((200, namespace(going)), true),
+        (failure(404, "NotFound"), true),
+    ];
+    for (answer, expected) in cases {
+        let server = Server::answering([answer]);
+        let api = server.api(false, vec![]);
+        assert_eq!(api.is_namespace_terminating("ns").await.unwrap(), expected);
+        assert_eq!(server.asked(), ["GET /api/v1/namespaces/ns"]);
+    }
+}
+
 #[tokio::test]
 async fn a_status_that_was_written_is_followed_by_its_events() {
     let server = Server::answering([

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::shared::{AnyMap, any_map, optional_any_map};
@@ -126,4 +128,28 @@ pub struct CellStatus {
     /// How many of them were last deployed with the cell's present credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_to_date_computes: Option<i64>,
+    /// Computes that were removed and of which nova still has its records; the latest fifty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
+    #[schemars(length(max = 50))]
+    pub leftovers: Vec<Leftover>,
+}
+
+/// How many leftovers a cell remembers.
+pub const LEFTOVERS: usize = 50;
+
+/// A compute that was removed and of which nova still has its records.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// The host name under which the compute was registered.
+    pub host_name: String,
+    /// Name that the `NovaExternalCompute` had.
+    pub compute: String,
+    /// UID that the `NovaExternalCompute` had.
+    pub uid: String,
+    /// Whether nova-compute was stopped and disabled on the host.
+    pub stopped: bool,
+    /// When the host was done with.
+    pub since: Time,
 }

@@ -1,5 +1,7 @@
 //! What becomes of a compute whose node asks for another cell, or for none.
 
+use common::plan::Step;
+
 use super::*;
 use crate::annotations::ALLOW_REMOVAL;
 
@@ -42,7 +44,9 @@ fn whatever_is_asked_for_the_compute_keeps_its_cell_and_follows_its_node() {
         };
         assert_eq!(reason(condition.as_ref()), expected);
         let plan = decide(&seen, Timestamp::UNIX_EPOCH);
-        let Write::Apply { object, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
+        let is_apply = |it: &&Step| matches!(it.write, Write::Apply { .. });
+        let apply = plan.steps.iter().find(is_apply).map(|it| &it.write);
+        let Some(Write::Apply { object, .. }) = apply else { panic!("{plan:?}") };
         assert_eq!(object["spec"]["cellName"], "nova-cell1", "{asked:?}");
     }
 }

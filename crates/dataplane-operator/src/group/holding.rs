@@ -1,0 +1,46 @@
+//! The finalizer on nodes and roles: their inventory objects stay until everybody else is done.
+
+use std::sync::Arc;
+
+use common::api::dataplane::Role;
+use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use common::plan::Step;
+use kube::ResourceExt;
+
+use crate::group::build::{is_reachable, node_inventory_name, removal, role_inventory_name};
+use crate::group::host::Judged;
+use crate::group::observe::Observed;
+
+/// On a node or role that has an inventory object: until nobody else holds it any more.
+pub const INVENTORY: &str = "dataplane.openstack.org/inventory";
+
+const BECAUSE: &str = "its inventory must not go before it";
+
+/// Holds what gets an inventory object, before it has one.
+pub fn holds(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
+    let nodes = hosts.iter().filter(|it| is_reachable(&it.effective));
+    let nodes = nodes.filter_map(|it| hold(&*it.node, INVENTORY, BECAUSE));
+    let role = seen.role.as_ref().and_then(|it| hold(&**it, INVENTORY, BECAUSE));
+    nodes.chain(role).collect()
+}
+
+/// Deletes the inventory objects of what is being deleted and held by nobody else, and lets it go.
+///
+/// # Guarantees
+/// An object is released only after its inventory was deleted: no inventory is forgotten.
+pub fn releases(seen: &Observed) -> Vec<Step> {
+    let because = "its inventory is gone, and nobody else holds it";
+    let mut steps = Vec::new();
+    for node in &seen.nodes {
+        if is_terminating(&**node) && is_held_by_it_alone(&**node, INVENTORY) {
+            steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
+            steps.extend(release(&**node, INVENTORY, because));
+        }
+    }
+    let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_held_by_it_alone(&***it, INVENTORY);
+    if let Some(role) = seen.role.as_ref().filter(goes) {
+        steps.extend(removal(seen, &role_inventory_name(&role.name_any())));
+        steps.extend(release(&**role, INVENTORY, because));
+    }
+    steps
+}

@@ -1,0 +1,150 @@
+//! Who holds nodes and roles until their inventories have gone, and for how long.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::Resource;
+
+use super::*;
+
+/// What another operator holds a node by.
+const OTHER: &str = "example.org/other";
+
+impl World {
+    pub(super) fn change(&mut self, kind: &str, name: &str, change: impl FnOnce(&mut ObjectMeta)) {
+        if kind == "DataPlaneRole" {
+            return change(Arc::make_mut(self.seen.role.as_mut().unwrap()).meta_mut());
+        }
+        let node = self.seen.nodes.iter_mut().find(|it| it.name_any() == name).unwrap();
+        change(Arc::make_mut(node).meta_mut());
+    }
+
+    /// What is deleted and held by nobody goes.
+    pub(super) fn collect(&mut self) {
+        let goes = |it: &ObjectMeta| {
+            it.deletion_timestamp.is_some() && it.finalizers.iter().flatten().count() == 0
+        };
+        self.seen.nodes.retain(|it| !goes(it.meta()));
+        self.seen.role = self.seen.role.take().filter(|it| !goes(it.meta()));
+    }
+
+    fn delete(&mut self, kind: &str, name: &str, others: &[&str]) {
+        let at = Time(self.now);
+        self.change(kind, name, |it| {
+            it.deletion_timestamp = Some(at);
+            let finalizers = it.finalizers.get_or_insert_default();
+            finalizers.extend(others.iter().map(|it| (*it).to_owned()));
+        });
+    }
+
+    fn delete_node(&mut self, others: &[&str]) {
+        self.delete("DataPlaneNode", "n0", others);
+    }
+
+    /// Everybody else has let the node go.
+    fn let_go(&mut self) {
+        let ours = |it: &String| it == INVENTORY;
+        self.change("DataPlaneNode", "n0", |it| {
+            it.finalizers.get_or_insert_default().retain(ours);
+        });
+    }
+}
+
+#[test]
+fn what_gets_an_inventory_is_held_before_it_has_one() {
+    let mut world = World::new();
+    world.change("DataPlaneNode", "n0", |it| it.finalizers = None);
+    world.change("DataPlaneRole", "compute", |it| it.finalizers = Some(vec![OTHER.into()]));
+    let holds = ["hold DataPlaneNode n0", "hold DataPlaneRole compute"];
+    assert_eq!(world.settle()[..2], holds);
+    let role = world.seen.role.as_ref().unwrap();
+    assert_eq!(role.metadata.finalizers.as_deref().unwrap(), [OTHER, INVENTORY]);
+}
+
+#[test]
+fn a_node_without_an_inventory_is_not_held() {
+    let mut world = World::new();
+    world.seen.nodes.pop();
+    world.seen.nodes = vec![node("n0", "")];
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    (node.spec.host_name, node.spec.ansible_host) = (None, None);
+    node.metadata.finalizers = None;
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("hold")), "{writes:?}");
+}
+
+#[test]
+fn a_deleted_node_takes_its_inventory_with_it_and_leaves_its_roles() {
+    let mut world = World::new();
+    world.deploy();
+    world.delete_node(&[]);
+    let writes = world.settle();
+    assert_eq!(
+        writes[..3],
+        [
+            "delete ConfigMap dataplanenode-n0",
+            "release DataPlaneNode n0",
+            "apply ConfigMap dataplanerole-compute"
+        ]
+    );
+    assert!(!world.seen.inventories.contains_key("dataplanenode-n0"));
+    assert_eq!(world.seen.nodes.len(), 1);
+}
+
+#[test]
+fn an_inventory_stays_while_anybody_else_holds_its_node_and_comes_last() {
+    for other in [OTHER, "foregroundDeletion", "orphan"] {
+        let mut world = World::new();
+        world.deploy();
+        world.delete_node(&[other]);
+        let writes = world.settle();
+        assert!(!writes.iter().any(|it| it.contains("n0")), "{other}: {writes:?}");
+        assert!(world.seen.inventories.contains_key("dataplanenode-n0"));
+        world.let_go();
+        let writes = world.settle();
+        let last = ["delete ConfigMap dataplanenode-n0", "release DataPlaneNode n0"];
+        assert_eq!(writes[..2], last, "{other}");
+    }
+}
+
+#[test]
+fn an_operator_killed_between_the_two_writes_forgets_nothing() {
+    let mut world = World::new();
+    world.deploy();
+    world.delete_node(&[]);
+    let plan = decide::decide(&world.seen, world.now);
+    world.take(&plan.steps[..1]);
+    world.writes.clear();
+    assert_eq!(world.settle()[0], "release DataPlaneNode n0");
+}
+
+#[test]
+fn a_role_and_its_nodes_deleted_together_leave_nothing() {
+    let mut world = World::new();
+    world.deploy();
+    world.delete("DataPlaneRole", "compute", &[]);
+    for name in ["n0", "n1"] {
+        world.delete("DataPlaneNode", name, &[]);
+    }
+    world.settle();
+    assert!(world.seen.role.is_none() && world.seen.nodes.is_empty());
+    assert!(world.seen.inventories.is_empty(), "{:?}", world.seen.inventories.keys());
+}
+
+#[test]
+fn a_deleted_role_leaves_its_nodes_and_their_inventories() {
+    let mut world = World::new();
+    world.deploy();
+    world.delete("DataPlaneRole", "compute", &[]);
+    world.settle();
+    assert!(world.seen.role.is_none());
+    let names: Vec<&String> = world.seen.inventories.keys().collect();
+    assert_eq!(names, ["dataplanenode-n0", "dataplanenode-n1"]);
+    assert_eq!(world.condition(0, "InputReady"), is("False", "RoleNotFound"));
+}
+
+#[test]
+fn an_inventory_that_would_go_with_its_owner_is_written_anew() {
+    let mut world = World::new();
+    world.deploy();
+    world.seen.inventories.get_mut("dataplanenode-n1").unwrap().has_owner = true;
+    assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n1"]);
+}

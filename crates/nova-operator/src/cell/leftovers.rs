@@ -1,0 +1,84 @@
+//! What computes that went have left in nova, remembered by their cell: the last place that knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::nova::cell::LEFTOVERS;
+use common::api::nova::{Cell, ExternalCompute, Leftover};
+use common::conditions::Truth;
+use common::finalizers::is_terminating;
+use common::plan::Notice;
+use kube::ResourceExt;
+
+use crate::cell::observe::Observed;
+use crate::removal::{concluded, words};
+
+/// How many hosts an Event names.
+const NAMED: usize = 5;
+
+/// The leftovers of a cell, the earliest first.
+///
+/// # Guarantees
+/// The list is bounded, and a compute that waits to be remembered gets its place: those that are
+/// gone already make room, the earliest first.
+pub fn of(seen: &Observed) -> Vec<Leftover> {
+    let known = seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
+    waiting.sort_by(|a, b| order(a).cmp(&order(b)));
+    waiting.truncate(LEFTOVERS);
+    let is_waiting: BTreeSet<&str> = waiting.iter().map(|it| it.uid.as_str()).collect();
+    let registered: BTreeSet<&str> = seen.computes.iter().filter_map(|it| registered(it)).collect();
+    let is_left = |it: &&Leftover| {
+        !is_waiting.contains(it.uid.as_str()) && !registered.contains(it.host_name.as_str())
+    };
+    let mut gone: Vec<Leftover> = known.iter().filter(is_left).cloned().collect();
+    gone.sort_by(|a, b| order(b).cmp(&order(a)));
+    gone.truncate(LEFTOVERS - waiting.len());
+    let mut all: Vec<Leftover> = waiting.into_iter().chain(gone).collect();
+    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    all
+}
+
+fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
+    (it.since.0, &it.uid)
+}
+
+/// What a compute leaves whose host is done with.
+fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
+    let concluded = concluded(compute)?;
+    Some(Leftover {
+        host_name: words::host(compute),
+        compute: compute.name_any(),
+        uid: compute.uid()?,
+        stopped: concluded.status == Truth::True,
+        since: concluded.last_transition_time.clone(),
+    })
+}
+
+/// The host name of a compute that is there: what nova has of it is in use again.
+fn registered(compute: &ExternalCompute) -> Option<&str> {
+    let status = compute.status.as_ref().filter(|it| !it.services.is_empty())?;
+    status.host_name.as_deref().filter(|_| !is_terminating(compute))
+}
+
+/// The Event for what is new in the list.
+pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<Notice> {
+    let known = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let known: BTreeMap<&str, &Leftover> = known.iter().map(|it| (it.uid.as_str(), it)).collect();
+    let new: Vec<&str> = leftovers
+        .iter()
+        .filter(|it| !known.contains_key(it.uid.as_str()))
+        .map(|it| it.host_name.as_str())
+        .collect();
+    let first = new.first()?;
+    let names = new.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = match new.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let note = format!(
+        "Nova keeps its records of hosts whose computes were removed: {names}{more}. When no \
+         instances are left on a host, `openstack compute service list --service nova-compute \
+         --host {first}` tells the id for `openstack compute service delete`."
+    );
+    Some(Notice { warning: true, reason: "LeftInNova".to_owned(), note })
+}

@@ -1,0 +1,69 @@
+//! The run that stops nova-compute on a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::ansibleee::AnsibleEe;
+use common::engine::build::{Options, Play, Reach, Recipe, run};
+use common::engine::chain::Need;
+use common::engine::shards::shards;
+use common::plan::{Step, Target, Write};
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::compute::Observed;
+
+/// The service of these runs.
+pub const NOVA_CLEANUP: &str = "nova-cleanup";
+/// Label with the UID of the compute that a run cleans up after.
+pub const CLEANUP_OF: &str = "nova.openstack.org/cleanup-of";
+/// Annotation with that compute's name.
+pub const COMPUTE_NAME: &str = "nova.openstack.org/compute";
+
+/// The operator's own play, so that it works with any collection.
+const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
+/// How long one attempt may take: a host that hangs must not keep its compute.
+const DEADLINE_SECONDS: i64 = 600;
+
+/// The step that creates the run of an attempt.
+///
+/// Nobody owns it: the compute is being deleted, and with it goes what it owns.
+pub fn cleanup(seen: &Observed, need: Need, reach: Reach) -> Option<Step> {
+    let compute = &seen.compute;
+    let host = compute.spec.dataplane_node_name.clone();
+    let needs = BTreeMap::from([(host.clone(), need)]);
+    let shard = shards(needs, 1, &BTreeSet::new()).into_iter().next()?;
+    let mut step = run(&recipe(seen), &shard, &BTreeMap::from([(host, reach)]));
+    if let Write::Create { object, .. } = &mut step.write {
+        object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
+        let metadata = &mut object["metadata"];
+        metadata["labels"][CLEANUP_OF] = json!(compute.uid());
+        metadata["annotations"][COMPUTE_NAME] = json!(compute.name_any());
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("ownerReferences");
+        }
+    }
+    Some(step)
+}
+
+fn recipe(seen: &Observed) -> Recipe {
+    let spec = &seen.compute.spec;
+    Recipe {
+        parent: Target::of(&*seen.compute),
+        play: Play::Contents(PLAY.to_owned()),
+        service_type: "nova".to_owned(),
+        image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
+        env: spec.env.clone(),
+        extra_mounts: spec.extra_mounts.clone(),
+        network_attachments: spec.network_attachments.clone(),
+        dns_config: spec.dns_config.clone(),
+        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+        sources: vec![],
+        options: Options::default(),
+        extra_vars: BTreeMap::new(),
+    }
+}
+
+/// The UID of the compute that a run cleans up after; `None` for every other run.
+pub fn cleans_up_after(run: &AnsibleEe) -> Option<&String> {
+    run.labels().get(CLEANUP_OF)
+}

@@ -1,0 +1,342 @@
+//! The judgement on a compute that is being deleted.
+
+use std::time::Duration;
+
+use common::api::dataplane::ServiceRun;
+use common::api::nova::ExternalCompute;
+use common::conditions::{self, Condition, Finding, READY, Severity, Truth, find, settle};
+use common::engine::build::{PRIVATE_KEY, Reach};
+use common::engine::chain::{self, Need};
+use common::engine::outcome::Reason;
+use common::engine::{Chain, Host, Run, State, Wanted};
+use common::finalizers::{is_held, is_terminating, release};
+use common::hash;
+use common::plan::{Notice, Plan, Step, Target, Write, status_step};
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::annotations::{COMPUTE_CONDITION, SKIP_CLEANUP};
+use crate::cell_once::{has_run, owns};
+use crate::compute::Observed;
+use crate::compute::build::{self, ssh, trust};
+use crate::holds;
+use crate::removal::build::{NOVA_CLEANUP, cleans_up_after, cleanup};
+use crate::removal::words;
+
+/// The host is done with: said only of a compute that is being deleted.
+pub const HOST_CLEANED: &str = "HostCleaned";
+/// Reason on the node when the host is done with.
+pub const LEFT_IN_NOVA: &str = "LeftInNova";
+
+/// How often a host is tried that cannot be reached: a dead one must not keep its compute.
+const ATTEMPTS: i64 = 3;
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+/// Raised when the play does something else: who waits for its end runs it once more.
+const VERSION: &str = "v1";
+
+/// What counts only of a compute that is being deleted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ending {
+    /// Whether its namespace is being deleted with everything in it.
+    pub namespace_goes: bool,
+    /// Whether the inventory that leads to its host is there.
+    pub has_inventory: bool,
+    /// Whether this operator looks after the cells.
+    pub cells_are_ours: bool,
+}
+
+/// What is to happen next.
+enum Next {
+    /// The host is done with.
+    Conclude,
+    /// A run must be made.
+    Run(Need, Reach),
+    /// A run goes on, or a pause.
+    Wait(Option<Timestamp>),
+}
+
+/// What was judged.
+struct Judged {
+    finding: Finding,
+    services: Vec<ServiceRun>,
+    next: Next,
+}
+
+/// Judges a compute that is being deleted.
+///
+/// # Guarantees
+/// It is released when its host was cleaned, or after a bounded number of attempts of bounded time;
+/// and only after what is left to do in nova stands where a human finds it.
+pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let compute = &*seen.compute;
+    if !is_held(compute, holds::COMPUTE) {
+        return plan;
+    }
+    if let Some(because) = needs_nothing(seen, ending) {
+        plan.steps.extend(release(compute, holds::COMPUTE, because));
+        return plan;
+    }
+    let judged = judge(seen, ending, now);
+    plan.steps.extend(status(compute, &judged, now));
+    match judged.next {
+        Next::Conclude if is_told(seen, ending) => {
+            let because = "its host is done with, and what is left in nova is told";
+            plan.steps.extend(release(compute, holds::COMPUTE, because));
+        }
+        Next::Conclude | Next::Wait(None) => {}
+        Next::Wait(Some(at)) => plan.look_again_at(at, now),
+        Next::Run(need, reach) => plan.steps.extend(runs(seen, need, reach)),
+    }
+    plan
+}
+
+/// What is told when a write was refused; what was concluded stays as it is.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let compute = &*seen.compute;
+    if concluded(compute).is_some() {
+        return Plan::default();
+    }
+    let before = compute.status.as_ref();
+    let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let finding = refusal.finding(HOST_CLEANED, previous);
+    let services = before.map(|it| it.services.clone()).unwrap_or_default();
+    let judged = Judged { finding, services, next: Next::Wait(None) };
+    let steps = status(compute, &judged, now).into_iter().collect();
+    Plan { steps, ..Plan::default() }
+}
+
+/// How the host of a compute that is being deleted was done with; `None` while it is not.
+pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
+    if !is_terminating(compute) {
+        return None;
+    }
+    let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
+    let is_final = found.status == Truth::True || found.severity == Some(Severity::Error);
+    is_final.then_some(found)
+}
+
+/// Why a compute goes at once.
+fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
+    if ending.namespace_goes {
+        return Some("its namespace is being deleted");
+    }
+    (!has_run(&seen.compute, !seen.runs.is_empty())).then_some("it has never touched its host")
+}
+
+fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Judged {
+    let compute = &*seen.compute;
+    let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
+    let conclude = |finding| Judged { finding, services: recorded.clone(), next: Next::Conclude };
+    if let Some(before) = concluded(compute) {
+        return conclude(Finding {
+            type_: HOST_CLEANED.to_owned(),
+            status: before.status,
+            severity: before.severity,
+            reason: before.reason.clone(),
+            message: before.message.clone(),
+        });
+    }
+    if is_skipped(seen) {
+        let cause = format!("annotation {SKIP_CLEANUP} says so");
+        let text = words::not_cleaned(compute, &cause);
+        return conclude(Finding::error(HOST_CLEANED, "CleanupSkipped", text));
+    }
+    match address(seen, ending) {
+        Ok(address) => attempt(seen, &address, now),
+        Err(cause) => {
+            let text = words::not_cleaned(compute, &cause);
+            conclude(Finding::error(HOST_CLEANED, "HostNotCleaned", text))
+        }
+    }
+}
+
+/// The human says it on whichever object they look at.
+fn is_skipped(seen: &Observed) -> bool {
+    let says = |it: Option<&String>| it.is_some_and(|it| it == "true");
+    let node = seen.node.as_ref().filter(|it| owns(it, &seen.compute));
+    says(seen.compute.annotations().get(SKIP_CLEANUP))
+        || says(node.and_then(|it| it.annotations().get(SKIP_CLEANUP)))
+}
+
+/// Where the host is reached, as the compute knows it: a node of the same name may be another host.
+fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
+    let spec = &seen.compute.spec;
+    let node = &spec.dataplane_node_name;
+    if spec.inventory_config_map_name.is_none() || !ending.has_inventory {
+        return Err(format!("the inventory of OpenStackDataPlaneNode {node} is gone"));
+    }
+    if !seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(PRIVATE_KEY)) {
+        let (ssh_secret, _) = ssh(seen);
+        return Err(format!("there is no Secret {ssh_secret} with {PRIVATE_KEY} any more"));
+    }
+    let recorded = seen.compute.status.as_ref().and_then(|it| it.address.clone());
+    let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.address.clone());
+    match (recorded, of_node) {
+        (Some(recorded), Some(now)) if recorded != now => Err(format!(
+            "it was deployed at {recorded}, and OpenStackDataPlaneNode {node} is now at {now}"
+        )),
+        (recorded, of_node) => {
+            recorded.or(of_node).ok_or_else(|| "nobody knows its address".to_owned())
+        }
+    }
+}
+
+/// The runs that clean up, and those that were made before.
+fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
+    let all = seen.runs.iter().filter_map(|it| Run::of(it));
+    all.partition(|it| cleans_up_after(it.object).is_some())
+}
+
+fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
+    let compute = &*seen.compute;
+    let (runs, _) = parted(seen);
+    let chain = chain(seen, &runs, now);
+    let record = chain.services.first();
+    let is_spent = record.is_some_and(|it| it.failures >= ATTEMPTS);
+    let going_on = || going_on(compute, record, &runs);
+    let reach = build::reach(seen, chain.was_key_refused());
+    let reach = Reach { address: address.to_owned(), ..reach };
+    let (finding, next) = match chain.state {
+        State::Done => {
+            let text = words::cleaned(compute);
+            (Finding::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
+        }
+        State::InRun { waiting_for: Some(what), .. } => {
+            let text = format!("The run waits: {what}. {}", words::skip(compute));
+            (Finding::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
+        }
+        State::InRun { .. } => (going_on(), Next::Wait(None)),
+        State::Failed { retry_at: Some(at), .. } if !is_spent => (going_on(), Next::Wait(Some(at))),
+        State::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
+        State::NeedsRun(_) | State::Failed { .. } | State::OutOfDate => {
+            let text = words::not_cleaned(compute, &cause(compute, record, &runs));
+            (Finding::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
+        }
+    };
+    Judged { finding, services: chain.services, next }
+}
+
+/// Where the host stands with the one service of its end.
+fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
+    let compute = &*seen.compute;
+    let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let hash = hash::digest(&(VERSION, compute.uid()));
+    let wanted = [Wanted {
+        service: NOVA_CLEANUP.to_owned(),
+        run_hash: hash.clone(),
+        hash,
+        group: String::new(),
+    }];
+    let (ssh_secret, ssh_version) = ssh(seen);
+    let host = Host {
+        name: &compute.spec.dataplane_node_name,
+        wanted: &wanted,
+        recorded,
+        may_run: true,
+        ssh_key: (&ssh_secret, &ssh_version),
+        trusted: &trust(seen).token(),
+        accept: None,
+        redeploy: "",
+    };
+    chain::judge(&host, runs, now)
+}
+
+/// The cause of the last failure stays visible while it is tried again.
+fn going_on(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> Finding {
+    match record.and_then(|it| it.reason.as_deref()) {
+        None => Finding::waiting(HOST_CLEANED, "CleaningHost", words::cleaning(compute)),
+        Some(reason) => {
+            let text = format!(
+                "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} times. \
+                 {}",
+                words::host(compute),
+                cause(compute, record, runs),
+                words::skip(compute)
+            );
+            Finding::warning(HOST_CLEANED, reason, text)
+        }
+    }
+}
+
+/// Why the last attempt failed: what its run says of the host, or the record's own reason.
+fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
+    let host = &compute.spec.dataplane_node_name;
+    let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
+    let reason = Reason::parse(word).as_str();
+    let name = record.and_then(|it| it.run.clone());
+    let status = runs
+        .iter()
+        .filter(|it| name.as_ref().is_none_or(|name| *name == it.name()))
+        .filter_map(|it| it.object.status.as_ref())
+        .next_back();
+    let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
+    match failures.iter().find(|it| it.host == *host).map(|it| it.gist()) {
+        Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
+        _ => reason.to_owned(),
+    }
+}
+
+/// The run, and the end of those that nobody needs any more: theirs is the same host, so the new one
+/// waits for their pods.
+fn runs(seen: &Observed, need: Need, reach: Reach) -> Vec<Step> {
+    let (_, earlier) = parted(seen);
+    let unneeded = earlier
+        .iter()
+        .filter(|it| !it.is_finished() && !is_terminating(it.object))
+        .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
+    unneeded.chain(cleanup(seen, need, reach)).collect()
+}
+
+/// Whether what is left to do stands where a human finds it when the compute is gone.
+fn is_told(seen: &Observed, ending: &Ending) -> bool {
+    is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
+}
+
+/// A node that is gone, or was made again, has nothing to say.
+fn is_on_node(seen: &Observed) -> bool {
+    let compute = &*seen.compute;
+    let Some(node) = seen.node.as_ref().filter(|it| owns(it, compute)) else { return true };
+    let Some(concluded) = concluded(compute) else { return false };
+    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let left = words::left(compute, concluded);
+    find(conditions, COMPUTE_CONDITION)
+        .is_some_and(|it| it.reason == LEFT_IN_NOVA && it.message == left)
+}
+
+fn is_in_cell(seen: &Observed) -> bool {
+    let Some(cell) = &seen.cell else { return true };
+    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
+}
+
+fn status(compute: &ExternalCompute, judged: &Judged, now: Timestamp) -> Option<Step> {
+    let observed = compute.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let finding = &judged.finding;
+    let ready = if finding.holds() {
+        Finding::waiting(READY, &finding.reason, finding.message.clone())
+    } else {
+        finding.clone().under(READY)
+    };
+    let mut all = vec![finding.clone()];
+    all.extend(conditions::kstatus(&ready));
+    all.push(ready);
+    let mut wanted = observed.cloned().unwrap_or_default();
+    wanted.observed_generation = compute.metadata.generation;
+    wanted.conditions = settle(&previous, all, compute.metadata.generation, now);
+    wanted.services.clone_from(&judged.services);
+    let next = wanted.conditions.clone();
+    let mut step =
+        status_step(Target::of::<ExternalCompute>(compute), observed, &wanted, &previous, &next)?;
+    let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
+    if let (Write::Status { notices, .. }, true) =
+        (&mut step.write, finding.holds() && !was_cleaned)
+    {
+        let note = finding.message.clone();
+        notices.push(Notice { warning: false, reason: "HostCleaned".to_owned(), note });
+    }
+    Some(step)
+}

@@ -1,0 +1,55 @@
+//! Runs that cleaned up after a compute that is gone: nobody owns them, so they are deleted here.
+
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::finalizers::is_terminating;
+use common::plan::{Plan, Step, Target};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use super::build::{COMPUTE_NAME, cleans_up_after};
+use crate::world::World;
+
+/// The controller; its keys are runs.
+pub struct Orphans {
+    /// The watched world.
+    pub world: Arc<World>,
+}
+
+/// The compute that a run cleans up after, by name.
+pub fn compute_of(run: &AnsibleEe) -> Option<Key> {
+    cleans_up_after(run)?;
+    let name = run.annotations().get(COMPUTE_NAME)?;
+    Some(Key::new(run.namespace().unwrap_or_default(), name))
+}
+
+/// Judges a run whose compute is gone.
+pub fn decide(run: &AnsibleEe) -> Plan {
+    let mut plan = Plan::default();
+    if !is_terminating(run) {
+        plan.push(Step::delete(Target::of(run), "the compute that it cleaned up after is gone"));
+    }
+    plan
+}
+
+impl Controller for Orphans {
+    type Observed = Arc<AnsibleEe>;
+
+    const NAME: &'static str = "cleanup-run";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
+        let Some(run) = self.world.runs.get(key) else { return Ok(None) };
+        let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
+        let compute = compute_of(&run).and_then(|it| self.world.computes.get(&it));
+        let is_there = compute.is_some_and(|it| it.uid().as_ref() == Some(uid));
+        Ok((!is_there).then_some(run))
+    }
+
+    fn decide(seen: &Arc<AnsibleEe>, _now: Timestamp) -> Plan {
+        decide(seen)
+    }
+}

@@ -1,0 +1,185 @@
+//! What is done on the host of a compute that goes, and for how long it is tried.
+
+use common::refusal::Refusal;
+
+use super::cases::own_run;
+use super::*;
+use crate::annotations::SKIP_CLEANUP;
+
+fn message(world: &World) -> String {
+    let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
+    find(&status.conditions, "HostCleaned").map(|it| it.message.clone()).unwrap_or_default()
+}
+
+fn reason(world: &World, type_: &str) -> String {
+    let status = world.compute.as_ref().and_then(|it| it.status.as_ref());
+    let found = status.and_then(|it| find(&it.conditions, type_));
+    found.map(|it| it.reason.clone()).unwrap_or_default()
+}
+
+#[test]
+fn the_clean_up_is_a_play_of_our_own_over_the_one_host_in_bounded_time() {
+    let mut world = World::new();
+    world.delete_node(false);
+    world.settle();
+    let [run] = &world.runs[..] else { panic!("{:?}", world.runs) };
+    let spec = &run.spec;
+    assert!(spec.playbook_contents.as_ref().unwrap().contains("systemctl disable --now"));
+    assert_eq!((spec.hosts.len(), spec.hosts[0].address.as_str()), (1, "192.0.2.7:22"));
+    assert_eq!((spec.active_deadline_seconds, spec.backoff_limit), (Some(600), 0));
+    let text = serde_json::to_string(spec).unwrap();
+    assert!(
+        text.contains("dataplanenode-n0") && text.contains("/runner/env/ssh_key/key"),
+        "{text}"
+    );
+    assert!(!text.contains("config-data"), "no file of nova's is needed");
+}
+
+#[test]
+fn a_dead_host_keeps_its_node_for_three_attempts_and_no_longer() {
+    let mut world = World::new();
+    world.delete_node(false);
+    let began = world.now;
+    let mut n_attempts = 0;
+    while world.node.is_some() {
+        let writes = world.settle();
+        n_attempts += n_cleanups(&writes);
+        if world.runs.iter().any(|it| it.status.is_none()) {
+            world.end("Unreachable");
+            world.settle();
+            if world.node.is_some() {
+                assert_eq!(world.told_by_node().0, "HostUnreachable");
+                assert!(message(&world).contains(SKIP_CLEANUP), "{}", message(&world));
+            }
+        }
+        world.wait(1);
+        assert!(n_attempts <= 3);
+    }
+    assert_eq!(n_attempts, 3);
+    assert!(world.now.duration_since(began) <= SignedDuration::from_mins(5));
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
+    assert!(world.compute.is_none() && world.runs.is_empty());
+    assert!(world.events.contains(&"compute HostNotCleaned".to_owned()), "{:?}", world.events);
+}
+
+#[test]
+fn what_does_not_heal_by_itself_is_not_tried_again() {
+    for result in ["Failed", "NotReached"] {
+        let mut world = World::new();
+        world.delete_node(false);
+        world.settle();
+        world.end(result);
+        let writes = world.settle();
+        assert_eq!(n_cleanups(&writes), 0);
+        assert!(world.node.is_none() && world.compute.is_none());
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
+    }
+}
+
+#[test]
+fn a_compute_that_never_touched_its_host_goes_at_once_and_leaves_nothing() {
+    let mut world = World::new();
+    world.compute.as_mut().unwrap().status = None;
+    world.delete_node(false);
+    let writes = world.settle();
+    assert_eq!(writes[0], "delete compute");
+    assert!(!writes.contains(&"create run".to_owned()), "{writes:?}");
+    assert!(world.node.is_none() && world.leftovers().is_empty());
+}
+
+#[test]
+fn the_host_is_left_as_it_is_where_the_human_says_so_on_node_or_compute() {
+    for on_node in [true, false] {
+        let mut world = World::new();
+        world.delete_node(false);
+        world.settle();
+        world.end("Unreachable");
+        world.settle();
+        let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+        if on_node {
+            world.node.as_mut().unwrap().annotations_mut().extend([skip]);
+        } else {
+            world.compute.as_mut().unwrap().annotations_mut().extend([skip]);
+        }
+        world.settle();
+        assert!(world.node.is_none() && world.compute.is_none() && world.runs.is_empty());
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
+        assert!(world.events.contains(&"compute CleanupSkipped".to_owned()), "{:?}", world.events);
+    }
+}
+
+#[test]
+fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
+    type Change = fn(&mut World);
+    let cases: [(&str, Change); 3] = [
+        ("Secret key", |it| it.ssh = None),
+        ("is now at 192.0.2.9:22", |it| {
+            it.node.as_mut().unwrap().status.as_mut().unwrap().address =
+                Some("192.0.2.9:22".into());
+        }),
+        ("inventory of OpenStackDataPlaneNode n0 is gone", |it| it.node = None),
+    ];
+    for (words, change) in cases {
+        let mut world = World::new();
+        world.delete("compute", "n0");
+        change(&mut world);
+        // One controller alone, so that the compute is still there to be read.
+        let plan = compute::decide(&world.ending().unwrap(), world.now);
+        world.take_all(&plan.steps);
+        assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
+        assert!(message(&world).contains(words), "{}", message(&world));
+        let writes = world.settle();
+        assert_eq!(n_cleanups(&writes), 0);
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
+    }
+}
+
+#[test]
+fn a_run_that_is_under_way_is_not_waited_for() {
+    let mut world = World::new();
+    for (name, is_finished) in [("nova-done", true), ("nova-open", false)] {
+        let run = own_run(&world, name, is_finished);
+        world.runs.push(run);
+    }
+    world.delete_node(false);
+    let writes = world.settle();
+    assert!(writes.contains(&"delete run".to_owned()), "{writes:?}");
+    let names: Vec<String> = world.runs.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.contains(&"nova-done".to_owned()) && !names.contains(&"nova-open".to_owned()));
+}
+
+#[test]
+fn a_clean_up_that_waits_for_another_run_says_for_which() {
+    let mut world = World::new();
+    world.delete_node(false);
+    world.settle();
+    let status = json!({ "waitingFor": "run-os-compute (host n0)" });
+    world.runs[0].status = Some(serde_json::from_value(status).unwrap());
+    world.settle();
+    assert_eq!(
+        (reason(&world, "Ready"), world.told_by_node().0),
+        ("Queued".into(), "Queued".into())
+    );
+    assert!(message(&world).contains("run-os-compute"), "{}", message(&world));
+}
+
+#[test]
+fn a_clean_up_that_is_refused_is_told_and_heals() {
+    let mut world = World::new();
+    world.delete("compute", "n0");
+    let seen = world.ending().unwrap();
+    let plan = compute::decide(&seen, world.now);
+    let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
+    let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+    let telling = compute::decide::refused(&seen, &refusal, world.now);
+    world.take_all(&telling.steps);
+    assert_eq!(reason(&world, "Ready"), "Forbidden");
+    assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 1);
+    assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
+    world.end("Ok");
+    world.settle();
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}

@@ -1,0 +1,62 @@
+//! What a human reads of a compute that goes: what was done on the host, and what is left to do.
+
+use common::api::nova::ExternalCompute;
+use common::conditions::{Condition, trimmed};
+use kube::ResourceExt;
+
+use crate::annotations::SKIP_CLEANUP;
+
+/// How long the cause of a failed attempt may be.
+const CAUSE_LIMIT: usize = 300;
+
+/// The name under which nova knows the host.
+pub fn host(compute: &ExternalCompute) -> String {
+    let recorded = compute.status.as_ref().and_then(|it| it.host_name.clone());
+    recorded.unwrap_or_else(|| compute.spec.dataplane_node_name.clone())
+}
+
+/// What stands on the compute while its host is being cleaned.
+pub fn cleaning(compute: &ExternalCompute) -> String {
+    format!("nova-compute is being stopped and disabled on host {}.", host(compute))
+}
+
+/// What stands there when it was.
+pub fn cleaned(compute: &ExternalCompute) -> String {
+    format!("nova-compute is stopped and disabled on host {}. {}", host(compute), nova(compute))
+}
+
+/// What stands there when it was not, and will not be.
+pub fn not_cleaned(compute: &ExternalCompute, cause: &str) -> String {
+    let cause = trimmed(cause.trim_end_matches('.'), CAUSE_LIMIT);
+    format!(
+        "nova-compute was not stopped on host {}: {cause}. If the host still runs, stop it there \
+         with `systemctl disable --now edpm_nova_compute`, or it registers again. {}",
+        host(compute),
+        nova(compute)
+    )
+}
+
+/// The way on without the host.
+pub fn skip(compute: &ExternalCompute) -> String {
+    format!(
+        "To let the compute go without it: kubectl annotate --overwrite -n {} \
+         novaexternalcompute/{} {SKIP_CLEANUP}=true",
+        compute.namespace().unwrap_or_default(),
+        compute.name_any()
+    )
+}
+
+/// What nova still has, and how a human takes it away.
+fn nova(compute: &ExternalCompute) -> String {
+    let (host, cell) = (host(compute), &compute.spec.cell_name);
+    format!(
+        "Nova keeps its records of the host in cell {cell}: when no instances are left on it, \
+         `openstack compute service list --service nova-compute --host {host}` tells the id for \
+         `openstack compute service delete`."
+    )
+}
+
+/// What the node says of its compute when the host is done with.
+pub fn left(compute: &ExternalCompute, concluded: &Condition) -> String {
+    format!("NovaExternalCompute {} goes: {}", compute.name_any(), concluded.message)
+}
