@@ -6,3 +6,4 @@ pub mod group;
 pub mod inputs;
 pub mod operator;
 pub mod reasons;
+pub mod vars;

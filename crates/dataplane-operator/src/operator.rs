@@ -19,7 +19,9 @@ use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::runtime::Runtime;
 use shell::sources::{self, Sources};
+use shell::vault::Vault;
 
+use crate::group::networks::Attachments;
 use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 
@@ -64,7 +66,9 @@ pub const RULES: &[Rule] = &[
         &["create", "delete", "get", "list", "watch"],
     ),
     Rule::of(&[""], &["configmaps"], &["create", "get", "list", "patch", "watch"]),
-    Rule::of(&[""], &["secrets"], &["get", "list", "watch"]),
+    // Variables from Secrets go into Secrets beside the inventories.
+    Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
+    Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
     EVENTS,
 ];
 
@@ -83,8 +87,8 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let nodes: Arc<Cache<Node>> = Cache::new(vec![(BY_ROLE, Box::new(role_of))]);
     let services: Arc<Cache<Service>> = Cache::new(vec![]);
     let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![(BY_OWNER, Box::new(owner_of))]);
-    let secrets: Arc<MetadataCache<Secret>> = Cache::new(vec![]);
     // Inventories that are edited or deleted by hand are known by what is left of our own fields.
+    let secrets: Arc<MetadataCache<Secret>> = sources::metadata(NAME);
     let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
     let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
     let caches: Vec<Arc<dyn Absorb>> = vec![
@@ -92,18 +96,23 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
         Arc::<Cache<Node>>::clone(&nodes),
         Arc::<Cache<Service>>::clone(&services),
         Arc::<Cache<AnsibleEe>>::clone(&runs),
+        Arc::<MetadataCache<Secret>>::clone(&secrets),
         Arc::<MetadataCache<ConfigMap>>::clone(&config_maps),
     ];
     let api = candidate.api(caches);
     let queue = Arc::new(Queue::default());
     wake(&queue, &roles, &nodes, &services, &runs, &sources);
+    let attachments = Attachments::new(candidate.watches());
+    wake_by_networks(&queue, &roles, &nodes, &attachments);
     leader.watch(&roles, "");
     leader.watch(&nodes, "");
     leader.watch(&services, "");
     leader.watch(&runs, "");
     leader.watch(&secrets, "");
     leader.watch(&config_maps, "");
-    let world = World { roles, nodes, services, runs, sources, api: Arc::clone(&api) };
+    let vault = Vault::default();
+    let world =
+        World { roles, nodes, services, runs, sources, vault, attachments, api: Arc::clone(&api) };
     leader.run(Groups { world }, api, queue).await;
     leader.finish().await
 }
@@ -112,7 +121,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
 fn wake(
     queue: &Arc<Queue>,
     roles: &Arc<Cache<Role>>,
-    nodes: &Cache<Node>,
+    nodes: &Arc<Cache<Node>>,
     services: &Cache<Service>,
     runs: &Cache<AnsibleEe>,
     sources: &Arc<Sources>,
@@ -126,23 +135,57 @@ fn wake(
     let push = to(queue);
     nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
     let push = to(queue);
-    let all_roles = Arc::clone(roles);
+    let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
         let lists = |role: &Arc<Role>| role.spec.services.contains(&service.name_any());
         let same_namespace = |role: &Arc<Role>| namespace(&**role) == namespace(service);
         for role in all_roles.all().iter().filter(|it| same_namespace(it) && lists(it)) {
             push(Group::Role(role.name_any()), &namespace(service));
         }
+        let lists = |node: &Arc<Node>| node.spec.services.contains(&service.name_any());
+        let same_namespace = |node: &Arc<Node>| namespace(&**node) == namespace(service);
+        for node in all_nodes.all().iter().filter(|it| same_namespace(it) && lists(it)) {
+            push(Group::of(node), &namespace(service));
+        }
     });
     let push = to(queue);
     runs.on_change(move |run| {
-        for owner in run.owner_references().iter().filter(|it| it.kind == "OpenStackDataPlaneRole")
-        {
-            push(Group::Role(owner.name.clone()), &namespace(run));
+        for owner in run.owner_references() {
+            match owner.kind.as_str() {
+                "OpenStackDataPlaneRole" => push(Group::Role(owner.name.clone()), &namespace(run)),
+                "OpenStackDataPlaneNode" => push(Group::Node(owner.name.clone()), &namespace(run)),
+                _ => {}
+            }
         }
     });
     let readers = Arc::clone(queue);
     sources.on_change(move |reader| readers.push(reader));
+}
+
+/// A network attachment that comes or goes concerns whoever names it.
+fn wake_by_networks(
+    queue: &Arc<Queue>,
+    roles: &Arc<Cache<Role>>,
+    nodes: &Arc<Cache<Node>>,
+    attachments: &Attachments,
+) {
+    let (queue, roles, nodes) = (Arc::clone(queue), Arc::clone(roles), Arc::clone(nodes));
+    attachments.on_change(move |key| {
+        for role in roles.all() {
+            if namespace(&*role) == key.namespace
+                && role.spec.network_attachments.contains(&key.name)
+            {
+                queue.push(Group::Role(role.name_any()).key(&key.namespace));
+            }
+        }
+        for node in nodes.all() {
+            if namespace(&*node) == key.namespace
+                && node.spec.network_attachments.contains(&key.name)
+            {
+                queue.push(Group::of(&node).key(&key.namespace));
+            }
+        }
+    });
 }
 
 fn namespace<K: kube::Resource>(object: &K) -> String {

@@ -27,6 +27,30 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "When it appears.",
     "Create it.",
 );
+const VARIABLES_NOT_FOUND: Word = Word::bad(
+    "VariablesNotFound",
+    "A ConfigMap or Secret that `ansibleVarsFrom` names does not exist.",
+    "When it appears.",
+    "Create it, or set `optional: true`.",
+);
+const VARIABLES_INVALID: Word = Word::bad(
+    "VariablesInvalid",
+    "A ConfigMap or Secret that `ansibleVarsFrom` names has a key that is no text.",
+    "When it is corrected.",
+    "Take the key out; mount files with a service's `dataSources`.",
+);
+const NETWORK_NOT_FOUND: Word = Word::bad(
+    "NetworkAttachmentNotFound",
+    "A `NetworkAttachmentDefinition` that `networkAttachments` names does not exist.",
+    "When it appears.",
+    "Create it, or correct the list.",
+);
+const NETWORKS_NOT_SERVED: Word = Word::bad(
+    "NetworkAttachmentsNotServed",
+    "`networkAttachments` are set, and the cluster has no kind `NetworkAttachmentDefinition`.",
+    "Within half a minute of the kind's installation.",
+    "Install Multus, or empty the list.",
+);
 const PARTIAL_RUN: Word = Word::bad(
     "PartialRun",
     "Only a part has run, for tags or a limit are set.",
@@ -41,7 +65,15 @@ const ROLE: &[Aspect] = &[
     aspect(
         INPUT_READY,
         "What all of its nodes need is there.",
-        &[INPUT_COMPLETE, SERVICE_NOT_FOUND, DATA_SOURCE_NOT_FOUND],
+        &[
+            INPUT_COMPLETE,
+            SERVICE_NOT_FOUND,
+            DATA_SOURCE_NOT_FOUND,
+            VARIABLES_NOT_FOUND,
+            VARIABLES_INVALID,
+            NETWORK_NOT_FOUND,
+            NETWORKS_NOT_SERVED,
+        ],
     ),
     aspect(
         DEPLOYMENT_READY,
@@ -87,8 +119,16 @@ const NODE: &[Aspect] = &[
                 "Deploy, if you want the change.",
             ),
             PARTIAL_RUN,
+            Word::bad(
+                "RoleUnknown",
+                "The role is gone, and with it what it gave this host.",
+                "When the role appears.",
+                "Create it again, or correct `spec.role`.",
+            )
+            .unknown(),
         ],
     ),
+    WRITES,
 ];
 
 const INPUTS: &[Word] = &[
@@ -99,7 +139,12 @@ const INPUTS: &[Word] = &[
         "No.",
         "Set `preProvisioned: true` on the role.",
     ),
-    Word::bad("RoleNotNamed", "`spec.role` is missing.", "No.", "Name the role."),
+    Word::bad(
+        "RoleNotNamed",
+        "Neither `spec.role` nor `spec.services` is set.",
+        "No.",
+        "Name the role, or list services.",
+    ),
     Word::bad(
         "RoleNotFound",
         "The role does not exist.",
@@ -114,7 +159,7 @@ const INPUTS: &[Word] = &[
     ),
     Word::bad(
         "HostAddressInvalid",
-        "A variable `ansible_host` or `ansible_port` is no plain address or port.",
+        "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
         "No.",
         "Set `ansibleHost` and `ansiblePort`.",
     ),
@@ -138,6 +183,17 @@ const INPUTS: &[Word] = &[
     ),
     SERVICE_NOT_FOUND,
     DATA_SOURCE_NOT_FOUND,
+    VARIABLES_NOT_FOUND,
+    VARIABLES_INVALID,
+    NETWORK_NOT_FOUND,
+    NETWORKS_NOT_SERVED,
+    Word::bad(
+        "NetworkAttachmentsDiffer",
+        "The node's `networkAttachments` are not its role's, or another node's where the role has \
+         none.",
+        "No.",
+        "Make the lists equal, or empty the node's.",
+    ),
 ];
 
 const DEPLOYMENT: &[Word] = &[

@@ -12,6 +12,5 @@ pub mod operator;
 pub mod oslo;
 pub mod probe;
 pub mod reasons;
-pub mod vault;
 pub mod watched;
 pub mod world;

@@ -12,9 +12,9 @@ use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::sources::{self, Sources};
+use shell::vault::Vault;
 
 use crate::operator::NAME;
-use crate::vault::Vault;
 use crate::watched::{Watched, cell_key};
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};

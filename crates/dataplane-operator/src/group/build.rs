@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::effective::Effective;
 use crate::group::faults::sources_of;
 use crate::group::host::{Judged, ssh_version};
-use crate::group::observe::{Inventory, Observed};
+use crate::group::observe::{Group, Inventory, Observed};
+use crate::group::vars;
 use crate::inputs::{contents, service_type};
 
 /// Annotation with the hash of an inventory object's content.
@@ -32,16 +33,21 @@ pub fn role_inventory_name(role: &str) -> String {
 
 /// The inventory objects that are not as they should be.
 pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
-    let reachable: Vec<&Judged> = hosts.iter().filter(|it| is_reachable(&it.effective)).collect();
+    // What cannot be told at present stays as it was written.
+    let reachable: Vec<&Judged> =
+        hosts.iter().filter(|it| is_reachable(&it.effective) && !it.has_unknown_vars).collect();
     let mut steps = Vec::new();
     for host in &reachable {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(&host.effective);
-        steps.extend(config_map(seen, &name, &content, &Target::of(&*host.node)));
+        let owner = Target::of(&*host.node);
+        steps.extend(config_map(seen, &name, &content, &owner));
+        steps.extend(vars::secret(seen, &name, &[&host.effective], &owner));
     }
     if let Some(role) = &seen.role {
         let name = role_inventory_name(&role.name_any());
         let effective: Vec<&Effective> = reachable.iter().map(|it| &it.effective).collect();
+        steps.extend(vars::secret(seen, &name, &effective, &Target::of(&**role)));
         steps.extend(config_map(
             seen,
             &name,
@@ -97,6 +103,7 @@ fn entry(host: &Effective, template_key: &str) -> HostEntry {
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
+        elsewhere: host.secret_names(),
     }
 }
 
@@ -130,12 +137,21 @@ fn config_map(
     Some(Step::apply(target, object, "the inventory differs from what holds for its hosts"))
 }
 
-/// What the runs of a service have in common; `host` is any host of the group.
-pub fn recipe(seen: &Observed, role: &Role, name: &str, host: &Judged) -> Option<Recipe> {
+/// The inventory object of the group's runs.
+fn inventory_name(group: &Group) -> String {
+    match group {
+        Group::Role(name) => role_inventory_name(name),
+        Group::Node(name) => node_inventory_name(name),
+    }
+}
+
+/// What the runs of a service have in common; `host` is any of the hosts of one.
+pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Option<Recipe> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
+    let inventory = inventory_name(&seen.group);
     Some(Recipe {
-        parent: Target::of(role),
+        parent: seen.parent()?,
         play: play(service),
         service_type: service_type(&service.spec, name),
         image: service.spec.open_stack_ansible_ee_runner_image.clone(),
@@ -143,7 +159,8 @@ pub fn recipe(seen: &Observed, role: &Role, name: &str, host: &Judged) -> Option
         extra_mounts: effective.extra_mounts.clone(),
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
-        inventory: role_inventory_name(&role.name_any()),
+        inventory_secret: vars::is_mounted(all).then(|| inventory.clone()),
+        inventory,
         sources: sources(seen, service),
         options: effective.options.clone(),
         extra_vars: BTreeMap::new(),

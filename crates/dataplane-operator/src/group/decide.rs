@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Node, Role, Service, ServiceRun};
+use common::api::dataplane::{Node, Service, ServiceRun};
 use common::conditions::Finding;
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
@@ -20,6 +20,7 @@ use crate::default_services;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
 use crate::group::host::{self, Judged};
+use crate::group::networks;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
 
@@ -56,10 +57,13 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let hosts = judge_all(seen, &group_faults, &runs, now);
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
-    let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();
-    let superseded = role.map(|_| tidy::superseded(&runs, &recorded(seen))).unwrap_or_default();
+    let new_runs = new_runs(seen, &hosts);
+    let superseded = match seen.parent() {
+        Some(_) => tidy::superseded(&runs, &recorded(seen)),
+        None => Vec::new(),
+    };
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty();
-    let refusal = refusal_finding(role, refusal, is_waiting);
+    let refusal = refusal_finding(seen, refusal, is_waiting);
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
         let findings = node_findings(&host, role, refusal.as_ref());
@@ -78,18 +82,27 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
             plan.look_again_at(*at, now);
         }
     }
+    if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
+        plan.look_again_in(networks::LOOK_AGAIN);
+    }
     plan
 }
 
 /// What is said of a refused write: of this one, or of the last one for as long as writes are still
 /// to be made after the statuses. Those before the statuses have succeeded when a status is written.
+///
+/// It stands on the role, or on a node without one.
 fn refusal_finding(
-    role: Option<&Role>,
+    seen: &Observed,
     refusal: Option<&Refusal>,
     is_waiting: bool,
 ) -> Option<Finding> {
-    let status = role?.status.as_ref();
-    let previous = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    seen.parent()?;
+    let previous = match (&seen.role, seen.nodes.first()) {
+        (Some(role), _) => role.status.as_ref().map(|it| it.conditions.as_slice()),
+        (None, node) => node?.status.as_ref().map(|it| it.conditions.as_slice()),
+    };
+    let previous = previous.unwrap_or_default();
     match refusal {
         Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
         None if is_waiting => refusal::told(previous),
@@ -124,10 +137,9 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
         .collect()
 }
 
-/// Default services that the role lists and that do not exist; a human's own are left alone.
+/// Default services that are listed and do not exist; a human's own are left alone.
 fn missing_default_services(seen: &Observed) -> Vec<Step> {
-    let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
-    names
+    seen.listed()
         .iter()
         .filter(|it| !seen.services.contains_key(*it))
         .filter_map(|it| default_services::find(it).map(|service| (it, service)))
@@ -139,12 +151,12 @@ fn missing_default_services(seen: &Observed) -> Vec<Step> {
                 uid: None,
             };
             let object = json!({ "metadata": {}, "spec": service.spec });
-            Step::create(target, object, "/kind", "a role lists this default service")
+            Step::create(target, object, "/kind", "this default service is listed")
         })
         .collect()
 }
 
-fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
+fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
     let mut hosts: BTreeMap<&str, &Judged> = BTreeMap::new();
     for host in judged {
@@ -155,13 +167,14 @@ fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
     }
     let reach: BTreeMap<String, Reach> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
-    let strategy = role.spec.deploy_strategy.clone().unwrap_or_default();
+    let all: Vec<&Judged> = judged.iter().collect();
+    let strategy = seen.role.as_ref().and_then(|it| it.spec.deploy_strategy.clone());
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
-        let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;
+        let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
         Some(build::run(&recipe, shard, &reach))
     };
-    shards(needs, strategy.batch_size()).iter().filter_map(create).collect()
+    shards(needs, strategy.unwrap_or_default().batch_size()).iter().filter_map(create).collect()
 }
 
 /// What the API server has recorded, by host.

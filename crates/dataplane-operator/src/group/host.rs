@@ -16,6 +16,7 @@ use crate::effective::Effective;
 use crate::group::faults::{self, Fault, sources_of};
 use crate::group::instance;
 use crate::group::observe::Observed;
+use crate::group::vars;
 use crate::inputs::{self, Inputs};
 
 /// One host, judged.
@@ -25,8 +26,10 @@ pub struct Judged {
     pub node: Arc<Node>,
     /// The values that hold for it.
     pub effective: Effective,
-    /// Whether its role exists.
-    pub has_role: bool,
+    /// Whether it is known which services it gets: its role exists, or it lists its own.
+    pub has_services: bool,
+    /// Whether variables of it cannot be told at present, for an object is missing.
+    pub has_unknown_vars: bool,
     /// Whether `ansibleLimit` leaves it out: it keeps the state that it has.
     pub is_left_out: bool,
     /// Which instance of the host it is.
@@ -59,7 +62,7 @@ pub fn judge(
     hold: Option<Hold>,
     now: Timestamp,
 ) -> Judged {
-    let mut effective = Effective::of(seen.role.as_deref(), node);
+    let mut effective = Effective::of(seen.role.as_deref(), node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.
@@ -69,7 +72,12 @@ pub fn judge(
     let mut faults = faults::of_node(seen, node, &effective);
     faults.extend_from_slice(group_faults);
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    let (wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
+    let has_unknown_vars = vars::are_unknown(&faults);
+    let (mut wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
+    if has_unknown_vars {
+        // An object that is gone makes nothing undone that was deployed with it.
+        wanted = wanted.iter().map(|it| as_recorded(recorded, &it.service)).collect();
+    }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_version(seen, &ssh_secret);
     let redeploy = instance::redeploy_command(node);
@@ -85,15 +93,16 @@ pub fn judge(
         runs,
         now,
     );
-    let has_role = seen.role.is_some();
-    if !has_role {
+    let has_services = seen.parent().is_some();
+    if !has_services {
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
         chain.services = recorded.to_vec();
     }
     Judged {
         node: Arc::clone(node),
         effective,
-        has_role,
+        has_services,
+        has_unknown_vars,
         is_left_out,
         instance,
         faults,
@@ -126,8 +135,7 @@ fn wanted(
     let of_host = inputs::of_host(effective, instance);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();
-    let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
-    for name in names {
+    for name in seen.listed() {
         let Some(service) = seen.services.get(name) else {
             wanted.push(as_recorded(recorded, name));
             continue;

@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
+use common::plan::Target;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
+use shell::vault::Vault;
 
 use crate::effective::Effective;
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
+use crate::group::networks::{Attachments, Networks};
+use crate::vars::{Objects, named};
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
@@ -67,14 +71,43 @@ pub struct Observed {
     pub role: Option<Arc<Role>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
-    /// The services that the role lists, where they exist.
+    /// The listed services, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
-    /// The runs that the role owns.
+    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
+    pub objects: Objects,
+    /// Which network attachments exist.
+    pub networks: Networks,
+    /// The runs that the role owns, or the node without a role.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
+    /// What stands on each Secret beside an inventory that exists, by the inventory's name.
+    pub inventory_secrets: BTreeMap<String, Inventory>,
+}
+
+impl Observed {
+    /// The services in order: the role's, or those of a node that names no role.
+    pub fn listed(&self) -> &[String] {
+        listed(&self.group, self.role.as_deref(), &self.nodes)
+    }
+
+    /// Whoever owns the runs; nobody where no services are listed by anything that exists.
+    pub fn parent(&self) -> Option<Target> {
+        match (&self.group, &self.role) {
+            (Group::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
+            (Group::Node(_), _) if self.listed().is_empty() => None,
+            (Group::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
+        }
+    }
+}
+
+fn listed<'a>(group: &Group, role: Option<&'a Role>, nodes: &'a [Arc<Node>]) -> &'a [String] {
+    match group {
+        Group::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        Group::Node(_) => nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+    }
 }
 
 /// An inventory object, as far as its metadata tells.
@@ -98,6 +131,10 @@ pub struct World {
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<Sources>,
+    /// The content of those that variables come from.
+    pub vault: Vault,
+    /// All network attachments, if the cluster has them.
+    pub attachments: Attachments,
     /// For the content of sources.
     pub api: Arc<Api>,
 }
@@ -111,21 +148,56 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
-    let services = services(world, &namespace, role.as_deref());
+    let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
-    let inventory_names = inventory_names(&namespace, &group, &nodes);
+    let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
+    let names = inventory_names(&group, &nodes);
+    let config_maps = names.iter().map(|it| SourceRef::config_map(&namespace, it));
+    let secrets = names.iter().map(|it| SourceRef::secret(&namespace, it));
+    let beside: BTreeSet<SourceRef> = config_maps.chain(secrets).collect();
     // Before reading, so that a change in between wakes the group again.
-    world.sources.depends(key, wanted.iter().chain(&inventory_names).cloned().collect());
-    let inventories = inventories(world, inventory_names);
+    let all = wanted.iter().chain(&of_vars).chain(&beside).cloned().collect();
+    world.sources.depends(key, all);
+    let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
+    let (inventories, inventory_secrets) =
+        (inventories(world, config_maps), inventories(world, secrets));
+    let mut objects = Objects::new();
+    for source in of_vars {
+        if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
+            objects.insert(source, content);
+        }
+    }
+    let names_any = names_networks(role.as_deref(), &nodes);
+    let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let mut sources = BTreeMap::new();
     for source in wanted {
         if let Some(digests) = world.sources.digests(&world.api, &source).await? {
             sources.insert(source, digests);
         }
     }
-    let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    Ok(Some(Observed { group, namespace, role, nodes, services, sources, runs, inventories }))
+    let owner = match &group {
+        Group::Role(_) => role.as_ref().and_then(|it| it.uid()),
+        Group::Node(_) => nodes.first().and_then(|it| it.uid()),
+    };
+    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner.unwrap_or_default()));
+    Ok(Some(Observed {
+        group,
+        namespace,
+        role,
+        nodes,
+        services,
+        sources,
+        objects,
+        networks,
+        runs,
+        inventories,
+        inventory_secrets,
+    }))
+}
+
+fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
+    role.is_some_and(|it| !it.spec.network_attachments.is_empty())
+        || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
 fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {
@@ -143,8 +215,7 @@ fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>,
     }
 }
 
-fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<String, Arc<Service>> {
-    let names = role.map(|it| it.spec.services.as_slice()).unwrap_or_default();
+fn services(world: &World, namespace: &str, names: &[String]) -> BTreeMap<String, Arc<Service>> {
     let find =
         |name: &String| world.services.get(&Key::new(namespace, name)).map(|it| (name.clone(), it));
     names.iter().filter_map(find).collect()
@@ -158,20 +229,30 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = nodes
         .iter()
-        .filter_map(|it| Effective::of(role, it).ssh_secret)
+        .filter_map(|it| Effective::of(role, it, &Objects::new()).ssh_secret)
         .map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()
 }
 
-/// The inventory objects that the group has or is to have.
-fn inventory_names(namespace: &str, group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<SourceRef> {
+/// The objects that lists of `ansibleVarsFrom` name.
+fn sources_of_vars(
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> BTreeSet<SourceRef> {
+    let template = role.and_then(|it| it.spec.node_template.as_ref());
+    let own = nodes.iter().filter_map(|it| it.spec.node.as_ref());
+    template.into_iter().chain(own).flat_map(named).map(|it| it.source(namespace)).collect()
+}
+
+/// The inventory objects that the group has or is to have; a Secret beside one has its name.
+fn inventory_names(group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     let role = match group {
         Group::Role(name) => Some(role_inventory_name(name)),
         Group::Node(_) => None,
     };
-    let names = nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role);
-    names.map(|it| SourceRef::config_map(namespace, &it)).collect()
+    nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
 }
 
 fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {

@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use crate::group::build::node_inventory_name;
 use crate::group::faults::{Fault, provisions};
 use crate::group::host::Judged;
+use crate::group::vars;
 use crate::inputs;
 
 /// Phase -1.
@@ -49,9 +50,13 @@ pub fn node_findings(
         (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
         _ => deployment(host),
     };
-    let findings = vec![baremetal(role), input(&host.faults), deployment];
+    let mut findings = vec![baremetal(role), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
+    if role.is_none() {
+        // Nobody else tells of a node that is its own group.
+        findings.extend(refusal.cloned());
+    }
     let blocking: Vec<Finding> =
         findings.iter().filter(|it| !is_deployed || it.type_ != INPUT_READY).cloned().collect();
     let good = Finding::good(
@@ -98,7 +103,7 @@ fn deployment(host: &Judged) -> Finding {
     let services = &host.chain.services;
     match &host.chain.state {
         // Without its role a host has no services, which is not the same as all of them done.
-        State::Done if !host.has_role => not_running(host),
+        State::Done if !host.has_services => not_running(host),
         State::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
             Finding::good(DEPLOYMENT_READY, "Deployed", text)
@@ -175,7 +180,7 @@ fn up_to_date(host: &Judged) -> Finding {
     let status = host.node.status.as_ref();
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
-    let is_done = host.chain.state == State::Done && host.has_role;
+    let is_done = host.chain.state == State::Done && host.has_services;
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -186,6 +191,11 @@ fn up_to_date(host: &Judged) -> Finding {
     if deployed.is_empty() {
         let text = "No deployment has been completed yet.";
         return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
+    }
+    if !host.has_services {
+        let text = "Nobody can tell: what the role gave this host is not known while the role is \
+                    gone; what was deployed stays.";
+        return Finding::unknown(UP_TO_DATE, "RoleUnknown", text);
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
@@ -226,6 +236,7 @@ pub fn node_step(
         observed_role: role.map(observed_role),
         conditions: settle(&previous, findings.all, node.metadata.generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
+        inventory_secret_name: inventory_secret_name(host),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
@@ -236,7 +247,7 @@ pub fn node_step(
         host_key: None,
         host_instance: host.instance.clone(),
         services: host.chain.services.clone(),
-        deployed_inputs: if is_complete {
+        deployed_inputs: if is_complete && !host.has_unknown_vars {
             host.inputs.clone()
         } else {
             observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
@@ -244,6 +255,14 @@ pub fn node_step(
     };
     let next = wanted.conditions.clone();
     status_step(Target::of::<Node>(node), observed, &wanted, &previous, &next)
+}
+
+/// What cannot be told at present stays as it was published.
+fn inventory_secret_name(host: &Judged) -> Option<String> {
+    if host.has_unknown_vars {
+        return host.node.status.as_ref()?.inventory_secret_name.clone();
+    }
+    vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
 }
 
 /// Conditions of other operators carry a domain in their type.

@@ -17,10 +17,12 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 
 use super::build::INVENTORY_HASH;
+use super::networks::Networks;
 use super::observe::Inventory;
 use super::{Group, Observed, decide};
 use crate::default_services;
 use crate::reasons::KINDS;
+use crate::vars::Objects;
 
 #[path = "rollout_tests.rs"]
 mod rollout;
@@ -32,6 +34,9 @@ struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
+    /// Content of what was applied, by name.
+    config_maps: BTreeMap<String, Value>,
+    secrets: BTreeMap<String, Value>,
 }
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
@@ -73,10 +78,19 @@ impl World {
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
+            objects: Objects::new(),
+            networks: Networks::NotNamed,
             runs: Vec::new(),
             inventories: BTreeMap::new(),
+            inventory_secrets: BTreeMap::new(),
         };
-        Self { seen, now: "2026-01-01T00:00:00Z".parse().unwrap(), writes: Vec::new() }
+        Self {
+            seen,
+            now: "2026-01-01T00:00:00Z".parse().unwrap(),
+            writes: Vec::new(),
+            config_maps: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+        }
     }
 
     /// One pass.
@@ -106,7 +120,13 @@ impl World {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
                     let inventory =
                         Inventory { hash: hash.to_owned(), owned: Owned::applied(object) };
-                    self.seen.inventories.insert(name.clone(), inventory);
+                    if kind == "Secret" {
+                        self.secrets.insert(name.clone(), object.clone());
+                        self.seen.inventory_secrets.insert(name.clone(), inventory);
+                    } else {
+                        self.config_maps.insert(name.clone(), object.clone());
+                        self.seen.inventories.insert(name.clone(), inventory);
+                    }
                     self.writes.push(format!("apply {kind} {name}"));
                 }
                 Write::Create { object, .. } => {

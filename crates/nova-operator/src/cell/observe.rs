@@ -8,11 +8,11 @@ use common::api::nova::Cell;
 use shell::cache::Key;
 use shell::error::Result;
 use shell::sources::SourceRef;
+use shell::vault::Content;
 use tokio::time::Instant;
 
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
-use crate::vault::Content;
 use crate::world::{BY_CELL, World};
 
 /// How long a good answer counts.

@@ -11,12 +11,12 @@ use common::plan::Write;
 use jiff::Timestamp;
 use serde_json::json;
 use shell::sources::Values;
+use shell::vault::Content;
 
 use super::observe::{Answers, NamedSecret};
 use super::{Observed, decide};
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
-use crate::vault::Content;
 
 const PASSWORD: &str = "bus-password";
 

@@ -11,10 +11,10 @@ use shell::cache::Key;
 use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
+use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
-use crate::vault::Content;
 use crate::world::{BY_OWNER, World};
 
 /// The ConfigMap that a role's annotation names.

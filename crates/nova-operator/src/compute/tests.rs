@@ -16,13 +16,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::{Digests, Values};
+use shell::vault::Content;
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
 use crate::reasons::KINDS;
-use crate::vault::Content;
 
 mod cell_matches;
 

@@ -96,8 +96,8 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
     pub secrets: Vec<String>,
-    /// Deprecated: ports of the hosts that were exposed as Kubernetes Services; accepted, without
-    /// effect.
+    /// Ports of the hosts that are exposed as Kubernetes Services, over the nodes of all roles that
+    /// list this service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub services: Vec<ServicePort>,
@@ -129,18 +129,18 @@ pub struct TlsCert {
 }
 
 /// A port of the hosts.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
-    /// Name of the Kubernetes Service.
-    #[schemars(length(max = 63))]
+    /// Name of the Kubernetes Service; entries of one name are ports of one Service.
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
     /// The port.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
-    /// The protocol that is spoken there.
+    /// The protocol that is spoken there, over TCP.
     #[serde(default = "default_protocol")]
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"))]
     pub protocol: String,
 }
 

@@ -1,14 +1,15 @@
-//! The content of the Secrets and ConfigMaps that configurations are rendered from, read once per
-//! change and shared by all computes of a cell.
+//! The content of the Secrets and ConfigMaps that others are made from, read once per change and
+//! shared by all who need it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use shell::api::Api;
-use shell::error::Result;
-use shell::sources::{SourceRef, Sources, Values};
 use tokio::sync::Mutex;
+
+use crate::api::Api;
+use crate::error::Result;
+use crate::sources::{SourceRef, Sources, Values};
 
 /// Content by source, as of its version.
 #[derive(Default)]
