@@ -9,8 +9,10 @@ use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
 use common::refusal::Refusal;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
+use shell::api::Api;
 use shell::args::CommonArgs;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::controller::Controller;
@@ -21,7 +23,9 @@ use shell::runtime::Runtime;
 use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
-use crate::group::networks::Attachments;
+use crate::attachments::Attachments;
+use crate::endpoints::observe::LABEL;
+use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 
@@ -51,14 +55,29 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles/status", "openstackdataplanenodes/status"],
+        &[
+            "openstackdataplaneroles/status",
+            "openstackdataplanenodes/status",
+            "openstackdataplaneservices/status",
+        ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of inventories and runs.
+    // blockOwnerDeletion in the owner references of inventories, runs and exposed ports.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles/finalizers", "openstackdataplanenodes/finalizers"],
+        &[
+            "openstackdataplaneroles/finalizers",
+            "openstackdataplanenodes/finalizers",
+            "openstackdataplaneservices/finalizers",
+        ],
         &["update"],
+    ),
+    // Ports of the hosts, as Kubernetes Services.
+    Rule::of(&[""], &["services"], &["create", "delete", "get", "list", "patch", "watch"]),
+    Rule::of(
+        &["discovery.k8s.io"],
+        &["endpointslices"],
+        &["create", "delete", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["ansibleee.openstack.org"],
@@ -81,51 +100,103 @@ pub async fn run(args: Args) -> Result<()> {
     runtime.run().await
 }
 
-/// The watches and the one controller.
+/// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
-    let roles: Arc<Cache<Role>> = Cache::new(vec![]);
-    let nodes: Arc<Cache<Node>> = Cache::new(vec![(BY_ROLE, Box::new(role_of))]);
-    let services: Arc<Cache<Service>> = Cache::new(vec![]);
-    let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![(BY_OWNER, Box::new(owner_of))]);
-    // Inventories that are edited or deleted by hand are known by what is left of our own fields.
-    let secrets: Arc<MetadataCache<Secret>> = sources::metadata(NAME);
-    let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
-    let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
-    let caches: Vec<Arc<dyn Absorb>> = vec![
-        Arc::<Cache<Role>>::clone(&roles),
-        Arc::<Cache<Node>>::clone(&nodes),
-        Arc::<Cache<Service>>::clone(&services),
-        Arc::<Cache<AnsibleEe>>::clone(&runs),
-        Arc::<MetadataCache<Secret>>::clone(&secrets),
-        Arc::<MetadataCache<ConfigMap>>::clone(&config_maps),
-    ];
-    let api = candidate.api(caches);
-    let queue = Arc::new(Queue::default());
-    wake(&queue, &roles, &nodes, &services, &runs, &sources);
-    let attachments = Attachments::new(candidate.watches());
-    wake_by_networks(&queue, &roles, &nodes, &attachments);
-    leader.watch(&roles, "");
-    leader.watch(&nodes, "");
-    leader.watch(&services, "");
-    leader.watch(&runs, "");
-    leader.watch(&secrets, "");
-    leader.watch(&config_maps, "");
-    let vault = Vault::default();
-    let world =
-        World { roles, nodes, services, runs, sources, vault, attachments, api: Arc::clone(&api) };
-    leader.run(Groups { world }, api, queue).await;
+    let watched = Watched::new();
+    let api = candidate.api(watched.absorbing());
+    let groups = watched.groups(candidate, &api);
+    let ports = watched.ports(&api);
+    let (queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    wake(&queue, &watched, &groups.sources);
+    wake_by_networks(&queue, &watched, &groups.attachments);
+    endpoints::wake(&port_queue, &ports);
+    // Whoever is to be woken is known by now: no change is missed.
+    watched.watch(&mut leader);
+    leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+    leader.run(Endpoints { world: ports }, api, port_queue).await;
     leader.finish().await
 }
 
+/// Everything that is watched from the start.
+struct Watched {
+    roles: Arc<Cache<Role>>,
+    nodes: Arc<Cache<Node>>,
+    services: Arc<Cache<Service>>,
+    runs: Arc<Cache<AnsibleEe>>,
+    exposed: Arc<Cache<CoreService>>,
+    slices: Arc<Cache<EndpointSlice>>,
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+}
+
+impl Watched {
+    fn new() -> Self {
+        Self {
+            roles: Cache::new(vec![]),
+            nodes: Cache::new(vec![(BY_ROLE, Box::new(role_of))]),
+            services: Cache::new(vec![]),
+            runs: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            // Inventories that are edited or deleted by hand are known by what is left of our own
+            // fields.
+            secrets: sources::metadata(NAME),
+            config_maps: sources::metadata(NAME),
+        }
+    }
+
+    fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
+        vec![
+            Arc::<Cache<Role>>::clone(&self.roles),
+            Arc::<Cache<Node>>::clone(&self.nodes),
+            Arc::<Cache<Service>>::clone(&self.services),
+            Arc::<Cache<AnsibleEe>>::clone(&self.runs),
+            Arc::<Cache<CoreService>>::clone(&self.exposed),
+            Arc::<Cache<EndpointSlice>>::clone(&self.slices),
+            Arc::<MetadataCache<Secret>>::clone(&self.secrets),
+            Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
+        ]
+    }
+
+    fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
+        World {
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: Sources::new(Arc::clone(&self.secrets), Arc::clone(&self.config_maps)),
+            vault: Vault::default(),
+            attachments: Attachments::new(candidate.watches()),
+            api: Arc::clone(api),
+        }
+    }
+
+    fn ports(&self, api: &Arc<Api>) -> Ports {
+        Ports {
+            services: Arc::clone(&self.services),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            exposed: Arc::clone(&self.exposed),
+            slices: Arc::clone(&self.slices),
+            api: Arc::clone(api),
+        }
+    }
+
+    fn watch(&self, leader: &mut Leader) {
+        leader.watch(&self.roles, "");
+        leader.watch(&self.nodes, "");
+        leader.watch(&self.services, "");
+        leader.watch(&self.runs, "");
+        leader.watch(&self.secrets, "");
+        leader.watch(&self.config_maps, "");
+        leader.watch(&self.exposed, LABEL);
+        leader.watch(&self.slices, LABEL);
+    }
+}
+
 /// Which change concerns which group.
-fn wake(
-    queue: &Arc<Queue>,
-    roles: &Arc<Cache<Role>>,
-    nodes: &Arc<Cache<Node>>,
-    services: &Cache<Service>,
-    runs: &Cache<AnsibleEe>,
-    sources: &Arc<Sources>,
-) {
+fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
+    let Watched { roles, nodes, services, runs, .. } = watched;
     let to = |queue: &Arc<Queue>| {
         let queue = Arc::clone(queue);
         move |group: Group, namespace: &str| queue.push(group.key(namespace))
@@ -163,26 +234,19 @@ fn wake(
 }
 
 /// A network attachment that comes or goes concerns whoever names it.
-fn wake_by_networks(
-    queue: &Arc<Queue>,
-    roles: &Arc<Cache<Role>>,
-    nodes: &Arc<Cache<Node>>,
-    attachments: &Attachments,
-) {
-    let (queue, roles, nodes) = (Arc::clone(queue), Arc::clone(roles), Arc::clone(nodes));
+fn wake_by_networks(queue: &Arc<Queue>, watched: &Watched, attachments: &Attachments) {
+    let (queue, roles) = (Arc::clone(queue), Arc::clone(&watched.roles));
+    let nodes = Arc::clone(&watched.nodes);
     attachments.on_change(move |key| {
-        for role in roles.all() {
-            if namespace(&*role) == key.namespace
-                && role.spec.network_attachments.contains(&key.name)
-            {
+        let is_here = |namespace: String| namespace == key.namespace;
+        for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {
+            if role.spec.network_attachments.contains(&key.name) {
                 queue.push(Group::Role(role.name_any()).key(&key.namespace));
             }
         }
-        for node in nodes.all() {
-            if namespace(&*node) == key.namespace
-                && node.spec.network_attachments.contains(&key.name)
-            {
-                queue.push(Group::of(&node).key(&key.namespace));
+        for node in nodes.all().iter().filter(|it| is_here(namespace(&***it))) {
+            if node.spec.network_attachments.contains(&key.name) {
+                queue.push(Group::of(node).key(&key.namespace));
             }
         }
     });
@@ -197,8 +261,8 @@ fn role_of(node: &Node) -> Vec<Key> {
     role.map(|it| Key::new(namespace(node), it)).collect()
 }
 
-fn owner_of(run: &AnsibleEe) -> Vec<Key> {
-    run.owner_references().iter().map(|it| Key::new(namespace(run), &it.uid)).collect()
+fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
 }
 
 struct Groups {

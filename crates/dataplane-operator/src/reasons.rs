@@ -5,12 +5,14 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
+use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::{BAREMETAL_READY, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
+    Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
 ];
 
 const INPUT_COMPLETE: Word =
@@ -126,6 +128,32 @@ const NODE: &[Aspect] = &[
                 "Create it again, or correct `spec.role`.",
             )
             .unknown(),
+        ],
+    ),
+    WRITES,
+];
+
+/// A service that exposes no ports has no conditions.
+const SERVICE: &[Aspect] = &[
+    summary("Its ports are exposed.", &[Word::good("Ready", "Its ports are exposed.")]),
+    aspect(
+        ENDPOINTS_READY,
+        "Its ports are exposed on the addresses of all nodes that get it; absent where it lists no \
+         ports.",
+        &[
+            Word::good("Exposed", "The ports are exposed on the addresses of all nodes."),
+            Word::bad(
+                "AddressMissing",
+                "Nodes whose address is no IP address, or not known yet, are left out.",
+                "When the address is known.",
+                "Set `ansibleHost` of the named nodes to an IP address.",
+            ),
+            Word::bad(
+                "NameTaken",
+                "A Kubernetes Service or EndpointSlice of the name exists and belongs to others.",
+                "Within a minute of its end.",
+                "Delete it, or name the port differently.",
+            ),
         ],
     ),
     WRITES,

@@ -12,5 +12,6 @@ pub mod operator;
 pub mod oslo;
 pub mod probe;
 pub mod reasons;
+pub mod rival;
 pub mod watched;
 pub mod world;

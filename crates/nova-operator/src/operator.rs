@@ -90,7 +90,7 @@ impl From<ImageArgs> for Images {
 pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles", "openstackdataplanenodes"],
+        &["openstackdataplaneroles", "openstackdataplanenodes", "openstackdataplaneservices"],
         &["get", "list", "watch"],
     ),
     // The one condition of its own.

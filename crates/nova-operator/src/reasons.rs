@@ -16,6 +16,17 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "NovaCell", conditions: CELL },
 ];
 
+/// The reason of a compute that a service in phase 0 stands in the way of.
+pub const NOVA_SERVICE_LISTED: &str = "NovaServiceListed";
+
+const SERVICE_LISTED: Word = Word::bad(
+    NOVA_SERVICE_LISTED,
+    "A service of type nova is listed for the node, and would write the compute's files: the \
+     compute runs nothing.",
+    "When the service is off the list.",
+    "Take it off `spec.services`, or the node's cell away.",
+);
+
 /// One condition on the node, so that the object that the human wrote tells about phase 1 too.
 const NODE: &[Aspect] = &[aspect(
     COMPUTE_CONDITION,
@@ -71,6 +82,7 @@ const NODE: &[Aspect] = &[aspect(
             "When it appears.",
             "Create it again, or correct `spec.role`.",
         ),
+        SERVICE_LISTED,
         FORBIDDEN,
         INVALID,
         ALREADY_EXISTS,

@@ -1,9 +1,10 @@
 //! Everything that nova-operator watches, and who is woken by what.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::{Cell, ExternalCompute};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
@@ -15,6 +16,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::operator::NAME;
+use crate::rival::{self, Rival};
 use crate::watched::{Watched, cell_key};
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
@@ -36,6 +38,8 @@ pub struct World {
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
+    /// All services of phase 0.
+    pub services: Arc<Cache<Service>>,
     /// All cells.
     pub cells: Arc<Cache<Cell>>,
     /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
@@ -58,7 +62,7 @@ impl World {
     /// An empty world, which [`World::watch`] fills.
     pub fn new(candidate: &Candidate) -> Arc<Self> {
         let Watched { nodes, roles, computes, runs } = Watched::new();
-        let cells = Cache::new(vec![]);
+        let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(NAME);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
@@ -75,6 +79,7 @@ impl World {
         Arc::new(Self {
             nodes,
             roles,
+            services,
             cells,
             computes,
             runs,
@@ -100,9 +105,36 @@ impl World {
     /// Opens all watches.
     pub fn watch(&self, leader: &mut Leader) {
         self.watched().watch(leader.watches());
+        leader.watch(&self.services, "");
         leader.watch(&self.cells, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
+    }
+
+    /// The service of nova's type among those of a node, if there is one.
+    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<Rival> {
+        let namespace = node.namespace().unwrap_or_default();
+        let known: BTreeMap<&str, Arc<Service>> = rival::listed(role, node)
+            .iter()
+            .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
+            .collect();
+        rival::of(role, node, |name| known.get(name).map(|it| &**it))
+    }
+
+    /// The nodes that get a service in phase 0.
+    fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let lists = |node: &Arc<Node>| {
+            let key = node
+                .spec
+                .role
+                .as_ref()
+                .map(|it| Key::new(namespace.clone().unwrap_or_default(), it));
+            let role = key.and_then(|it| self.roles.get(&it));
+            rival::listed(role.as_deref(), node).contains(&name)
+        };
+        let here = |it: &Arc<Node>| it.namespace() == namespace;
+        self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
 
     /// Wakes whoever a change concerns.
@@ -117,6 +149,14 @@ impl World {
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         self.roles.on_change(move |it| {
             for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.services.on_change(move |it| {
+            for node in world.listing(it) {
                 nodes.push(Key::of(&*node));
                 push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
             }

@@ -44,7 +44,8 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
         steps.extend(config_map(seen, &name, &content, &owner));
         steps.extend(vars::secret(seen, &name, &[&host.effective], &owner));
     }
-    if let Some(role) = &seen.role {
+    let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
+    if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
         let name = role_inventory_name(&role.name_any());
         let effective: Vec<&Effective> = reachable.iter().map(|it| &it.effective).collect();
         steps.extend(vars::secret(seen, &name, &effective, &Target::of(&**role)));

@@ -1,22 +1,10 @@
 //! Network attachments: that they exist, and that a role and its nodes agree in them.
-//!
-//! The kind belongs to Multus, and a cluster may lack it: it is looked for only once somebody names
-//! an attachment, and watched from when it is found.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use common::api::dataplane::Node;
 use kube::ResourceExt;
-use kube::core::{NamespaceResourceScope, ObjectMeta};
-use serde::Deserialize;
-use shell::api::Api;
-use shell::cache::{Cache, Key};
-use shell::error::Result;
-use shell::leader::Watches;
-use tokio::sync::Mutex;
 
 use crate::group::faults::Fault;
 use crate::group::observe::Observed;
@@ -25,41 +13,6 @@ use crate::group::observe::Observed;
 pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 const NOT_SERVED: &str = "NetworkAttachmentsNotServed";
-
-/// A network attachment, of which the name is enough.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Attachment {
-    metadata: ObjectMeta,
-}
-
-impl kube::Resource for Attachment {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind(_: &()) -> Cow<'_, str> {
-        "NetworkAttachmentDefinition".into()
-    }
-
-    fn group(_: &()) -> Cow<'_, str> {
-        "k8s.cni.cncf.io".into()
-    }
-
-    fn version(_: &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural(_: &()) -> Cow<'_, str> {
-        "network-attachment-definitions".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
 
 /// What is known of a namespace's network attachments.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -71,47 +24,6 @@ pub enum Networks {
     NotServed,
     /// Their names.
     Known(BTreeSet<String>),
-}
-
-/// All network attachments of the cluster, if it has them.
-pub struct Attachments {
-    cache: Arc<Cache<Attachment>>,
-    watches: Mutex<Watches>,
-    is_watched: std::sync::OnceLock<()>,
-}
-
-impl Attachments {
-    /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Watches) -> Self {
-        let is_watched = std::sync::OnceLock::new();
-        Self { cache: Cache::new(vec![]), watches: Mutex::new(watches), is_watched }
-    }
-
-    /// Calls `wake` with each attachment that comes, changes or goes.
-    pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
-        self.cache.on_change(move |it| wake(Key::of(it)));
-    }
-
-    /// What there is in a namespace; nothing is asked where nobody names any.
-    pub async fn seen(&self, api: &Api, namespace: &str, are_named: bool) -> Result<Networks> {
-        if !are_named {
-            return Ok(Networks::NotNamed);
-        }
-        if self.is_watched.get().is_none() {
-            let mut watches = self.watches.lock().await;
-            if self.is_watched.get().is_none() {
-                if !api.serves::<Attachment>().await? {
-                    return Ok(Networks::NotServed);
-                }
-                watches.watch(&self.cache, "");
-                watches.ready().await;
-                let _ = self.is_watched.set(());
-            }
-        }
-        let all = self.cache.all();
-        let here = all.iter().filter(|it| it.namespace().as_deref() == Some(namespace));
-        Ok(Networks::Known(here.map(|it| it.name_any()).collect()))
-    }
 }
 
 /// Whether faults say that the cluster lacks the kind: no watch tells when it comes.

@@ -14,10 +14,11 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
+use crate::attachments::Attachments;
 use crate::effective::Effective;
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
-use crate::group::networks::{Attachments, Networks};
+use crate::group::networks::Networks;
 use crate::vars::{Objects, named};
 
 /// Index of nodes by the role that they name.

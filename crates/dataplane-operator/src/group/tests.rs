@@ -238,13 +238,6 @@ impl World {
     }
 }
 
-impl World {
-    fn set_limit(&mut self, limit: Option<&str>) {
-        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
-        role.spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
-    }
-}
-
 fn is(status: &str, reason: &str) -> (String, String) {
     (status.into(), reason.into())
 }
@@ -364,45 +357,6 @@ fn an_input_that_is_changed_back_during_its_run_is_deployed_again() {
 }
 
 #[test]
-fn a_host_outside_the_limit_keeps_its_state() {
-    let mut world = World::new();
-    world.deploy();
-    world.set_limit(Some("n0"));
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
-    world.deploy();
-    assert_eq!(world.condition(0, "UpToDate"), is("False", "PartialRun"));
-    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
-    world.set_limit(None);
-    let writes = world.settle();
-    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
-    world.deploy();
-    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
-}
-
-#[test]
-fn a_host_outside_the_limit_that_was_never_deployed_says_so() {
-    let mut world = World::new();
-    world.set_limit(Some("n0"));
-    world.deploy();
-    assert_eq!(world.condition(1, "Ready"), is("False", "LeftOut"));
-    world.set_limit(None);
-    world.deploy();
-    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
-}
-
-#[test]
-fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
-    let mut world = World::new();
-    world.deploy();
-    world.set_limit(Some("n0"));
-    world.set_var("hello");
-    world.deploy();
-    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
-    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
-}
-
-#[test]
 fn going_back_after_a_failure_runs_again() {
     let mut world = World::new();
     world.set_var("a");
@@ -514,4 +468,8 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
 
+mod limits;
+mod membership;
+mod networks;
+mod vars;
 mod writes;

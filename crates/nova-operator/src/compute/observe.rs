@@ -15,6 +15,7 @@ use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::rival::Rival;
 use crate::world::{BY_OWNER, World};
 
 /// The ConfigMap that a role's annotation names.
@@ -52,6 +53,8 @@ pub struct Observed {
     pub cell_secret: Option<Content>,
     /// Content of the cell's Secret with the message bus, where it exists.
     pub message_bus: Option<Content>,
+    /// The service in phase 0 that would write the compute's files.
+    pub rival: Option<Rival>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
     /// The ssh Secret, where it exists.
@@ -117,6 +120,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         cell_secret: content(world, named.cell_secret.as_ref()).await?,
         message_bus: content(world, named.message_bus.as_ref()).await?,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        rival: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
         compute,
         node,
         role,

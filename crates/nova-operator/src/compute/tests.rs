@@ -25,6 +25,7 @@ use crate::annotations::REDEPLOY;
 use crate::reasons::KINDS;
 
 mod cell_matches;
+mod phase_zero;
 
 /// The world as the API server would hold it, and what was written to it.
 struct World {
@@ -114,6 +115,7 @@ impl World {
                 "transport_url",
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
+            rival: None,
             default_config: None,
             ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
             rendered: None,

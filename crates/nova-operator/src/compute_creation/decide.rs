@@ -16,6 +16,7 @@ use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
+use crate::reasons::NOVA_SERVICE_LISTED;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -31,8 +32,21 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     }
     let (steps, finding) = outcome(seen);
     plan.steps = steps;
-    plan.steps.extend(condition_step(&seen.node, finding, now));
+    plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
     plan
+}
+
+/// A compute that may not run for a service's sake says so before all else but an error.
+fn overruled(seen: &Observed, finding: Option<Finding>) -> Option<Finding> {
+    let finding = finding?;
+    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), Wish::Cell(_));
+    match &seen.rival {
+        Some(rival) if has_cell && finding.severity != Some(Severity::Error) => {
+            let told = rival.told(&seen.node.name_any());
+            Some(Finding::error(COMPUTE_CONDITION, NOVA_SERVICE_LISTED, told))
+        }
+        _ => Some(finding),
+    }
 }
 
 /// What the node is told when a write to its compute was refused.

@@ -6,6 +6,7 @@ use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
 use shell::cache::Key;
 
+use crate::rival::Rival;
 use crate::world::World;
 
 /// Images of a compute that names none; an empty text means that there is no default.
@@ -26,6 +27,8 @@ pub struct Observed {
     pub node: Arc<Node>,
     /// Its role, where it names one that exists.
     pub role: Option<Arc<Role>>,
+    /// The service in phase 0 that would write the compute's files.
+    pub rival: Option<Rival>,
     /// The compute of the node's name.
     pub compute: Option<Arc<ExternalCompute>>,
     /// Whether a run of that compute exists.
@@ -41,5 +44,6 @@ pub fn observe(world: &World, images: &Images, key: &Key) -> Option<Observed> {
     let role = watched.role_of(&node);
     let (compute, has_runs) = watched.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
-    Some(Observed { node, role, compute, has_runs, images: images.clone() })
+    let rival = world.rival(role.as_deref(), &node);
+    Some(Observed { node, role, rival, compute, has_runs, images: images.clone() })
 }

@@ -100,6 +100,8 @@ pub struct ServiceSpec {
     /// list this service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other.name == it.name))")
+        .message("each Kubernetes Service has one port here: give each entry a name of its own"))]
     pub services: Vec<ServicePort>,
 }
 
@@ -132,7 +134,7 @@ pub struct TlsCert {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
-    /// Name of the Kubernetes Service; entries of one name are ports of one Service.
+    /// Name of the Kubernetes Service.
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
     /// The port.
