@@ -4,8 +4,7 @@ use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use e2e::journey::{self, ROLE, conditions, ready, trace};
-use e2e::namespace::Kind;
-use e2e::{Host, Namespace, says};
+use e2e::{Host, Kind, Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
@@ -16,7 +15,7 @@ const VALUE: &str = "hunter2-{{ 1 + 1 }}";
 const OTHER: &str = "hunter3";
 
 /// Both values, as objects would hold them: plain and in base64.
-const NOWHERE: [&str; 4] = ["hunter2", "hunter3", "aHVudGVyMi17eyAxICsgMSB9fQ", "aHVudGVyMw"];
+const NOWHERE: [&str; 4] = ["hunter2", "hunter3", "aHVudGVyMi17eyAxICsgMSB9fQ==", "aHVudGVyMw=="];
 
 /// That no object of a kind holds a value; and that there are objects to look at.
 async fn hold_nothing<K: Kind>(ns: &Namespace) -> Result<()> {
@@ -39,8 +38,13 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
 
     ns.secret("vars", &[("greeting", VALUE)]).await?;
     let from = json!([{ "secretRef": { "name": "vars" } }]);
-    ns.merge::<Role>(ROLE, json!({ "spec": { "nodeTemplate": { "ansibleVarsFrom": from } } }))
-        .await?;
+    let change = json!({ "spec": { "nodeTemplate": { "ansibleVarsFrom": from } } });
+    let role = ns.merge::<Role>(ROLE, change).await?;
+    let has_seen = |it: &Node| {
+        let observed = it.status.as_ref().and_then(|it| it.observed_role.as_ref());
+        observed.map(|it| it.generation) == role.metadata.generation
+    };
+    ns.wait::<Node>(&host.name, "its role's change", journey::RUN, has_seen).await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host).await?, ["hello", VALUE]);
 

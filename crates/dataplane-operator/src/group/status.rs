@@ -132,7 +132,9 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
-    let is_off = !host.effective.deploy || host.is_left_out || host.hold.is_some();
+    // Without its role a host has no inputs that it could be behind.
+    let is_off =
+        !host.effective.deploy || !host.has_services || host.is_left_out || host.hold.is_some();
     if is_off && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);

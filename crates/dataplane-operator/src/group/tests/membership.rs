@@ -131,10 +131,14 @@ fn a_node_that_moves_in_the_middle_of_a_run_begins_anew_under_its_new_role() {
 #[test]
 fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothing() {
     let mut world = World::new();
+    let own = Arc::make_mut(&mut world.seen.nodes[1]);
+    own.spec.deploy_strategy = Some(serde_json::from_value(json!({ "deploy": true })).unwrap());
     world.deploy();
     let role = world.seen.role.take();
     world.settle();
-    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    for node in [0, 1] {
+        assert_eq!(world.condition(node, "Ready"), is("True", "Ready"));
+    }
     assert_eq!(world.condition(0, "InputReady"), is("False", "RoleNotFound"));
     assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "RoleUnknown"));
     world.seen.role = role;
