@@ -14,8 +14,9 @@ use invariants::{of_kind, text};
 /// The chart, from the project's root.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "OpenStackAnsibleEE",
+    "OpenStackDataPlane",
     "OpenStackDataPlaneNode",
     "OpenStackDataPlaneRole",
     "OpenStackDataPlaneService",
@@ -170,6 +171,7 @@ fn values() -> Result<()> {
         "relatedImages.novaLibvirt=r/libvirt:1",
         "ansibleee.maxActiveRuns=1000",
         "nova.reconcileNovaCell=false",
+        "nova.release=2025.2",
         "dnsPolicy=Default",
         "priorityClassName=high",
         "nodeSelector.disk=ssd",
@@ -185,6 +187,7 @@ fn values() -> Result<()> {
         ("nova-operator", "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT", "r/compute:1"),
         ("nova-operator", "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT", "r/libvirt:1"),
         ("nova-operator", "RECONCILE_NOVACELL", "false"),
+        ("nova-operator", "NOVA_RELEASE", "2025.2"),
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
         ("dataplane-operator", "LOG_FORMAT", "json"),
     ] {

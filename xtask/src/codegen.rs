@@ -3,6 +3,7 @@
 mod chart;
 #[cfg(test)]
 mod conditions;
+mod options;
 #[cfg(test)]
 mod rules;
 mod values;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use clap::ValueEnum;
 
 use crate::{paths, sh};
 
@@ -24,9 +26,19 @@ const WRITE: &str = "EDPM_CODEGEN_WRITE";
 /// copies of them, its roles and its table of values, and the docs' table of conditions.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// What else is written; it needs the Python index, and is not checked.
+    #[arg(value_enum, conflicts_with = "check")]
+    what: Option<What>,
     /// Write nothing; fail if a file is not what the code says.
     #[arg(long)]
     check: bool,
+}
+
+/// What does not come from the code.
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// What each release of nova knows of its options.
+    Options,
 }
 
 /// A generated file: its path from the project's root, and its content.
@@ -35,6 +47,9 @@ type Generated = (PathBuf, String);
 /// Writes or checks all generated files.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let root = paths::repo();
+    if let Some(What::Options) = args.what {
+        return options::write(&root);
+    }
     let drift = drift(&root, &files()?)?;
     if args.check {
         if !drift.is_empty() {

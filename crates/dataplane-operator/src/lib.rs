@@ -7,5 +7,6 @@ pub mod endpoints;
 pub mod group;
 pub mod inputs;
 pub mod operator;
+pub mod plane;
 pub mod reasons;
 pub mod vars;

@@ -1,10 +1,10 @@
-//! The process: what it watches, what wakes which group, and what it may do.
+//! The process: what it watches, what wakes which controller, and what it may do.
 
 use std::sync::Arc;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
 use common::refusal::Refusal;
@@ -28,6 +28,9 @@ use crate::endpoints::observe::LABEL;
 use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
+use crate::plane;
+use crate::plane::children::controller;
+use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -43,10 +46,12 @@ pub struct Args {
 
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
+    // What the maps of a data plane state.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],
-        &["get", "list", "watch"],
+        &["create", "delete", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["dataplane.openstack.org"],
@@ -56,16 +61,19 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
             "openstackdataplaneservices/status",
         ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of inventories, runs and exposed ports.
+    // blockOwnerDeletion in the owner references of roles, nodes, inventories, runs and exposed
+    // ports.
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanes/finalizers",
             "openstackdataplaneroles/finalizers",
             "openstackdataplanenodes/finalizers",
             "openstackdataplaneservices/finalizers",
@@ -106,12 +114,16 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let ports = watched.ports(&api);
-    let (queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let maps = Maps { world: watched.planes() };
+    let queue = Arc::new(Queue::default());
+    let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
+    plane::wake::wake(&plane_queue, &queue, &maps.world);
     endpoints::wake(&port_queue, &ports);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
+    leader.run(maps, Arc::clone(&api), plane_queue).await;
     leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
     leader.run(Endpoints { world: ports }, api, port_queue).await;
     leader.finish().await
@@ -119,6 +131,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
 
 /// Everything that is watched from the start.
 struct Watched {
+    planes: Arc<Cache<DataPlane>>,
     roles: Arc<Cache<Role>>,
     nodes: Arc<Cache<Node>>,
     services: Arc<Cache<Service>>,
@@ -132,8 +145,15 @@ struct Watched {
 impl Watched {
     fn new() -> Self {
         Self {
-            roles: Cache::new(vec![]),
-            nodes: Cache::new(vec![(BY_ROLE, Box::new(role_of))]),
+            planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
+            roles: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_PLANE, Box::new(plane_of)),
+            ]),
+            nodes: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_ROLE, Box::new(role_of)),
+            ]),
             services: Cache::new(vec![]),
             runs: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
@@ -147,6 +167,7 @@ impl Watched {
 
     fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
         vec![
+            Arc::<Cache<DataPlane>>::clone(&self.planes),
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
             Arc::<Cache<Service>>::clone(&self.services),
@@ -160,6 +181,7 @@ impl Watched {
 
     fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
         World {
+            planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
             services: Arc::clone(&self.services),
@@ -168,6 +190,14 @@ impl Watched {
             vault: Vault::default(),
             attachments: Attachments::new(candidate.watches()),
             api: Arc::clone(api),
+        }
+    }
+
+    fn planes(&self) -> plane::observe::World {
+        plane::observe::World {
+            planes: Arc::clone(&self.planes),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
         }
     }
 
@@ -183,6 +213,7 @@ impl Watched {
     }
 
     fn watch(&self, leader: &mut Leader) {
+        leader.watch(&self.planes, "");
         leader.watch(&self.roles, "");
         leader.watch(&self.nodes, "");
         leader.watch(&self.services, "");
@@ -263,6 +294,33 @@ fn role_of(node: &Node) -> Vec<Key> {
 
 fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
+}
+
+fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    let owner = controller(object.meta());
+    owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
+}
+
+struct Maps {
+    world: plane::observe::World,
+}
+
+impl Controller for Maps {
+    type Observed = plane::Observed;
+
+    const NAME: &'static str = "data-plane";
+
+    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
+        Ok(plane::observe::observe(&self.world, key))
+    }
+
+    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
+        plane::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        plane::decide::refused(seen, refusal, now)
+    }
 }
 
 struct Groups {

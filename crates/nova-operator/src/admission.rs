@@ -5,10 +5,13 @@
 
 use common::api::nova::ExternalComputeSpec;
 use serde_json::{Value, json};
+use shell::cache::Key;
 use shell::webhook::{Request, Verdict, Webhook};
 
+use crate::compute::warnings::CONFIG_WARNINGS;
 use crate::compute_creation::{Images, default_images};
-use crate::oslo;
+use crate::oslo::{self, FIELD, Text};
+use crate::release::{Chosen, Releases, not_judged};
 
 pub mod cell;
 pub mod known;
@@ -20,14 +23,20 @@ pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcompute";
 
+/// How many findings are warnings of their own: the API server cuts off what is too much.
+const WARNED: usize = 12;
+
 /// All webhooks; those of nodes and roles answer from what is known.
-pub fn webhook(images: Images, known: &Known) -> Webhook {
+pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
     let defaulted = move |request: &Request| {
         spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| mutate(&it, &images))
     };
-    let judged = |request: &Request| {
+    let judged = move |request: &Request| {
         let old = spec(request.old_object.as_ref());
-        spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| validate(old.as_ref(), &it))
+        let Some(new) = spec(request.object.as_ref()) else { return Verdict::allow() };
+        let cell = text(&new, "cellName").unwrap_or_default();
+        let key = Key::new(request.namespace.clone().unwrap_or_default(), cell);
+        validate(old.as_ref(), &new, releases.of(&key).as_ref())
     };
     cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, judged), known)
 }
@@ -61,7 +70,10 @@ fn mutate(spec: &Value, images: &Images) -> Verdict {
 
 /// Refuses options that cannot be read, unless they were there before: others must still be able to
 /// write what is theirs.
-fn validate(old: Option<&Value>, new: &Value) -> Verdict {
+///
+/// Without a release, which is not known before all cells are, little is said of what is accepted;
+/// the compute's condition says all of it.
+fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Verdict {
     let custom = text(new, "customServiceConfig").unwrap_or_default();
     let before = old.and_then(|it| text(it, "customServiceConfig")).unwrap_or_default();
     if old.is_some() && custom == before {
@@ -71,8 +83,18 @@ fn validate(old: Option<&Value>, new: &Value) -> Verdict {
     if !faults.is_empty() {
         return Verdict::deny(faults.join("; "));
     }
-    let findings = oslo::findings(&custom).into_iter();
-    findings.fold(Verdict::allow(), |verdict, it| verdict.warn(it.message))
+    let texts = [Text { source: FIELD, text: &custom }];
+    let findings = oslo::findings(&texts, release.and_then(Chosen::release));
+    let n_more = findings.len().saturating_sub(WARNED);
+    let mut warnings: Vec<String> =
+        findings.into_iter().take(WARNED).map(|it| it.message).collect();
+    if n_more > 0 {
+        warnings.push(format!("{FIELD}: {n_more} more stand in condition {CONFIG_WARNINGS}"));
+    }
+    if let (Some(Chosen::Unknown(named)), false) = (release, custom.trim().is_empty()) {
+        warnings.push(not_judged(&text(new, "cellName").unwrap_or_default(), named));
+    }
+    warnings.into_iter().fold(Verdict::allow(), Verdict::warn)
 }
 
 fn text(spec: &Value, field: &str) -> Option<String> {
@@ -82,6 +104,7 @@ fn text(spec: &Value, field: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oslo::Release;
 
     fn images() -> Images {
         Images {
@@ -99,10 +122,17 @@ mod tests {
         assert_eq!(patches, [json!({ "op": "replace", "path": path, "value": "a/compute:1" })]);
     }
 
+    fn newest() -> Chosen {
+        Chosen::Release(Release::newest())
+    }
+
+    fn config(text: &str) -> Value {
+        json!({ "cellName": "nova-cell1", "customServiceConfig": text })
+    }
+
     #[test]
     fn options_that_cannot_be_read_are_refused_with_line_and_column() {
-        let verdict =
-            validate(None, &json!({ "customServiceConfig": "[libvirt]\ncpu_mode custom" }));
+        let verdict = validate(None, &config("[libvirt]\ncpu_mode custom"), Some(&newest()));
         assert!(!verdict.allowed);
         assert!(verdict.message.contains("line 2, column 1"), "{}", verdict.message);
     }
@@ -110,14 +140,39 @@ mod tests {
     #[test]
     fn options_that_were_there_before_hinder_nobody_else() {
         let spec = |deploy| json!({ "customServiceConfig": "[libvirt", "deploy": deploy });
-        assert!(validate(Some(&spec(false)), &spec(true)).allowed);
-        assert!(!validate(Some(&json!({})), &spec(true)).allowed);
+        assert!(validate(Some(&spec(false)), &spec(true), None).allowed);
+        assert!(!validate(Some(&json!({})), &spec(true), None).allowed);
     }
 
     #[test]
     fn an_option_of_the_operators_is_accepted_with_a_warning() {
-        let config = "[DEFAULT]\ntransport_url = rabbit://x";
-        let verdict = validate(None, &json!({ "customServiceConfig": config }));
+        let verdict = validate(None, &config("[DEFAULT]\ntransport_url = rabbit://x"), None);
         assert!(verdict.allowed && verdict.warnings.len() == 1, "{verdict:?}");
+    }
+
+    #[test]
+    fn what_the_cells_release_does_not_know_is_a_warning_once_the_release_is_known() {
+        let new = config("[libvirt]\ncpu_modles = Nehalem");
+        let verdict = validate(None, &new, Some(&newest()));
+        assert!(verdict.allowed && verdict.warnings.len() == 1, "{verdict:?}");
+        assert!(verdict.warnings[0].ends_with("did you mean cpu_models?"), "{verdict:?}");
+        assert_eq!(validate(None, &new, None), Verdict::allow());
+        let unknown = Chosen::Unknown("zed".to_owned());
+        let verdict = validate(None, &new, Some(&unknown));
+        assert!(verdict.warnings[0].contains("NovaCell nova-cell1 names zed"), "{verdict:?}");
+        assert_eq!(validate(None, &config(""), Some(&unknown)), Verdict::allow());
+    }
+
+    #[test]
+    fn more_warnings_than_a_terminal_shows_are_counted() {
+        let many: Vec<String> = (0..40).map(|it| format!("o{it} = 1\n")).collect();
+        let verdict =
+            validate(None, &config(&format!("[libvirt]\n{}", many.concat())), Some(&newest()));
+        assert_eq!(verdict.warnings.len(), WARNED + 1);
+        let last = verdict.warnings.last().unwrap();
+        assert!(last.contains("28 more stand in condition ConfigWarnings"), "{last}");
+        // The API server keeps 4,096 characters of all warnings together.
+        let n_chars: usize = verdict.warnings.iter().map(|it| it.chars().count()).sum();
+        assert!(n_chars < 4_096, "{n_chars}");
     }
 }

@@ -6,6 +6,8 @@ pub const CELL: &str = "nova.openstack.org/cell";
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
+/// On a `NovaCell`: the release of OpenStack whose options its computes know.
+pub const RELEASE: &str = "nova.openstack.org/release";
 /// On a compute: any new value asks for another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// Type of the condition that this operator keeps on a node with a cell.

@@ -11,6 +11,7 @@ pub mod inputs;
 pub mod observe;
 pub mod status;
 pub mod waits;
+pub mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -27,12 +28,18 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
+use crate::compute_creation::Images;
+use crate::oslo::Release;
 use crate::world::World;
 
 /// The controller; its keys are computes.
 pub struct ComputeDeployment {
     /// The watched world.
     pub world: Arc<World>,
+    /// Images of a compute that names none.
+    pub images: Images,
+    /// The release of nova where a cell names none.
+    pub release: Release,
 }
 
 impl Controller for ComputeDeployment {
@@ -41,7 +48,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.world, &self.images, self.release, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -12,6 +12,7 @@ pub mod operator;
 pub mod oslo;
 pub mod probe;
 pub mod reasons;
+pub mod release;
 pub mod rival;
 pub mod watched;
 pub mod world;

@@ -13,6 +13,8 @@ use crate::admission::{self, Known};
 use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
 use crate::compute_creation::{ComputeCreation, Images};
+use crate::oslo::Release;
+use crate::release::{self, Releases};
 use crate::world::{Queues, World};
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -43,6 +45,16 @@ pub struct Args {
         default_missing_value = "true"
     )]
     pub reconcile_novacell: bool,
+
+    /// Release of OpenStack by which options of computes are judged, where their `NovaCell` names
+    /// none.
+    #[arg(
+        long,
+        env = "NOVA_RELEASE",
+        default_value = Release::newest().name(),
+        value_parser = release::parse
+    )]
+    pub nova_release: Release,
 }
 
 /// Images of a compute that names none.
@@ -122,19 +134,21 @@ pub const RULES: &[Rule] = &[
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, images, reconcile_novacell } = args;
+    let Args { common, webhook, images, reconcile_novacell, nova_release } = args;
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
+    let releases = Releases::new(nova_release);
     let candidate = Candidate::of(&runtime, NAME, common.namespaces());
     let known = Known::default();
     if webhook.enable_webhooks {
-        admission::webhook(images.clone(), &known).serve(&webhook, &mut runtime).await?;
+        let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
+        webhooks.serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
         let standing_by = admission::stand_by(candidate.clone(), known.clone(), ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |candidate: &Candidate, leader: Leader| {
-        work(candidate, leader, known, images, reconcile_novacell).await
+        work(candidate, leader, known, images, releases, reconcile_novacell).await
     };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
@@ -146,6 +160,7 @@ async fn work(
     mut leader: Leader,
     known: Known,
     images: Images,
+    releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
     let world = World::new(candidate);
@@ -154,10 +169,12 @@ async fn work(
     world.watch(&mut leader);
     leader.ready().await;
     known.lead(world.watched());
+    releases.learn(&world.cells);
     let api = || Arc::clone(&world.api);
-    let creation = ComputeCreation { world: Arc::clone(&world), images };
+    let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
     leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let deployment = ComputeDeployment { world: Arc::clone(&world) };
+    let release = releases.default_release();
+    let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
     leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
     if reconcile_novacell {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };

@@ -5,25 +5,54 @@
 
 mod faults;
 mod known;
+mod nearest;
 mod parse;
+mod schema;
+mod value;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use faults::{Fault, Finding, OWNED_BY_OPERATOR, faults, owned_options, surprises};
-pub use known::unknown_options;
+pub use faults::{Fault, Finding, OWNED_BY_OPERATOR, faults};
 pub use parse::parse;
+pub use schema::{Release, Schema};
+pub use value::{Bounds, Type};
 pub use write::{Unwritable, Value, render};
 
-/// Everything in a human's options that is accepted and that they should know, in the order of its
-/// place.
-pub fn findings(custom_service_config: &str) -> Vec<Finding> {
-    let (entries, _) = parse(custom_service_config);
-    let mut all = owned_options(&entries);
-    all.extend(surprises(&entries));
-    all.extend(unknown_options(&entries));
-    all.sort_by_key(|it| (it.line, it.column));
+/// The field that humans write a compute's configuration into.
+pub const FIELD: &str = "spec.customServiceConfig";
+
+/// A text with options that a human wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// Where it stands, in the words of a message.
+    pub source: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// Everything in a compute's texts that is accepted and that a human should know, in the order of
+/// its place; without a release, what holds for all of them.
+pub fn findings(texts: &[Text<'_>], release: Option<Release>) -> Vec<Finding> {
+    let mut read: Vec<(Text<'_>, Vec<Entry>)> =
+        texts.iter().map(|it| (*it, parse(it.text).0)).collect();
+    read.retain(|(_, entries)| !entries.is_empty());
+    if read.is_empty() {
+        return vec![];
+    }
+    let of_release = match release {
+        Some(release) => known::of_release(&read, release.schema()),
+        None => vec![vec![]; read.len()],
+    };
+    let mut all = Vec::new();
+    for ((text, entries), of_release) in read.iter().zip(of_release) {
+        let mut of_text = faults::owned_options(text.source, entries);
+        of_text.extend(faults::surprises(text.source, entries));
+        of_text.extend(of_release);
+        of_text.sort_by_key(|it| (it.line, it.column));
+        all.extend(of_text);
+    }
     all
 }
 

@@ -41,7 +41,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 /// What is told when a write was refused.
 pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let steps = status(seen, Some(refusal), now).into_iter().collect();
-    Plan { steps, look_again: None }
+    Plan { steps, ..Plan::default() }
 }
 
 fn named<'a, K: Resource>(objects: &'a [Arc<K>], name: &str) -> Option<&'a K> {

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::default_services;
+use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
 use crate::group::host::{self, Judged};
@@ -68,13 +69,13 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     for host in hosts {
         let findings = node_findings(&host, role, refusal.as_ref());
         let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
-        plan.steps.extend(node_step(&host, role, findings, now));
+        plan.steps.extend(node_step(seen, &host, findings, now));
         judged.push((host, ready, up_to_date));
     }
     plan.steps.extend(superseded);
     // A new run wakes the group, and the role then names it: one write instead of two.
-    if let Some(role) = role.filter(|_| new_runs.is_empty() || refusal.is_some()) {
-        plan.steps.extend(role_step(role, &group_faults, refusal, &judged, now));
+    if new_runs.is_empty() || refusal.is_some() {
+        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, now));
     }
     plan.steps.extend(new_runs);
     for (host, _, _) in &judged {
@@ -119,7 +120,7 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let limits = seen.role.as_ref().map(|it| it.spec.limits()).unwrap_or_default();
+    let limits = seen.limits();
     if !limits.is_set() {
         return hosts;
     }
@@ -168,13 +169,13 @@ fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {
     let reach: BTreeMap<String, Reach> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
     let all: Vec<&Judged> = judged.iter().collect();
-    let strategy = seen.role.as_ref().and_then(|it| it.spec.deploy_strategy.clone());
+    let strategy = role_strategy(seen.plane.as_deref(), seen.role.as_deref());
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
         Some(build::run(&recipe, shard, &reach))
     };
-    shards(needs, strategy.unwrap_or_default().batch_size()).iter().filter_map(create).collect()
+    shards(needs, strategy.batch_size()).iter().filter_map(create).collect()
 }
 
 /// What the API server has recorded, by host.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::rollout::Limits;
 use common::plan::Target;
 use kube::ResourceExt;
 use shell::api::Api;
@@ -15,7 +16,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::effective::Effective;
+use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
@@ -23,7 +24,7 @@ use crate::vars::{Objects, named};
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
-/// Index of runs by the UID of their owner.
+/// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
 
 /// Which hosts are decided together.
@@ -70,6 +71,8 @@ pub struct Observed {
     pub namespace: String,
     /// The role, where it exists.
     pub role: Option<Arc<Role>>,
+    /// The data plane that the role names, where it exists.
+    pub plane: Option<Arc<DataPlane>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
     /// The listed services, where they exist.
@@ -120,8 +123,17 @@ pub struct Inventory {
     pub owned: Owned,
 }
 
+impl Observed {
+    /// What is allowed of a rollout over the group.
+    pub fn limits(&self) -> Limits {
+        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
+    }
+}
+
 /// The watched world.
 pub struct World {
+    /// All data planes.
+    pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
@@ -149,6 +161,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
+    let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
@@ -185,6 +198,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         group,
         namespace,
         role,
+        plane,
         nodes,
         services,
         sources,
@@ -216,6 +230,16 @@ fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>,
     }
 }
 
+fn plane(world: &World, namespace: &str, role: Option<&Role>) -> Option<Arc<DataPlane>> {
+    let name = role.and_then(data_plane_of)?;
+    world.planes.get(&Key::new(namespace, name))
+}
+
+/// The name of the data plane that a role names.
+pub fn data_plane_of(role: &Role) -> Option<&str> {
+    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
+}
+
 fn services(world: &World, namespace: &str, names: &[String]) -> BTreeMap<String, Arc<Service>> {
     let find =
         |name: &String| world.services.get(&Key::new(namespace, name)).map(|it| (name.clone(), it));
@@ -230,7 +254,8 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = nodes
         .iter()
-        .filter_map(|it| Effective::of(role, it, &Objects::new()).ssh_secret)
+        // A data plane has no word on it.
+        .filter_map(|it| Effective::of(None, role, it, &Objects::new()).ssh_secret)
         .map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()

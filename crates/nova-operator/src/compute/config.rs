@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::{ConfigFile, ExternalCompute};
-use common::conditions::{Finding, Truth};
+use common::conditions::Finding;
 use common::engine::build::owner;
 use common::hash;
 use common::plan::{Kind, Step, Target};
@@ -21,8 +21,6 @@ use crate::oslo;
 
 /// The files are rendered.
 pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
-/// The human's options hold something surprising; it does not affect Ready.
-pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
 
 /// Annotation with the digest of what the files were rendered from.
 pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
@@ -90,23 +88,6 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
     }
     let text = format!("The files are in Secret {}.", secret_name(&compute.name_any()));
     Finding::good(SERVICE_CONFIG_READY, "Rendered", text)
-}
-
-/// What a human should know of the options that they wrote.
-pub fn warnings(compute: &ExternalCompute) -> Finding {
-    let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
-    let texts: Vec<String> = oslo::findings(custom).into_iter().map(|it| it.message).collect();
-    if texts.is_empty() {
-        // No severity: there is nothing to worry about in a False here.
-        return Finding {
-            type_: CONFIG_WARNINGS.to_owned(),
-            status: Truth::False,
-            severity: None,
-            reason: "NoWarnings".to_owned(),
-            message: "Nothing in spec.customServiceConfig is surprising.".to_owned(),
-        };
-    }
-    Finding::good(CONFIG_WARNINGS, "Surprising", format!("{}.", texts.join(". ")))
 }
 
 /// The files of a compute, and the step that writes them where they are not written yet.

@@ -18,7 +18,7 @@ use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh};
 use crate::compute::inputs::{self, Inputs};
 use crate::compute::observe::Observed;
 use crate::compute::waits;
-use crate::compute::{config, status};
+use crate::compute::{config, status, warnings};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -135,7 +135,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         node: waits::node(seen),
         cell: waits::cell(seen),
         config,
-        warnings: config::warnings(&seen.compute),
+        warnings: warnings::finding(seen),
         refusal: None,
         deploy,
         inputs: of_services.map(|it| it.union()),

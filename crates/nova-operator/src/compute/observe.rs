@@ -15,6 +15,9 @@ use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
+use crate::compute_creation::Images;
+use crate::oslo::Release;
+use crate::release::{self, Chosen};
 use crate::rival::Rival;
 use crate::world::{BY_OWNER, World};
 
@@ -57,10 +60,14 @@ pub struct Observed {
     pub rival: Option<Rival>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
+    /// What the options are judged by.
+    pub release: Chosen,
     /// The ssh Secret, where it exists.
     pub ssh: Option<Digests>,
     /// The rendered Secret, where it exists.
     pub rendered: Option<Rendered>,
+    /// Images of a compute that names none; they are filled in beside this judgement.
+    pub default_images: Images,
     /// The runs that the compute owns.
     pub runs: Vec<Arc<AnsibleEe>>,
 }
@@ -86,7 +93,12 @@ impl Named {
 }
 
 /// Reads a compute; `None` where it does not exist.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(
+    world: &World,
+    images: &Images,
+    default: Release,
+    key: &Key,
+) -> Result<Option<Observed>> {
     let Some(compute) = world.computes.get(key) else {
         world.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
@@ -121,6 +133,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         message_bus: content(world, named.message_bus.as_ref()).await?,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         rival: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
+        release: release::of(cell.as_deref(), default),
         compute,
         node,
         role,
@@ -128,6 +141,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         default_config,
         ssh,
         rendered,
+        default_images: images.clone(),
     }))
 }
 

@@ -22,7 +22,10 @@ use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::observe::{DefaultConfig, Rendered};
 use super::{Observed, decide};
 use crate::annotations::REDEPLOY;
+use crate::compute_creation::Images;
+use crate::oslo::Release;
 use crate::reasons::KINDS;
+use crate::release::Chosen;
 
 mod cell_matches;
 mod phase_zero;
@@ -117,8 +120,10 @@ impl World {
             )])),
             rival: None,
             default_config: None,
+            release: Chosen::Release(Release::newest()),
             ssh: Some(Digests { version: "1".into(), keys: keys.into_iter().collect() }),
             rendered: None,
+            default_images: Images::default(),
             runs: Vec::new(),
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -287,7 +292,7 @@ fn a_deployed_compute_rests_and_no_secret_stands_in_its_status() {
 #[test]
 fn each_wait_is_named_and_no_run_starts() {
     type Change = fn(&mut World);
-    let cases: [(&str, &str, &str, Change); 12] = [
+    let cases: [(&str, &str, &str, Change); 13] = [
         ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
         ("NodeReady", "NodeNotReady", "n0", |it| {
             it.node().status.as_mut().unwrap().conditions =
@@ -313,6 +318,10 @@ fn each_wait_is_named_and_no_run_starts() {
         }),
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;
+        }),
+        ("InputReady", "ImagesNotFilled", "being filled in", |it| {
+            it.compute().spec.nova_compute_container_image = None;
+            it.seen.default_images.nova_compute = "image".into();
         }),
     ];
     for (type_, reason, part, change) in cases {
@@ -543,6 +552,26 @@ fn surprising_options_are_told_and_do_not_affect_ready() {
         world.settle();
     }
     assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+#[test]
+fn the_roles_default_options_are_told_of_by_the_same_rules_and_so_is_an_unknown_release() {
+    let mut world = World::new();
+    let options = content(&[("02-nova-default.conf", "[libvirt]\ncpu_model = Nehalem\n")]);
+    world.seen.default_config =
+        Some(DefaultConfig { name: "defaults".into(), content: Some(options) });
+    world.configure(Some("[libvirt]\nvirt_type = qemv\n"));
+    world.settle();
+    let told = world.condition("ConfigWarnings").message;
+    let expected = "spec.customServiceConfig, line 2, column 1: [libvirt] virt_type has a value that \
+        nova 34.0.0 refuses, and nova-compute fails when it reads it: it must be one of kvm, lxc, \
+        qemu, parallels. ConfigMap defaults, line 2, column 1: [libvirt] cpu_model is an old name of \
+        cpu_models in nova 34.0.0: write that.";
+    assert_eq!(told, expected);
+    world.seen.release = Chosen::Unknown("zed".into());
+    world.settle();
+    let condition = world.condition("ConfigWarnings");
+    assert_eq!((condition.status, condition.reason.as_str()), (Truth::True, "ReleaseUnknown"));
 }
 
 /// Golden: another value here would deploy every compute again after an upgrade.

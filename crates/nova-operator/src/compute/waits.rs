@@ -34,6 +34,8 @@ pub struct Complete {
 
 /// The node's own controller has still to say how the host is reached: an ordinary step.
 const NOT_PUBLISHED: &str = "InventoryNotPublished";
+/// The operator has still to fill in its default images: an ordinary step too.
+const NOT_FILLED: &str = "ImagesNotFilled";
 
 /// What keeps a compute from its configuration: one word, and object, cause and next step.
 type Fault = (&'static str, String);
@@ -58,8 +60,11 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
 fn incomplete(faults: &[Fault]) -> Finding {
     let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
     // What a human can mend gives the reason.
-    match faults.iter().find(|it| it.0 != NOT_PUBLISHED).or_else(|| faults.first()) {
-        Some((NOT_PUBLISHED, text)) => Finding::waiting(INPUT_READY, NOT_PUBLISHED, text),
+    let is_ordinary = |it: &&Fault| [NOT_PUBLISHED, NOT_FILLED].contains(&it.0);
+    match faults.iter().find(|it| !is_ordinary(it)).or_else(|| faults.first()) {
+        Some((reason @ (NOT_PUBLISHED | NOT_FILLED), text)) => {
+            Finding::waiting(INPUT_READY, reason, text)
+        }
         Some((reason, _)) => Finding::warning(INPUT_READY, reason, texts.join(" ")),
         None => {
             let text = "The inputs are known once the node and the NovaCell exist.";
@@ -210,21 +215,29 @@ fn ssh_faults(seen: &Observed) -> Vec<Fault> {
 }
 
 fn image_faults(seen: &Observed) -> Option<Fault> {
-    let spec = &seen.compute.spec;
+    let (spec, defaults) = (&seen.compute.spec, &seen.default_images);
     let fields = [
-        ("spec.novaComputeContainerImage", &spec.nova_compute_container_image),
-        ("spec.novaLibvirtContainerImage", &spec.nova_libvirt_container_image),
+        (
+            "spec.novaComputeContainerImage",
+            &spec.nova_compute_container_image,
+            &defaults.nova_compute,
+        ),
+        (
+            "spec.novaLibvirtContainerImage",
+            &spec.nova_libvirt_container_image,
+            &defaults.nova_libvirt,
+        ),
     ];
-    let unset: Vec<&str> = fields
-        .into_iter()
-        .filter(|(_, it)| it.as_deref().unwrap_or_default().is_empty())
-        .map(|(name, _)| name)
-        .collect();
-    (!unset.is_empty()).then(|| {
+    let is_unset = |it: &Option<String>| it.as_deref().unwrap_or_default().is_empty();
+    let unset: Vec<_> = fields.into_iter().filter(|(_, image, _)| is_unset(image)).collect();
+    let names: Vec<&str> =
+        unset.iter().filter(|it| it.2.is_empty()).map(|(name, ..)| *name).collect();
+    if !names.is_empty() {
         let text =
-            format!("{} is unset and the operator has no default: set it.", unset.join(", "));
-        ("ImageNotSet", text)
-    })
+            format!("{} is unset and the operator has no default: set it.", names.join(", "));
+        return Some(("ImageNotSet", text));
+    }
+    (!unset.is_empty()).then(|| (NOT_FILLED, "The default images are being filled in.".to_owned()))
 }
 
 /// What is said of an object that is known to be older than what it speaks of.

@@ -1,9 +1,7 @@
 //! What is wrong, and what is only surprising, in a configuration that a human wrote.
 
-use super::{Entry, parse, parse::is_space};
-
-/// The field that humans write a compute's configuration into.
-const FIELD: &str = "spec.customServiceConfig";
+use super::schema::normalized;
+use super::{Entry, FIELD, parse, parse::is_space};
 
 /// Something in `spec.customServiceConfig` that oslo.config refuses: nova-compute would not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +19,7 @@ pub struct Fault {
 /// Something that oslo.config accepts and that a human should know: a warning, never a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The field.
-    pub path: &'static str,
-    /// The line inside the field's text, from 1.
+    /// The line inside the text, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
@@ -53,18 +49,19 @@ pub fn faults(custom_service_config: &str) -> Vec<Fault> {
             path: FIELD,
             line: it.line,
             column: it.column,
-            message: format!("{}: {}", place(it.line, it.column), it.reason.message()),
+            message: format!("{}: {}", place(FIELD, it.line, it.column), it.reason.message()),
         })
         .collect()
 }
 
 /// Entries that replace what the operator sets itself.
-pub fn owned_options(entries: &[Entry]) -> Vec<Finding> {
+pub(super) fn owned_options(source: &str, entries: &[Entry]) -> Vec<Finding> {
     entries
         .iter()
         .filter(|entry| is_owned(entry))
         .map(|entry| {
             finding(
+                source,
                 entry,
                 "is set by the operator; this value replaces it on the host, where nova-compute \
                  may then fail to start or register elsewhere: remove it unless that is intended",
@@ -74,8 +71,8 @@ pub fn owned_options(entries: &[Entry]) -> Vec<Finding> {
 }
 
 /// Entries that oslo.config reads otherwise than they look, or that a compute must not have.
-pub fn surprises(entries: &[Entry]) -> Vec<Finding> {
-    entries.iter().filter_map(|entry| Some(finding(entry, surprise(entry)?))).collect()
+pub(super) fn surprises(source: &str, entries: &[Entry]) -> Vec<Finding> {
+    entries.iter().filter_map(|entry| Some(finding(source, entry, surprise(entry)?))).collect()
 }
 
 fn is_owned(entry: &Entry) -> bool {
@@ -85,7 +82,8 @@ fn is_owned(entry: &Entry) -> bool {
         .any(|(owned, keys)| *owned == section && keys.contains(&entry.key.as_str()))
 }
 
-fn surprise(entry: &Entry) -> Option<&'static str> {
+/// What is surprising about an entry whatever the release.
+pub(super) fn surprise(entry: &Entry) -> Option<&'static str> {
     let section = entry.section.as_str();
     if section != section.trim_matches(is_space) {
         return Some("is never read: its section's name has spaces inside the brackets");
@@ -101,18 +99,23 @@ fn surprise(entry: &Entry) -> Option<&'static str> {
     None
 }
 
-/// A section's name as oslo.config compares it.
-fn normalized(section: &str) -> String {
-    if section == "DEFAULT" { section.to_owned() } else { section.to_lowercase() }
-}
-
-pub(super) fn finding(entry: &Entry, consequence: &str) -> Finding {
+pub(super) fn finding(source: &str, entry: &Entry, consequence: &str) -> Finding {
     let Entry { line, column, .. } = *entry;
-    let option = format!("[{}] {}", entry.section, entry.key);
-    let message = format!("{}: {option} {consequence}", place(line, column));
-    Finding { path: FIELD, line, column, option, message }
+    let option = format!("[{}] {}", shown(&entry.section), shown(&entry.key));
+    let message = format!("{}: {option} {consequence}", place(source, line, column));
+    Finding { line, column, option, message }
 }
 
-fn place(line: usize, column: usize) -> String {
-    format!("{FIELD}, line {line}, column {column}")
+/// A name that is fit for a message, whatever a human made of it.
+fn shown(name: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String = name.chars().take(LONGEST).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn place(source: &str, line: usize, column: usize) -> String {
+    format!("{source}, line {line}, column {column}")
 }

@@ -1,125 +1,239 @@
-//! Options that nova does not know: misspelt ones are ignored in silence, so they are worth a word.
+//! What a release of nova makes of options that oslo.config can read: unknown names, values that it
+//! does not take, names of old. Misspelt options are ignored in silence, so they are worth a word.
 
-use super::{Entry, Finding, faults::finding};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-/// The options of nova and its libraries, one section per line.
-const KNOWN: &str = include_str!("known_options.txt");
+use super::faults::{Finding, finding, surprise};
+use super::nearest::nearest;
+use super::schema::{Known, Place, Schema, Section, normalized};
+use super::{Entry, Text};
 
-/// Entries whose section or name nova does not know, and what may have been meant.
-pub fn unknown_options(entries: &[Entry]) -> Vec<Finding> {
-    entries.iter().filter_map(|entry| Some(finding(entry, &unknown(entry)?))).collect()
+/// How many unknown options are compared with all others; the rest is only named.
+const COMPARED: usize = 50;
+/// How many sections are named that have an option of a name.
+const NAMED: usize = 3;
+
+/// Sections of these beginnings may be a plugin's own.
+const OPEN_ENDED: &[&str] = &["os_vif_", "oslo_", "profiler_", "vif_plug_"];
+
+/// The drivers of nova itself; another one may read options of its own.
+const DRIVERS: &[&str] = &["fake.", "ironic.", "libvirt.", "nova.virt.", "vmwareapi.", "zvm."];
+
+/// What is told of the entries of each text.
+pub(super) fn of_release(texts: &[(Text<'_>, Vec<Entry>)], schema: &Schema) -> Vec<Vec<Finding>> {
+    let mut judge = Judge::new(texts, schema);
+    let of_text = |(text, entries): &(Text<'_>, Vec<Entry>)| {
+        let last = last_lines(entries);
+        let told = entries.iter().flat_map(|entry| {
+            let line = last[&place(entry)];
+            let told = judge.told(entry, (line != entry.line).then_some(line));
+            told.into_iter().map(|it| finding(text.source, entry, &it)).collect::<Vec<_>>()
+        });
+        told.collect()
+    };
+    texts.iter().map(of_text).collect()
 }
 
-fn unknown(entry: &Entry) -> Option<String> {
-    if is_open_ended(entry) {
-        return None;
+fn place(entry: &Entry) -> (String, &str) {
+    (normalized(&entry.section), &entry.key)
+}
+
+/// The line in which each option is set last.
+fn last_lines(entries: &[Entry]) -> BTreeMap<(String, &str), usize> {
+    entries.iter().map(|it| (place(it), it.line)).collect()
+}
+
+struct Judge<'a> {
+    schema: &'a Schema,
+    /// The sections that were asked for; `None` where there is no such section.
+    sections: BTreeMap<String, Option<Rc<Section>>>,
+    /// Sections in which options may be read that we do not know.
+    open: BTreeSet<String>,
+    /// Whether a driver that is not nova's may read any.
+    is_all_open: bool,
+    n_compared: usize,
+}
+
+impl<'a> Judge<'a> {
+    fn new(texts: &[(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
+        let mut judge = Self {
+            schema,
+            sections: BTreeMap::new(),
+            open: BTreeSet::new(),
+            is_all_open: false,
+            n_compared: 0,
+        };
+        for entry in texts.iter().flat_map(|(_, entries)| entries) {
+            judge.learn(entry);
+        }
+        judge
     }
-    let Some(keys) = keys(&entry.section) else {
-        return Some(format!(
-            "is in a section that {} does not know and therefore ignores: check its spelling",
-            version()
-        ));
-    };
-    let is_known = |key: &str| keys.split(' ').any(|it| it == key);
-    if is_known(&entry.key) {
-        return None;
+
+    /// Options that decide which others there are.
+    fn learn(&mut self, entry: &Entry) {
+        let value = entry.value.as_str();
+        match entry.key.as_str() {
+            "auth_type" | "auth_plugin" if !self.schema.has_plugin(value) => {
+                self.open.insert(normalized(&entry.section));
+            }
+            "auth_section" => {
+                let lent = self.schema.section(value).unwrap_or_else(|| Schema::empty(value));
+                self.sections.insert(normalized(value), Some(Rc::new(lent.with_auth())));
+            }
+            "config_source" => {
+                self.open.extend(value.split([',', '\n']).map(|it| normalized(it.trim())));
+            }
+            "compute_driver" => {
+                self.is_all_open |= !DRIVERS.iter().any(|it| value.starts_with(it));
+            }
+            _ => {}
+        }
     }
-    let meant = entry.key.to_lowercase().replace('-', "_");
-    let advice = if is_known(&meant) {
-        format!("write {meant}")
-    } else if let Some(section) = section_of(&meant) {
-        format!("an option of this name exists in [{section}]")
+
+    fn section(&mut self, name: &str) -> Option<Rc<Section>> {
+        let schema = self.schema;
+        let read = || schema.section(name).map(Rc::new);
+        self.sections.entry(normalized(name)).or_insert_with(read).clone()
+    }
+
+    fn told(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
+        if surprise(entry).is_some() {
+            return vec![];
+        }
+        let Some(section) = self.section(&entry.section) else {
+            return self.unknown_section(entry).into_iter().collect();
+        };
+        match self.schema.known(&section, &entry.key) {
+            Some(known) => self.of_known(entry, &known, again),
+            None => self.unknown_option(entry, &section).into_iter().collect(),
+        }
+    }
+
+    fn of_known(&mut self, entry: &Entry, known: &Known, again: Option<usize>) -> Vec<String> {
+        let nova = self.schema.nova();
+        let mut told = Vec::new();
+        let mut present = known.clone();
+        if let Some((section, name)) = &known.now {
+            let named = option_in(entry, section, name);
+            told.push(format!("is an old name of {named} in nova {nova}: write that"));
+            let of_section = self.section(section);
+            let found = of_section.and_then(|it| self.schema.known(&it, name));
+            present = found.unwrap_or_default();
+        }
+        if let Some(instead) = &present.removal {
+            let advice = match instead.as_slice() {
+                [] => "nova is to do without it".to_owned(),
+                _ => format!("nova names {} in its stead", joined(entry, instead)),
+            };
+            told.push(format!("is deprecated in nova {nova} and will be removed: {advice}"));
+        }
+        // Another option's value, which is put in its place later.
+        let is_whole = !entry.value.contains('$');
+        if let Some(values) = present.values.filter(|it| is_whole && !it.takes(&entry.value)) {
+            told.push(format!(
+                "has a value that nova {nova} refuses, and nova-compute fails when it reads it: it \
+                 must be {}",
+                values.wanted()
+            ));
+        }
+        if let Some(line) = again.filter(|_| !present.multi) {
+            told.push(format!("is set again in line {line}, and only the last value counts"));
+        }
+        told
+    }
+
+    fn unknown_section(&mut self, entry: &Entry) -> Option<String> {
+        let name = normalized(&entry.section);
+        if self.is_all_open || self.open.contains(&name) {
+            return None;
+        }
+        let sections = || self.schema.sections().map(|it| it.name);
+        let near = if self.may_compare() { nearest(&name, sections()) } else { vec![] };
+        let is_open_ended =
+            OPEN_ENDED.iter().any(|it| name.starts_with(it)) || name.contains("priv");
+        if is_open_ended && near.is_empty() {
+            return None;
+        }
+        let near: Vec<String> = near.iter().map(|it| format!("[{it}]")).collect();
+        Some(format!(
+            "is in a section that nova {} does not know and therefore ignores: {}",
+            self.schema.nova(),
+            meant(&near)
+        ))
+    }
+
+    fn unknown_option(&mut self, entry: &Entry, section: &Section) -> Option<String> {
+        if self.is_all_open || self.open.contains(&normalized(&entry.section)) {
+            return None;
+        }
+        Some(format!(
+            "is not known to nova {} and therefore ignored: {}",
+            self.schema.nova(),
+            self.advice(entry, section)
+        ))
+    }
+
+    fn advice(&mut self, entry: &Entry, section: &Section) -> String {
+        if !self.may_compare() {
+            return meant(&[]);
+        }
+        let options = self.schema.options(section);
+        let plain = entry.key.to_lowercase().replace('-', "_");
+        if options.iter().any(|(name, _)| *name == plain) {
+            return format!("write {plain}");
+        }
+        let elsewhere = self.sections_with(&plain);
+        if !elsewhere.is_empty() {
+            return format!("an option of this name exists in {}", elsewhere.join(", "));
+        }
+        let near = nearest(&plain, options.iter().map(|(name, _)| name.clone()));
+        // Whoever meant an old name is better off with the present one.
+        let present = near.iter().map(|name| {
+            let known = options.iter().find(|(it, _)| it == name);
+            match known.and_then(|(_, it)| it.now.as_ref()) {
+                Some((section, name)) => option_in(entry, section, name),
+                None => name.clone(),
+            }
+        });
+        let present: BTreeSet<String> = present.collect();
+        meant(&present.into_iter().collect::<Vec<_>>())
+    }
+
+    /// The sections that have an option of that name.
+    fn sections_with(&self, name: &str) -> Vec<String> {
+        let all = self.schema.sections();
+        let having =
+            all.filter(|it| self.schema.known(it, name).is_some_and(|known| known.now.is_none()));
+        having.take(NAMED).map(|it| format!("[{}]", it.name)).collect()
+    }
+
+    fn may_compare(&mut self) -> bool {
+        self.n_compared += 1;
+        self.n_compared <= COMPARED
+    }
+}
+
+fn meant(near: &[String]) -> String {
+    match near {
+        [] => "check its spelling".to_owned(),
+        _ => format!("did you mean {}?", near.join(" or ")),
+    }
+}
+
+/// An option as it is called next to the entry.
+fn option_in(entry: &Entry, section: &str, name: &str) -> String {
+    if normalized(&entry.section) == section {
+        name.to_owned()
     } else {
-        "check its spelling".to_owned()
-    };
-    Some(format!("is not known to {} and therefore ignored: {advice}", version()))
+        format!("[{section}] {name}")
+    }
 }
 
-/// Whether section or option are named by the human, a library or a plugin at run time.
-fn is_open_ended(entry: &Entry) -> bool {
-    let section = entry.section.to_lowercase();
-    section.starts_with("mdev_")
-        || section.starts_with("vgpu_")
-        || section.starts_with("oslo_")
-        || section.contains("priv")
-        || entry.key.starts_with("application_credential_")
-}
-
-fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KNOWN.lines().filter_map(|line| line.split_once(": "))
-}
-
-/// The options of a section, whose name oslo.config compares without regard to capitals.
-fn keys(section: &str) -> Option<&'static str> {
-    let wanted = if section == "DEFAULT" { section.to_owned() } else { section.to_lowercase() };
-    sections().find(|(name, _)| *name == wanted).map(|(_, keys)| keys)
-}
-
-fn section_of(key: &str) -> Option<&'static str> {
-    sections().find(|(_, keys)| keys.split(' ').any(|it| it == key)).map(|(name, _)| name)
-}
-
-/// Whose options the list holds, from its first line.
-fn version() -> &'static str {
-    let line = KNOWN.lines().next().unwrap_or_default();
-    line.split_once("from ").and_then(|(_, rest)| rest.split_once(';')).map_or("nova", |it| it.0)
+fn joined(entry: &Entry, places: &[Place]) -> String {
+    let named = places.iter().map(|(section, name)| option_in(entry, section, name));
+    named.collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::unknown_options;
-    use crate::oslo::parse;
-
-    #[track_caller]
-    fn check(text: &str, expected: &[&str]) {
-        let (entries, errors) = parse(text);
-        assert_eq!(errors, []);
-        let found = unknown_options(&entries);
-        let found: Vec<_> = found.iter().map(|it| it.message.as_str()).collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn what_nova_knows_is_no_finding() {
-        check("[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\nvirt_type = qemu\n", &[]);
-        check("[DEFAULT]\ndebug = True\n[Libvirt]\ncpu_mode = none\n", &[]);
-        check("[mdev_nvidia-35]\ndevice_addresses = 0000:84:00.0\n", &[]);
-        check("[placement]\napplication_credential_id = a\n", &[]);
-        check("[vif_plug_ovs_privileged]\nhelper_command = sudo\n", &[]);
-    }
-
-    #[test]
-    fn a_misspelt_option_is_named() {
-        check(
-            "[libvirt]\ncpu_modle = custom\n",
-            &[
-                "spec.customServiceConfig, line 2, column 1: [libvirt] cpu_modle is not known to nova \
-               34.0.0 and therefore ignored: check its spelling",
-            ],
-        );
-    }
-
-    #[test]
-    fn the_right_name_and_section_are_told_where_they_are_known() {
-        check(
-            "[libvirt]\ncpu-mode = custom\n[DEFAULT]\ncpu_mode = custom\n",
-            &[
-                "spec.customServiceConfig, line 2, column 1: [libvirt] cpu-mode is not known to \
-                 nova 34.0.0 and therefore ignored: write cpu_mode",
-                "spec.customServiceConfig, line 4, column 1: [DEFAULT] cpu_mode is not known to \
-                 nova 34.0.0 and therefore ignored: an option of this name exists in [libvirt]",
-            ],
-        );
-    }
-
-    #[test]
-    fn an_unknown_section_is_named() {
-        check(
-            "[libvrit]\ncpu_mode = custom\n",
-            &[
-                "spec.customServiceConfig, line 2, column 1: [libvrit] cpu_mode is in a section that \
-               nova 34.0.0 does not know and therefore ignores: check its spelling",
-            ],
-        );
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! The reader against oslo.config's own answers, and the writer against the reader.
 
-use super::{Entry, Reason, Value, faults, owned_options, parse, render, surprises};
+use super::{Entry, Reason, Text, Value, faults, findings, parse, render};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -122,24 +122,29 @@ fn a_fault_names_field_line_column_and_the_legal_way() {
     assert_eq!(faults("[libvirt]\ncpu_mode = custom\n"), []);
 }
 
+/// The places and options of what is told without a release.
+fn told(text: &str) -> Vec<(usize, String)> {
+    let found = findings(&[Text { source: "x", text }], None);
+    assert!(found.iter().all(|it| it.message.starts_with(&format!("x, line {}, ", it.line))));
+    assert!(found.iter().all(|it| !it.message.contains("hunter2")));
+    found.into_iter().map(|it| (it.line, it.option)).collect()
+}
+
 #[test]
 fn options_of_the_operator_are_findings_without_their_values() {
-    let (entries, _) = parse(
+    let found = told(
         "[DEFAULT]\ndebug = True\ntransport_url = rabbit://u:hunter2@h\n[Placement]\npassword: x\n",
     );
-    let found = owned_options(&entries);
-    let options: Vec<_> = found.iter().map(|it| (it.option.as_str(), it.line)).collect();
-    assert_eq!(options, [("[DEFAULT] transport_url", 3), ("[Placement] password", 5)]);
-    assert!(found.iter().all(|it| !it.message.contains("hunter2")));
-    assert_eq!(surprises(&entries), []);
+    assert_eq!(
+        found,
+        [(3, "[DEFAULT] transport_url".to_owned()), (5, "[Placement] password".to_owned())]
+    );
 }
 
 #[test]
 fn what_oslo_config_reads_otherwise_than_it_looks_is_a_finding() {
-    let (entries, _) =
-        parse("[default]\na = 1\n[ libvirt ]\nb = 2\n[database]\nc = 3\n[x]\nd = 4\n");
-    let lines: Vec<_> = surprises(&entries).into_iter().map(|it| it.line).collect();
-    assert_eq!(lines, [2, 4, 6]);
+    let found = told("[default]\na = 1\n[ libvirt ]\nb = 2\n[database]\nc = 3\n[x]\nd = 4\n");
+    assert_eq!(found.into_iter().map(|it| it.0).collect::<Vec<_>>(), [2, 4, 6]);
 }
 
 #[test]

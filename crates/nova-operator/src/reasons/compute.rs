@@ -4,9 +4,10 @@ use common::conditions::Truth;
 use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summary};
 use common::engine::outcome::Reason;
 
-use crate::compute::config::{CONFIG_WARNINGS, SERVICE_CONFIG_READY};
+use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+use crate::compute::warnings::CONFIG_WARNINGS;
 
 /// All of them.
 pub(super) const CONDITIONS: &[Aspect] = &[
@@ -20,14 +21,24 @@ pub(super) const CONDITIONS: &[Aspect] = &[
     aspect(SERVICE_CONFIG_READY, "The files of nova-compute are rendered.", SERVICE_CONFIG),
     aspect(
         CONFIG_WARNINGS,
-        "Something in `customServiceConfig` is surprising; `Ready` ignores it.",
+        "Something in the options that humans wrote is surprising; `Ready` ignores it.",
         &[
             Word {
                 reason: "Surprising",
                 status: Truth::True,
-                meaning: "Options that nova does not know, or that the operator sets itself.",
+                meaning: "Options, in `customServiceConfig` or in the role's default \
+                          configuration, that nova does not know, refuses or deprecates, or that \
+                          the operator sets itself; the message has line and column.",
                 heals: "",
                 step: "Look whether it is meant.",
+            },
+            Word {
+                reason: "ReleaseUnknown",
+                status: Truth::True,
+                meaning: "The annotation `nova.openstack.org/release` of the `NovaCell` names a \
+                          release whose options are not known here, so options are not judged.",
+                heals: "",
+                step: "Name one that the message lists, or none.",
             },
             Word::bad("NoWarnings", "Nothing is surprising.", "", ""),
         ],
@@ -137,6 +148,7 @@ const INPUTS: &[Word] = &[
         "When it is corrected.",
         "Correct it.",
     ),
+    Word::bad("ImagesNotFilled", "The operator is filling in its default images.", "Yes.", "Wait."),
     Word::bad(
         "ImageNotSet",
         "An image is unset and the operator has no default.",

@@ -1,0 +1,56 @@
+//! What a human should know of the options that they wrote: a condition that does not affect Ready.
+
+use common::conditions::{Finding, Truth};
+
+use crate::compute::config::default_text;
+use crate::compute::observe::Observed;
+use crate::oslo::{self, Text};
+use crate::release::{Chosen, not_judged};
+
+/// The human's options hold something surprising; it does not affect Ready.
+pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
+
+/// How many findings are told one by one.
+const TOLD: usize = 20;
+
+/// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
+pub fn finding(seen: &Observed) -> Finding {
+    let spec = &seen.compute.spec;
+    let custom = spec.custom_service_config.as_deref().unwrap_or_default();
+    let default = seen.default_config.as_ref();
+    let default_source = default.map(|it| format!("ConfigMap {}", it.name));
+    let default_options = default.and_then(|it| default_text(it.content.as_ref()?).ok());
+    let mut texts = vec![Text { source: oslo::FIELD, text: custom }];
+    if let (Some(source), Some(text)) = (&default_source, default_options) {
+        texts.push(Text { source, text });
+    }
+    let found = oslo::findings(&texts, seen.release.release());
+    let mut told: Vec<String> = found.iter().take(TOLD).map(|it| it.message.clone()).collect();
+    if found.len() > TOLD {
+        told.push(format!("There are {} more", found.len() - TOLD));
+    }
+    let mut reason = "Surprising";
+    if let Chosen::Unknown(named) = &seen.release
+        && texts.iter().any(|it| !it.text.trim().is_empty())
+    {
+        reason = if told.is_empty() { "ReleaseUnknown" } else { reason };
+        told.push(not_judged(&spec.cell_name, named));
+    }
+    if told.is_empty() {
+        // No severity: there is nothing to worry about in a False here.
+        return Finding {
+            type_: CONFIG_WARNINGS.to_owned(),
+            status: Truth::False,
+            severity: None,
+            reason: "NoWarnings".to_owned(),
+            message: "Nothing in the options that humans wrote is surprising.".to_owned(),
+        };
+    }
+    Finding::good(CONFIG_WARNINGS, reason, sentences(&told))
+}
+
+/// Sentences, of which some end by themselves.
+fn sentences(texts: &[String]) -> String {
+    let ended = |it: &String| if it.ends_with('?') { it.clone() } else { format!("{it}.") };
+    texts.iter().map(ended).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,99 @@
+//! Which of the known words a misspelt one may have been meant to be.
+
+/// How many words are offered at most.
+const OFFERED: usize = 3;
+/// Longer words than any option's are not compared.
+const LONGEST: usize = 80;
+
+/// The words that are nearest, in their order, if they are near at all.
+pub(super) fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    let word: Vec<char> = word.to_lowercase().replace('-', "_").chars().take(LONGEST + 1).collect();
+    if word.len() > LONGEST {
+        return vec![];
+    }
+    let mut least = limit(word.len());
+    let mut found: Vec<String> = Vec::new();
+    for candidate in known {
+        let letters: Vec<char> = candidate.to_lowercase().chars().collect();
+        if letters.len().abs_diff(word.len()) > least {
+            continue;
+        }
+        let distance = distance(&word, &letters);
+        if distance < least {
+            (least, found) = (distance, vec![]);
+        }
+        if distance == least {
+            found.push(candidate);
+        }
+    }
+    found.sort();
+    found.dedup();
+    found.truncate(OFFERED);
+    found
+}
+
+/// How many mistakes a word of that length may have.
+fn limit(n_letters: usize) -> usize {
+    match n_letters {
+        0..=3 => 1,
+        4..=7 => 2,
+        _ => 3,
+    }
+}
+
+/// How many letters must be added, removed, replaced or exchanged with their neighbour.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (row_idx, letter) in a.iter().enumerate() {
+        let mut row = vec![row_idx + 1];
+        for (idx, other) in b.iter().enumerate() {
+            let replaced = last[idx] + usize::from(letter != other);
+            let mut lowest = replaced.min(last[idx + 1] + 1).min(row[idx] + 1);
+            let is_exchanged =
+                row_idx > 0 && idx > 0 && *letter == b[idx - 1] && a[row_idx - 1] == *other;
+            if is_exchanged {
+                lowest = lowest.min(before[idx - 1] + 1);
+            }
+            row.push(lowest);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(word: &str, known: &[&str], expected: &[&str]) {
+        assert_eq!(nearest(word, known.iter().map(ToString::to_string)), expected, "{word}");
+    }
+
+    #[test]
+    fn one_letter_or_two_neighbours_make_no_other_word() {
+        let known = ["cpu_mode", "cpu_models", "virt_type"];
+        check("cpu_modles", &known, &["cpu_models"]);
+        check("CPU-Models", &known, &["cpu_models"]);
+        check("virttype", &known, &["virt_type"]);
+        check("vrit_type", &known, &["virt_type"]);
+        check("rng_dev_path", &known, &[]);
+    }
+
+    #[test]
+    fn all_words_that_are_equally_near_are_offered() {
+        check("cpu_modl", &["cpu_mode", "cpu_model"], &["cpu_mode", "cpu_model"]);
+    }
+
+    #[test]
+    fn short_words_may_have_one_mistake() {
+        check("kex", &["key", "abc"], &["key"]);
+        check("kxx", &["key"], &[]);
+    }
+
+    #[test]
+    fn a_word_of_any_length_is_answered() {
+        check(&"x".repeat(1_000_000), &["key"], &[]);
+        check("", &["key"], &[]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a human is told of options that nova does not know: by kubectl at once, and in a condition.
+//!
+//! No node is there, so nothing is deployed.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::nova::{Cell, ExternalCompute};
+use common::conditions::Condition;
+use e2e::{Namespace, run, says};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+const CELL: &str = "nova-cell1";
+const RELEASE: &str = "nova.openstack.org/release";
+
+/// Says what kubectl prints when the compute gets these options.
+async fn configure(ns: &Namespace, options: &str) -> Result<String> {
+    let change = json!({ "spec": { "customServiceConfig": options } }).to_string();
+    let patch = "kubectl -n \"$0\" patch novaexternalcompute n0 --type merge -p \"$1\" 2>&1";
+    run("sh", &["-c", patch, &ns.name, &change]).await
+}
+
+/// Waits until the compute's options are told of like this.
+async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
+    let what = format!("ConfigWarnings {reason} {words:?}");
+    let is_told = |it: &ExternalCompute| says(conditions(it), "ConfigWarnings", reason, words);
+    ns.wait::<ExternalCompute>("n0", &what, SOON, is_told).await.map(drop)
+}
+
+fn conditions(compute: &ExternalCompute) -> &[Condition] {
+    compute.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// The release that the cell names.
+async fn name_release(ns: &Namespace, release: &str) -> Result<()> {
+    let change = json!({ "metadata": { "annotations": { RELEASE: release } } });
+    ns.merge::<Cell>(CELL, change).await.map(drop)
+}
+
+#[tokio::test]
+async fn options_are_judged_by_the_cells_release_and_told_by_kubectl_and_in_a_condition()
+-> Result<()> {
+    let ns = Namespace::new("options").await?;
+    let cell = json!({
+        "cellName": "cell1",
+        "secret": "none",
+        "cellMessageBusSecretName": "none",
+        "keystoneAuthURL": "http://192.0.2.1:5000",
+    });
+    ns.create::<Cell>(CELL, cell).await?;
+    let spec: Value = json!({ "dataplaneNodeName": "n0", "cellName": CELL });
+    ns.create::<ExternalCompute>("n0", spec).await?;
+    told(&ns, "NoWarnings", &[]).await?;
+
+    let printed =
+        configure(&ns, "[libvirt]\ncpu_modls = a\n[quota]\nunified_limits_resource_strategy = x\n");
+    let printed = printed.await?;
+    let unknown = "line 2, column 1: [libvirt] cpu_modls is not known to nova 34.0.0";
+    let refused =
+        "line 4, column 1: [quota] unified_limits_resource_strategy has a value that nova 34.0.0";
+    for words in
+        ["Warning: spec.customServiceConfig, ", unknown, "did you mean cpu_models?", refused]
+    {
+        assert!(printed.contains(words), "{words} is not in: {printed}");
+    }
+    told(&ns, "Surprising", &[unknown, "did you mean cpu_models?", refused]).await?;
+
+    name_release(&ns, "2023.1").await?;
+    let unknown = "[quota] unified_limits_resource_strategy is not known to nova 27.5.1";
+    told(&ns, "Surprising", &["cpu_modls is not known to nova 27.5.1", unknown]).await?;
+
+    name_release(&ns, "zed").await?;
+    told(&ns, "ReleaseUnknown", &["NovaCell nova-cell1 names zed", "2026.2"]).await?;
+    let printed = configure(&ns, "[libvirt]\ncpu_modls = b\n").await?;
+    assert!(printed.contains("names zed") && !printed.contains("cpu_modls"), "{printed}");
+    ns.done().await
+}
