@@ -170,7 +170,8 @@ fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
     of_node.retain(|it, _| !set.contains(it.as_str()));
     let (mut vars, mut origins) = (AnyMap::new(), Origins::new());
     put(&mut vars, &mut origins, of_role, objects);
-    vars.extend(template.ansible_vars.clone());
+    let of_role = template.ansible_vars.iter().filter(|it| !set.contains(it.0.as_str()));
+    vars.extend(of_role.map(|(name, value)| (name.clone(), value.clone())));
     put(&mut vars, &mut origins, of_node, objects);
     origins.retain(|it, _| !own.ansible_vars.contains_key(it));
     vars.extend(own.ansible_vars.clone());
@@ -268,6 +269,21 @@ mod tests {
         );
         assert_eq!((found.ansible_port, found.ansible_user.as_deref()), (2022, Some("b")));
         assert_eq!(found.env.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["C"]);
+    }
+
+    #[test]
+    fn a_field_of_the_node_wins_over_a_variable_of_the_role() {
+        let vars = json!({ "ansible_user": "a", "ansible_host": "192.0.2.1", "b": 1 });
+        let role = json!({ "nodeTemplate": { "ansibleVars": vars } });
+        let node = json!({ "ansibleHost": "192.0.2.7", "node": { "ansibleUser": "c" } });
+        let found = effective(&role, &node);
+        assert_eq!(found.ansible_host, "192.0.2.7");
+        assert_eq!(json!(found.vars), json!({ "b": 1 }));
+        // What the node says nothing of is the role's.
+        assert_eq!(
+            json!(effective(&role, &json!({})).vars),
+            json!({ "ansible_user": "a", "b": 1 })
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use common::conditions::declared::{
 
 use crate::annotations::COMPUTE_CONDITION;
 use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY};
+use crate::rival;
 
 mod compute;
 
@@ -16,11 +17,8 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "NovaCell", conditions: CELL },
 ];
 
-/// The reason of a compute that a service in phase 0 stands in the way of.
-pub const NOVA_SERVICE_LISTED: &str = "NovaServiceListed";
-
 const SERVICE_LISTED: Word = Word::bad(
-    NOVA_SERVICE_LISTED,
+    rival::REASON,
     "A service of type nova is listed for the node, and would write the compute's files: the \
      compute runs nothing.",
     "When the service is off the list.",

@@ -5,6 +5,9 @@ use kube::ResourceExt;
 
 use crate::annotations::CELL;
 
+/// The reason of a compute that such a service stands in the way of.
+pub const REASON: &str = "NovaServiceListed";
+
 /// The service type whose files are a compute's.
 const NOVA_TYPE: &str = "nova";
 

@@ -140,7 +140,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 /// Two writers of one directory would undo each other's work for ever.
 fn rival_fault(seen: &Observed) -> Option<Fault> {
     let told = seen.rival.as_ref()?.told(&seen.compute.spec.dataplane_node_name);
-    Some((crate::reasons::NOVA_SERVICE_LISTED, told))
+    Some((crate::rival::REASON, told))
 }
 
 /// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.

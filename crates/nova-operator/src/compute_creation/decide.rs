@@ -16,7 +16,7 @@ use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
-use crate::reasons::NOVA_SERVICE_LISTED;
+use crate::rival;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -41,9 +41,9 @@ fn overruled(seen: &Observed, finding: Option<Finding>) -> Option<Finding> {
     let finding = finding?;
     let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), Wish::Cell(_));
     match &seen.rival {
-        Some(rival) if has_cell && finding.severity != Some(Severity::Error) => {
-            let told = rival.told(&seen.node.name_any());
-            Some(Finding::error(COMPUTE_CONDITION, NOVA_SERVICE_LISTED, told))
+        Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
+            let told = found.told(&seen.node.name_any());
+            Some(Finding::error(COMPUTE_CONDITION, rival::REASON, told))
         }
         _ => Some(finding),
     }
