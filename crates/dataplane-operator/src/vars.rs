@@ -67,10 +67,10 @@ pub fn of_level(
         };
         let Some(content) = objects.get(&source) else { continue };
         let prefix = entry.prefix.as_deref().unwrap_or_default();
-        for (key, bytes) in content.entries() {
-            let (source, key, digest) = (source.clone(), key.to_owned(), hash::of_bytes(bytes));
-            let name = format!("{prefix}{key}");
-            found.insert(name, Origin { source, key, digest, is_of_node });
+        for key in content.keys() {
+            let digest = content.digest(key).unwrap_or_default().to_owned();
+            let (source, key) = (source.clone(), key.to_owned());
+            found.insert(format!("{prefix}{key}"), Origin { source, key, digest, is_of_node });
         }
     }
     let set = set_by(section);
