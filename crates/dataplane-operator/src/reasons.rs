@@ -142,8 +142,8 @@ const NODE: &[Aspect] = &[
             PARTIAL_RUN,
             Word::bad(
                 "RoleUnknown",
-                "The role is gone, and with it what it gave this host.",
-                "When the role appears.",
+                "The host has no role any more, and what it is to have is not known.",
+                "When its role appears.",
                 "Create it again, or correct `spec.role`.",
             )
             .unknown(),

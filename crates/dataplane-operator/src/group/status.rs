@@ -199,8 +199,8 @@ fn up_to_date(host: &Judged) -> Finding {
         return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
     }
     if !host.has_services {
-        let text = "Nobody can tell: what the role gave this host is not known while the role is \
-                    gone; what was deployed stays.";
+        let text = "Nobody can tell: without its role it is not known what this host is to have; \
+                    what was deployed stays.";
         return Finding::unknown(UP_TO_DATE, "RoleUnknown", text);
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");

@@ -19,7 +19,7 @@ use crate::group::host::Judged;
 use crate::group::observe::{Inventory, Observed};
 use crate::vars::{Objects, Origin, named};
 
-/// The reason of a variable's object that is missing or cannot be used.
+/// The reason of a variable's object that is missing.
 pub const NOT_FOUND: &str = "VariablesNotFound";
 /// The reason of a variable's object that cannot be used.
 pub const INVALID: &str = "VariablesInvalid";

@@ -218,6 +218,20 @@ fn a_refused_run_of_a_node_without_a_role_is_told_on_it_and_heals() {
 }
 
 #[test]
+fn a_node_that_is_taken_out_of_its_role_stays_as_it_is() {
+    let mut before = World::new();
+    before.deploy();
+    let mut node = before.take_out("n0");
+    Arc::make_mut(&mut node).spec.role = None;
+    let mut world = World::alone(&[]);
+    world.seen.nodes = vec![node];
+    assert_eq!(world.settle(), ["status DataPlaneNode n0"]);
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "InputReady"), is("False", "RoleNotNamed"));
+    assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "RoleUnknown"));
+}
+
+#[test]
 fn a_node_that_gets_a_role_keeps_what_was_deployed_to_it() {
     let mut alone = World::alone(&["install-os", "run-os"]);
     alone.deploy();
