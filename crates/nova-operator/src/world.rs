@@ -153,14 +153,7 @@ impl World {
                 push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
             }
         });
-        let (world, nodes, computes) =
-            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
-        self.services.on_change(move |it| {
-            for node in world.listing(it) {
-                nodes.push(Key::of(&*node));
-                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
-            }
-        });
+        self.wake_by_services(queues);
         let (world, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         self.cells.on_change(move |it| {
@@ -183,6 +176,18 @@ impl World {
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         self.compute_sources.on_change(move |key| computes.push(key));
         self.cell_sources.on_change(move |key| cells.push(key));
+    }
+
+    /// A service in phase 0 may come to stand in the way of computes, or cease to.
+    fn wake_by_services(self: &Arc<Self>, queues: &Queues) {
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.services.on_change(move |it| {
+            for node in world.listing(it) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
     }
 }
 

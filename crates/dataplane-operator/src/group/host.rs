@@ -76,8 +76,7 @@ pub fn judge(
     let has_unknown_vars = vars::are_unknown(&faults);
     let (mut wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
     if has_unknown_vars {
-        // An object that is gone makes nothing undone that was deployed with it.
-        wanted = wanted.iter().map(|it| as_recorded(recorded, &it.service)).collect();
+        wanted.iter_mut().for_each(|it| *it = as_recorded(recorded, &it.service));
     }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_version(seen, &ssh_secret);
@@ -152,7 +151,8 @@ fn wanted(
     (wanted, union)
 }
 
-/// A service that is listed and does not exist: what was deployed of it stays deployed.
+/// A service that does not exist, or whose variables cannot be told: what was deployed of it stays
+/// deployed.
 fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
     let record = recorded.iter().find(|it| it.name == name);
     let hash = record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone());

@@ -175,12 +175,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
     let (inventories, inventory_secrets) =
         (inventories(world, config_maps), inventories(world, secrets));
-    let mut objects = Objects::new();
-    for source in of_vars {
-        if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
-            objects.insert(source, content);
-        }
-    }
+    let objects = objects(world, of_vars).await?;
     let names_any = names_networks(role.as_deref(), &nodes);
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let mut sources = BTreeMap::new();
@@ -189,11 +184,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
             sources.insert(source, digests);
         }
     }
-    let owner = match &group {
-        Group::Role(_) => role.as_ref().and_then(|it| it.uid()),
-        Group::Node(_) => nodes.first().and_then(|it| it.uid()),
-    };
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner.unwrap_or_default()));
+    let runs = runs(world, &namespace, role.as_deref(), &nodes);
     Ok(Some(Observed {
         group,
         namespace,
@@ -208,6 +199,28 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         inventories,
         inventory_secrets,
     }))
+}
+
+async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {
+    let mut objects = Objects::new();
+    for source in sources {
+        if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
+            objects.insert(source, content);
+        }
+    }
+    Ok(objects)
+}
+
+/// The runs of the role, or of a node that names none.
+fn runs(
+    world: &World,
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> Vec<Arc<AnsibleEe>> {
+    let alone = nodes.first().filter(|it| matches!(Group::of(it), Group::Node(_)));
+    let owner = role.and_then(ResourceExt::uid).or_else(|| alone?.uid());
+    world.runs.indexed(BY_OWNER, &Key::new(namespace, owner.unwrap_or_default()))
 }
 
 fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
