@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace as CoreNamespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace as CoreNamespace, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
@@ -132,6 +132,18 @@ impl Namespace {
             api.delete(name, &DeleteParams::default()).await?;
         }
         api.create(&PostParams::default(), &object).await?;
+        Ok(())
+    }
+
+    /// Creates a ConfigMap.
+    pub async fn config_map(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
+        let content: serde_json::Map<String, Value> =
+            content.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let object: ConfigMap = serde_json::from_value(json!({
+            "metadata": { "name": name },
+            "data": content,
+        }))?;
+        self.api::<ConfigMap>().create(&PostParams::default(), &object).await?;
         Ok(())
     }
 

@@ -8,13 +8,17 @@ use common::api::dataplane::{Node, Role, Service};
 use common::conditions::Condition;
 use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
-use kube::ResourceExt;
-use kube::api::DeleteParams;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(15);
 
-fn conditions(node: &Node) -> &[Condition] {
+fn told_by(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
@@ -43,7 +47,7 @@ fn node() -> Value {
 /// Waits until the node's Ready says so, with an Event of the same reason; nothing may have run.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{reason} with {words:?}");
-    ns.wait::<Node>("n0", &what, SOON, |it| says(conditions(it), "Ready", reason, words)).await?;
+    ns.wait::<Node>("n0", &what, SOON, |it| says(told_by(it), "Ready", reason, words)).await?;
     ns.event("OpenStackDataPlaneNode", "n0", reason).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     Ok(())
@@ -51,7 +55,7 @@ async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
 
 /// Waits until the inputs are complete, which is when the first run is made.
 async fn healed(ns: &Namespace) -> Result<()> {
-    let holds = |it: &Node| says(conditions(it), "InputReady", "InputComplete", &[]);
+    let holds = |it: &Node| says(told_by(it), "InputReady", "InputComplete", &[]);
     ns.wait::<Node>("n0", "InputReady", SOON, holds).await.map(drop)
 }
 
@@ -165,6 +169,67 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
     let is_healed = |it: &Role| of_role(it).iter().all(|it| it.type_ != "WritesAccepted");
     // The pauses between attempts grow.
     ns.wait::<Role>("compute", "healed", Duration::from_secs(40), is_healed).await?;
+    healed(&ns).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
+    let ns = Namespace::new("missing-variables").await?;
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    let mut role = role();
+    role["nodeTemplate"]["ansibleVarsFrom"] = json!([{ "secretRef": { "name": "vars" } }]);
+    role_and_node(&ns, role, node()).await?;
+    let words = ["Secret vars", "ansibleVarsFrom of OpenStackDataPlaneRole compute", "create it"];
+    told(&ns, "VariablesNotFound", &words).await?;
+    ns.secret("vars", &[("greeting", "x")]).await?;
+    healed(&ns).await?;
+    ns.done().await
+}
+
+/// The definition of Multus' kind, without Multus. It stays: the operator goes on watching it.
+async fn serve_attachments(client: &Client) -> Result<()> {
+    let names = json!({
+        "kind": "NetworkAttachmentDefinition", "listKind": "NetworkAttachmentDefinitionList",
+        "plural": "network-attachment-definitions", "singular": "network-attachment-definition",
+    });
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let name = "network-attachment-definitions.k8s.cni.cncf.io";
+    let object = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": name },
+        "spec": { "group": "k8s.cni.cncf.io", "names": names, "scope": "Namespaced", "versions": [{
+            "name": "v1", "served": true, "storage": true,
+            "schema": { "openAPIV3Schema": schema },
+        }] },
+    });
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
+    let established = await_condition(api, name, conditions::is_crd_established());
+    tokio::time::timeout(SOON, established).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
+    let ns = Namespace::new("attachments").await?;
+    serve_attachments(&ns.client).await?;
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    let mut role = role();
+    role["networkAttachments"] = json!(["ctlplane"]);
+    role_and_node(&ns, role, node()).await?;
+    let words = ["NetworkAttachmentDefinition ctlplane", "create it"];
+    let reason = "NetworkAttachmentNotFound";
+    let is_told = |it: &Node| says(told_by(it), "Ready", reason, &words);
+    // A kind that is this new may be met only at the second look.
+    ns.wait::<Node>("n0", reason, Duration::from_secs(60), is_told).await?;
+    assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
+    let kind = GroupVersionKind::gvk("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "network-attachment-definitions");
+    let object = DynamicObject::new("ctlplane", &resource).data(json!({ "spec": {} }));
+    let api: Api<DynamicObject> = Api::namespaced_with(ns.client.clone(), &ns.name, &resource);
+    api.create(&PostParams::default(), &object).await?;
     healed(&ns).await?;
     ns.done().await
 }

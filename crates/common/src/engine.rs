@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod retry;
 pub mod rollout;
 pub mod run;
+pub mod secret_vars;
 pub mod shards;
 #[cfg(test)]
 mod test_runs;

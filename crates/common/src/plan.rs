@@ -235,7 +235,9 @@ pub fn status_step<S: Serialize>(
 ) -> Option<Step> {
     let wanted = serde_json::to_value(wanted).unwrap_or_default();
     let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
-    if let Some(list) = seen.as_mut().and_then(|it| it["conditions"].as_array_mut()) {
+    // Not by `[]`, which would put a null where there are none.
+    let list = seen.as_mut().and_then(|it| it.get_mut("conditions")?.as_array_mut());
+    if let Some(list) = list {
         list.retain(|it| !it["type"].as_str().unwrap_or_default().contains('/'));
     }
     if seen.as_ref() == Some(&wanted) {

@@ -1,6 +1,6 @@
 //! What holds for a node: its own values over its role's and its data plane's, field by field.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use common::api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
 use common::api::shared::{AnyMap, VolMounts};
@@ -8,6 +8,8 @@ use common::engine::build::Options;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::Value;
+
+use crate::vars::{self, Objects, Origin, Origins};
 
 /// The variables by which Ansible finds a host.
 const HOST_VAR: &str = "ansible_host";
@@ -18,8 +20,8 @@ const SSH_PORT: i32 = 22;
 
 /// The values that hold for a node.
 ///
-/// A value of the node, when set, replaces the role's as a whole; only `ansibleVars` are merged, key
-/// by key, and the node wins.
+/// A value of the node, when set, replaces the role's as a whole; only variables are merged, key by
+/// key, and the node wins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effective {
     /// The node's name, which is its inventory name.
@@ -41,8 +43,12 @@ pub struct Effective {
     pub management_network: Option<String>,
     /// Networks, as the schema has them.
     pub networks: Value,
-    /// Variables of the role, overridden by the node's.
+    /// Variables of the role, overridden by the node's; none whose value comes from a Secret.
     pub vars: AnyMap,
+    /// Which variables come from `ConfigMaps` and Secrets, and from where.
+    pub origins: Origins,
+    /// What the role gives all its hosts from Secrets, whatever a node has instead.
+    pub group_secrets: Origins,
     /// Environment of the runs.
     pub env: Vec<EnvVar>,
     /// Mounts of the runs.
@@ -56,12 +62,20 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The values of `node` under `role`, which may be part of `plane`.
-    pub fn of(plane: Option<&DataPlane>, role: Option<&Role>, node: &Node) -> Self {
+    /// The values of `node` under `role`, which may be part of `plane`, with variables from those
+    /// objects.
+    pub fn of(
+        plane: Option<&DataPlane>,
+        role: Option<&Role>,
+        node: &Node,
+        objects: &Objects,
+    ) -> Self {
         let own = node.spec.node.clone().unwrap_or_default();
         let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
-        let (mut vars, networks) = (vars(&template, &own), networks(&template, &own));
+        let networks = networks(&template, &own);
+        let Merged { mut vars, mut origins, group_secrets } = merged(&template, node, objects);
         let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
+        origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
         let strategy = own_strategy.over(role_strategy(plane, role));
         let host = node.spec.ansible_host.clone().or_else(|| node.spec.host_name.clone());
@@ -85,6 +99,8 @@ impl Effective {
             management_network: own.management_network.or(template.management_network),
             networks,
             vars,
+            origins,
+            group_secrets,
             env: first_set(
                 node.spec.env.clone(),
                 role.map(|it| it.spec.env.clone()).unwrap_or_default(),
@@ -99,9 +115,22 @@ impl Effective {
         }
     }
 
-    /// The variables that say where the host is and that are no data; see [`Self::ansible_host`].
+    /// The variables that say where the host is and that are no data, or are secret; see
+    /// [`Self::ansible_host`].
     pub fn undecided_address(&self) -> Vec<&'static str> {
-        [HOST_VAR, PORT_VAR].into_iter().filter(|it| self.vars.contains_key(*it)).collect()
+        let is_open = |it: &&str| self.vars.contains_key(*it) || self.origins.contains_key(*it);
+        [HOST_VAR, PORT_VAR].into_iter().filter(is_open).collect()
+    }
+
+    /// The variables whose values come from Secrets that the node names.
+    pub fn host_secrets(&self) -> impl Iterator<Item = (&String, &Origin)> {
+        self.origins.iter().filter(|(_, it)| it.source.is_secret && it.is_of_node)
+    }
+
+    /// The variables whose values come from Secrets.
+    pub fn secret_names(&self) -> BTreeSet<String> {
+        let secret = self.origins.iter().filter(|(_, it)| it.source.is_secret);
+        secret.map(|(name, _)| name.clone()).collect()
     }
 
     /// `host:port`, the identity of the machine for those who must not share it; `None` where the
@@ -116,10 +145,47 @@ fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
     if own.is_empty() { inherited } else { own }
 }
 
-fn vars(template: &NodeSection, own: &NodeSection) -> AnyMap {
-    let mut vars: BTreeMap<String, Value> = template.ansible_vars.clone();
+/// The variables of both levels.
+struct Merged {
+    vars: AnyMap,
+    origins: Origins,
+    group_secrets: Origins,
+}
+
+/// The weakest first: the role's list, the role's variables, the node's list, the node's variables.
+fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
+    let empty = NodeSection::default();
+    let own = node.spec.node.as_ref().unwrap_or(&empty);
+    let namespace = node.namespace().unwrap_or_default();
+    let mut of_role = vars::of_level(&namespace, template, false, objects);
+    let is_secret = |it: &(&String, &Origin)| it.1.source.is_secret;
+    let group_secrets = of_role.iter().filter(is_secret);
+    let group_secrets = group_secrets.map(|(name, it)| (name.clone(), it.clone())).collect();
+    let mut of_node = vars::of_level(&namespace, own, true, objects);
+    let mut set = vars::set_by(own);
+    if node.spec.ansible_host.is_some() || node.spec.host_name.is_some() {
+        set.insert(HOST_VAR);
+    }
+    of_role.retain(|it, _| !set.contains(it.as_str()));
+    of_node.retain(|it, _| !set.contains(it.as_str()));
+    let (mut vars, mut origins) = (AnyMap::new(), Origins::new());
+    put(&mut vars, &mut origins, of_role, objects);
+    let of_role = template.ansible_vars.iter().filter(|it| !set.contains(it.0.as_str()));
+    vars.extend(of_role.map(|(name, value)| (name.clone(), value.clone())));
+    put(&mut vars, &mut origins, of_node, objects);
+    origins.retain(|it, _| !own.ansible_vars.contains_key(it));
     vars.extend(own.ansible_vars.clone());
-    vars
+    Merged { vars, origins, group_secrets }
+}
+
+fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objects) {
+    for (name, origin) in given {
+        vars.remove(&name);
+        if !origin.source.is_secret {
+            vars.extend(origin.value(objects).map(|it| (name.clone(), it)));
+        }
+        origins.insert(name, origin);
+    }
 }
 
 /// Takes the address out of the variables where it is data: Ansible would connect to it, so it is
@@ -169,7 +235,7 @@ mod tests {
     fn effective(role: &Value, node: &Value) -> Effective {
         let role: Role = object("OpenStackDataPlaneRole", role);
         let node: Node = object("OpenStackDataPlaneNode", node);
-        Effective::of(None, Some(&role), &node)
+        Effective::of(None, Some(&role), &node, &Objects::new())
     }
 
     /// `deployStrategy` of a data plane, a role and a node; `Null` where there is none.
@@ -181,7 +247,7 @@ mod tests {
         let plane: DataPlane = object("OpenStackDataPlane", &plane);
         let role: Role = object("OpenStackDataPlaneRole", &role);
         let node: Node = object("OpenStackDataPlaneNode", &node);
-        Effective::of(Some(&plane), Some(&role), &node)
+        Effective::of(Some(&plane), Some(&role), &node, &Objects::new())
     }
 
     fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
@@ -203,6 +269,21 @@ mod tests {
         );
         assert_eq!((found.ansible_port, found.ansible_user.as_deref()), (2022, Some("b")));
         assert_eq!(found.env.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["C"]);
+    }
+
+    #[test]
+    fn a_field_of_the_node_wins_over_a_variable_of_the_role() {
+        let vars = json!({ "ansible_user": "a", "ansible_host": "192.0.2.1", "b": 1 });
+        let role = json!({ "nodeTemplate": { "ansibleVars": vars } });
+        let node = json!({ "ansibleHost": "192.0.2.7", "node": { "ansibleUser": "c" } });
+        let found = effective(&role, &node);
+        assert_eq!(found.ansible_host, "192.0.2.7");
+        assert_eq!(json!(found.vars), json!({ "b": 1 }));
+        // What the node says nothing of is the role's.
+        assert_eq!(
+            json!(effective(&role, &json!({})).vars),
+            json!({ "ansible_user": "a", "b": 1 })
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! One controller writes the status of a role and of all its nodes, so that no two writers decide
 //! about one host.
-//! A node that names no role is a group of its own; it has no services, and is told so.
+//! A node that names no role is a group of its own, with the services that it lists itself.
 
 pub mod build;
 pub mod decide;
@@ -11,8 +11,10 @@ pub mod holding;
 pub mod host;
 pub mod host_key;
 pub mod instance;
+pub mod networks;
 pub mod observe;
 pub mod status;
+pub mod vars;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use common::hash;
 use serde_json::{Value, json};
 
 use crate::effective::Effective;
+use crate::vars;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
 /// for what exists: new fields enter only where they are set.
@@ -37,9 +38,10 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
     for (name, value) in fields {
         add(&mut inputs, name, &value);
     }
-    for (name, value) in &host.vars {
+    for (name, value) in host.vars.iter().filter(|it| !host.origins.contains_key(it.0)) {
         inputs.insert(format!("ansibleVars.{name}"), hash::short(value));
     }
+    inputs.extend(vars::inputs(&host.origins));
     inputs
 }
 

@@ -10,8 +10,10 @@ use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
 use common::refusal::Refusal;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
+use shell::api::Api;
 use shell::args::CommonArgs;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::controller::Controller;
@@ -20,7 +22,11 @@ use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::runtime::Runtime;
 use shell::sources::{self, Sources};
+use shell::vault::Vault;
 
+use crate::attachments::Attachments;
+use crate::endpoints::observe::LABEL;
+use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 use crate::plane;
@@ -59,14 +65,28 @@ pub const RULES: &[Rule] = &[
             "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
+            "openstackdataplaneservices/status",
         ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of roles, nodes and runs.
+    // blockOwnerDeletion in the owner references of roles, nodes, runs and exposed
+    // ports.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplanes/finalizers", "openstackdataplaneroles/finalizers"],
+        &[
+            "openstackdataplanes/finalizers",
+            "openstackdataplaneroles/finalizers",
+            "openstackdataplanenodes/finalizers",
+            "openstackdataplaneservices/finalizers",
+        ],
         &["update"],
+    ),
+    // Ports of the hosts, as Kubernetes Services.
+    Rule::of(&[""], &["services"], &["create", "delete", "get", "list", "patch", "watch"]),
+    Rule::of(
+        &["discovery.k8s.io"],
+        &["endpointslices"],
+        &["create", "delete", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["ansibleee.openstack.org"],
@@ -74,7 +94,9 @@ pub const RULES: &[Rule] = &[
         &["create", "delete", "get", "list", "watch"],
     ),
     Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
-    Rule::of(&[""], &["secrets"], &["get", "list", "watch"]),
+    // Variables from Secrets go into Secrets beside the inventories.
+    Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
+    Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
     EVENTS,
 ];
 
@@ -89,63 +111,131 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
-    let planes: Arc<Cache<DataPlane>> = Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
-    let roles: Arc<Cache<Role>> =
-        Cache::new(vec![(BY_OWNER, Box::new(controller_of)), (BY_PLANE, Box::new(plane_of))]);
-    let nodes: Arc<Cache<Node>> =
-        Cache::new(vec![(BY_OWNER, Box::new(controller_of)), (BY_ROLE, Box::new(role_of))]);
-    let services: Arc<Cache<Service>> = Cache::new(vec![]);
-    let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![
-        (BY_OWNER, Box::new(owner_of)),
-        (BY_HOST_KEY, Box::new(addresses_with_keys)),
-    ]);
-    let secrets: Arc<MetadataCache<Secret>> = Cache::new(vec![]);
-    // Inventories that are edited or deleted by hand are known by what is left of our own fields.
-    let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
-    let kept = &[KNOWN_HOSTS];
-    let sources = Sources::keeping(kept, Arc::clone(&secrets), Arc::clone(&config_maps));
-    let caches: Vec<Arc<dyn Absorb>> = vec![
-        Arc::<Cache<DataPlane>>::clone(&planes),
-        Arc::<Cache<Role>>::clone(&roles),
-        Arc::<Cache<Node>>::clone(&nodes),
-        Arc::<Cache<Service>>::clone(&services),
-        Arc::<Cache<AnsibleEe>>::clone(&runs),
-        Arc::<MetadataCache<ConfigMap>>::clone(&config_maps),
-    ];
-    let api = candidate.api(caches);
+    let watched = Watched::new();
+    let api = candidate.api(watched.absorbing());
+    let groups = watched.groups(candidate, &api);
+    let ports = watched.ports(&api);
+    let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
-    wake(&queue, &roles, &nodes, &services, &runs, &sources);
-    let maps = Maps {
-        world: plane::observe::World {
-            planes: Arc::clone(&planes),
-            roles: Arc::clone(&roles),
-            nodes: Arc::clone(&nodes),
-        },
-    };
-    let plane_queue = Arc::new(Queue::default());
+    let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    wake(&queue, &watched, &groups.sources);
+    wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
-    leader.watch(&planes, "");
-    leader.watch(&roles, "");
-    leader.watch(&nodes, "");
-    leader.watch(&services, "");
-    leader.watch(&runs, "");
-    leader.watch(&secrets, "");
-    leader.watch(&config_maps, "");
-    let world = World { planes, roles, nodes, services, runs, sources, api: Arc::clone(&api) };
+    endpoints::wake(&port_queue, &ports);
+    // Whoever is to be woken is known by now: no change is missed.
+    watched.watch(&mut leader);
     leader.run(maps, Arc::clone(&api), plane_queue).await;
-    leader.run(Groups { world }, api, queue).await;
+    leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+    leader.run(Endpoints { world: ports }, api, port_queue).await;
     leader.finish().await
 }
 
+/// Everything that is watched from the start.
+struct Watched {
+    planes: Arc<Cache<DataPlane>>,
+    roles: Arc<Cache<Role>>,
+    nodes: Arc<Cache<Node>>,
+    services: Arc<Cache<Service>>,
+    runs: Arc<Cache<AnsibleEe>>,
+    exposed: Arc<Cache<CoreService>>,
+    slices: Arc<Cache<EndpointSlice>>,
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+}
+
+impl Watched {
+    fn new() -> Self {
+        Self {
+            planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
+            roles: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_PLANE, Box::new(plane_of)),
+            ]),
+            nodes: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_ROLE, Box::new(role_of)),
+            ]),
+            services: Cache::new(vec![]),
+            runs: Cache::new(vec![
+                (BY_OWNER, Box::new(owner_of)),
+                (BY_HOST_KEY, Box::new(addresses_with_keys)),
+            ]),
+            exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            // Inventories that are edited or deleted by hand are known by what is left of our own
+            // fields.
+            secrets: sources::metadata(NAME),
+            config_maps: sources::metadata(NAME),
+        }
+    }
+
+    fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
+        vec![
+            Arc::<Cache<DataPlane>>::clone(&self.planes),
+            Arc::<Cache<Role>>::clone(&self.roles),
+            Arc::<Cache<Node>>::clone(&self.nodes),
+            Arc::<Cache<Service>>::clone(&self.services),
+            Arc::<Cache<AnsibleEe>>::clone(&self.runs),
+            Arc::<Cache<CoreService>>::clone(&self.exposed),
+            Arc::<Cache<EndpointSlice>>::clone(&self.slices),
+            Arc::<MetadataCache<Secret>>::clone(&self.secrets),
+            Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
+        ]
+    }
+
+    fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
+        World {
+            planes: Arc::clone(&self.planes),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: Sources::keeping(
+                &[KNOWN_HOSTS],
+                Arc::clone(&self.secrets),
+                Arc::clone(&self.config_maps),
+            ),
+            vault: Vault::default(),
+            attachments: Attachments::new(candidate.watches()),
+            api: Arc::clone(api),
+        }
+    }
+
+    fn planes(&self) -> plane::observe::World {
+        plane::observe::World {
+            planes: Arc::clone(&self.planes),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+        }
+    }
+
+    fn ports(&self, api: &Arc<Api>) -> Ports {
+        Ports {
+            services: Arc::clone(&self.services),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            exposed: Arc::clone(&self.exposed),
+            slices: Arc::clone(&self.slices),
+            api: Arc::clone(api),
+        }
+    }
+
+    fn watch(&self, leader: &mut Leader) {
+        leader.watch(&self.planes, "");
+        leader.watch(&self.roles, "");
+        leader.watch(&self.nodes, "");
+        leader.watch(&self.services, "");
+        leader.watch(&self.runs, "");
+        leader.watch(&self.secrets, "");
+        leader.watch(&self.config_maps, "");
+        leader.watch(&self.exposed, LABEL);
+        leader.watch(&self.slices, LABEL);
+    }
+}
+
 /// Which change concerns which group.
-fn wake(
-    queue: &Arc<Queue>,
-    roles: &Arc<Cache<Role>>,
-    nodes: &Arc<Cache<Node>>,
-    services: &Cache<Service>,
-    runs: &Cache<AnsibleEe>,
-    sources: &Arc<Sources>,
-) {
+fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
+    let Watched { roles, nodes, services, runs, .. } = watched;
     let to = |queue: &Arc<Queue>| {
         let queue = Arc::clone(queue);
         move |group: Group, namespace: &str| queue.push(group.key(namespace))
@@ -155,12 +245,17 @@ fn wake(
     let push = to(queue);
     nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
     let push = to(queue);
-    let all_roles = Arc::clone(roles);
+    let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
         let lists = |role: &Arc<Role>| role.spec.services.contains(&service.name_any());
         let same_namespace = |role: &Arc<Role>| namespace(&**role) == namespace(service);
         for role in all_roles.all().iter().filter(|it| same_namespace(it) && lists(it)) {
             push(Group::Role(role.name_any()), &namespace(service));
+        }
+        let lists = |node: &Arc<Node>| node.spec.services.contains(&service.name_any());
+        let same_namespace = |node: &Arc<Node>| namespace(&**node) == namespace(service);
+        for node in all_nodes.all().iter().filter(|it| same_namespace(it) && lists(it)) {
+            push(Group::of(node), &namespace(service));
         }
     });
     let push = to(queue);
@@ -172,13 +267,35 @@ fn wake(
                 push(Group::of(&node), &namespace(run));
             }
         }
-        for owner in run.owner_references().iter().filter(|it| it.kind == "OpenStackDataPlaneRole")
-        {
-            push(Group::Role(owner.name.clone()), &namespace(run));
+        for owner in run.owner_references() {
+            match owner.kind.as_str() {
+                "OpenStackDataPlaneRole" => push(Group::Role(owner.name.clone()), &namespace(run)),
+                "OpenStackDataPlaneNode" => push(Group::Node(owner.name.clone()), &namespace(run)),
+                _ => {}
+            }
         }
     });
     let readers = Arc::clone(queue);
     sources.on_change(move |reader| readers.push(reader));
+}
+
+/// A network attachment that comes or goes concerns whoever names it.
+fn wake_by_networks(queue: &Arc<Queue>, watched: &Watched, attachments: &Attachments) {
+    let (queue, roles) = (Arc::clone(queue), Arc::clone(&watched.roles));
+    let nodes = Arc::clone(&watched.nodes);
+    attachments.on_change(move |key| {
+        let is_here = |namespace: String| namespace == key.namespace;
+        for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {
+            if role.spec.network_attachments.contains(&key.name) {
+                queue.push(Group::Role(role.name_any()).key(&key.namespace));
+            }
+        }
+        for node in nodes.all().iter().filter(|it| is_here(namespace(&***it))) {
+            if node.spec.network_attachments.contains(&key.name) {
+                queue.push(Group::of(node).key(&key.namespace));
+            }
+        }
+    });
 }
 
 fn namespace<K: kube::Resource>(object: &K) -> String {
@@ -197,8 +314,8 @@ fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
     hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
 }
 
-fn owner_of(run: &AnsibleEe) -> Vec<Key> {
-    run.owner_references().iter().map(|it| Key::new(namespace(run), &it.uid)).collect()
+fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
 }
 
 fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {

@@ -6,6 +6,7 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
+use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::{
     BAREMETAL_READY, DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE,
 };
@@ -17,6 +18,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
     Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
+    Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
 ];
 
 const INPUT_COMPLETE: Word =
@@ -33,6 +35,30 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "When it appears.",
     "Create it.",
 );
+const VARIABLES_NOT_FOUND: Word = Word::bad(
+    "VariablesNotFound",
+    "A ConfigMap or Secret that `ansibleVarsFrom` names does not exist.",
+    "When it appears.",
+    "Create it, or set `optional: true`.",
+);
+const VARIABLES_INVALID: Word = Word::bad(
+    "VariablesInvalid",
+    "A ConfigMap or Secret that `ansibleVarsFrom` names has a key that is no text.",
+    "When it is corrected.",
+    "Take the key out; mount files with a service's `dataSources`.",
+);
+const NETWORK_NOT_FOUND: Word = Word::bad(
+    "NetworkAttachmentNotFound",
+    "A `NetworkAttachmentDefinition` that `networkAttachments` names does not exist.",
+    "When it appears.",
+    "Create it, or correct the list.",
+);
+const NETWORKS_NOT_SERVED: Word = Word::bad(
+    "NetworkAttachmentsNotServed",
+    "`networkAttachments` are set, and the cluster has no kind `NetworkAttachmentDefinition`.",
+    "Within half a minute of the kind's installation.",
+    "Install Multus, or empty the list.",
+);
 const PARTIAL_RUN: Word = Word::bad(
     "PartialRun",
     "Only a part has run, for tags or a limit are set.",
@@ -47,7 +73,15 @@ const ROLE: &[Aspect] = &[
     aspect(
         INPUT_READY,
         "What all of its nodes need is there.",
-        &[INPUT_COMPLETE, SERVICE_NOT_FOUND, DATA_SOURCE_NOT_FOUND],
+        &[
+            INPUT_COMPLETE,
+            SERVICE_NOT_FOUND,
+            DATA_SOURCE_NOT_FOUND,
+            VARIABLES_NOT_FOUND,
+            VARIABLES_INVALID,
+            NETWORK_NOT_FOUND,
+            NETWORKS_NOT_SERVED,
+        ],
     ),
     aspect(
         DEPLOYMENT_READY,
@@ -97,8 +131,47 @@ const NODE: &[Aspect] = &[
     aspect(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
-        &[declared::UP_TO_DATE, declared::NEVER_DEPLOYED, declared::INPUTS_CHANGED, PARTIAL_RUN],
+        &[
+            declared::UP_TO_DATE,
+            declared::NEVER_DEPLOYED,
+            declared::INPUTS_CHANGED,
+            PARTIAL_RUN,
+            Word::bad(
+                "RoleUnknown",
+                "The host has no role any more, and what it is to have is not known.",
+                "When its role appears.",
+                "Create it again, or correct `spec.role`.",
+            )
+            .unknown(),
+        ],
     ),
+    WRITES,
+];
+
+/// A service that exposes no ports has no conditions.
+const SERVICE: &[Aspect] = &[
+    summary("Its ports are exposed.", &[Word::good("Ready", "Its ports are exposed.")]),
+    aspect(
+        ENDPOINTS_READY,
+        "Its ports are exposed on the addresses of all nodes that get it; absent where it lists no \
+         ports.",
+        &[
+            Word::good("Exposed", "The ports are exposed on the addresses of all nodes."),
+            Word::bad(
+                "AddressMissing",
+                "Nodes whose address is no IP address, or not known yet, are left out.",
+                "When the address is known.",
+                "Set `ansibleHost` of the named nodes to an IP address.",
+            ),
+            Word::bad(
+                "NameTaken",
+                "A Kubernetes Service or EndpointSlice of the name exists and belongs to others.",
+                "Within a minute of its end.",
+                "Delete it, or name the port differently.",
+            ),
+        ],
+    ),
+    WRITES,
 ];
 
 const INPUTS: &[Word] = &[
@@ -109,7 +182,12 @@ const INPUTS: &[Word] = &[
         "No.",
         "Set `preProvisioned: true` on the role.",
     ),
-    Word::bad("RoleNotNamed", "`spec.role` is missing.", "No.", "Name the role."),
+    Word::bad(
+        "RoleNotNamed",
+        "Neither `spec.role` nor `spec.services` is set.",
+        "No.",
+        "Name the role, or list services.",
+    ),
     Word::bad(
         "RoleNotFound",
         "The role does not exist.",
@@ -124,7 +202,7 @@ const INPUTS: &[Word] = &[
     ),
     Word::bad(
         "HostAddressInvalid",
-        "A variable `ansible_host` or `ansible_port` is no plain address or port.",
+        "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
         "No.",
         "Set `ansibleHost` and `ansiblePort`.",
     ),
@@ -148,6 +226,17 @@ const INPUTS: &[Word] = &[
     ),
     SERVICE_NOT_FOUND,
     DATA_SOURCE_NOT_FOUND,
+    VARIABLES_NOT_FOUND,
+    VARIABLES_INVALID,
+    NETWORK_NOT_FOUND,
+    NETWORKS_NOT_SERVED,
+    Word::bad(
+        "NetworkAttachmentsDiffer",
+        "The node's `networkAttachments` are not its role's, or another node's where the role has \
+         none.",
+        "No.",
+        "Make the lists equal, or empty the node's.",
+    ),
 ];
 
 const DEPLOYMENT: &[Word] = &[

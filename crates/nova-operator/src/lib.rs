@@ -17,6 +17,6 @@ pub mod probe;
 pub mod reasons;
 pub mod release;
 pub mod removal;
-pub mod vault;
+pub mod rival;
 pub mod watched;
 pub mod world;

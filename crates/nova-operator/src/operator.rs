@@ -101,7 +101,11 @@ impl From<ImageArgs> for Images {
 
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
-    Rule::of(&["dataplane.openstack.org"], &["openstackdataplaneroles"], &["get", "list", "watch"]),
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplaneroles", "openstackdataplaneservices"],
+        &["get", "list", "watch"],
+    ),
     // The finalizer on a node that has a compute.
     Rule::of(
         &["dataplane.openstack.org"],

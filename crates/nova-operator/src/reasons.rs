@@ -8,6 +8,7 @@ use crate::annotations::COMPUTE_CONDITION;
 use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use crate::cell::rollout::COMPUTES_UP_TO_DATE;
 use crate::compute::config::SERVICE_CONFIG_READY;
+use crate::rival;
 
 mod compute;
 
@@ -17,6 +18,14 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
     Kind { name: "NovaCell", conditions: CELL },
 ];
+
+const SERVICE_LISTED: Word = Word::bad(
+    rival::REASON,
+    "A service of type nova is listed for the node, and would write the compute's files: the \
+     compute runs nothing.",
+    "When the service is off the list.",
+    "Take it off `spec.services`, or the node's cell away.",
+);
 
 /// One condition on the node, so that the object that the human wrote tells about phase 1 too.
 const NODE: &[Aspect] = &[aspect(
@@ -80,6 +89,7 @@ const NODE: &[Aspect] = &[aspect(
             "When it appears.",
             "Create it again, or correct `spec.role`.",
         ),
+        SERVICE_LISTED,
         FORBIDDEN,
         INVALID,
         ALREADY_EXISTS,

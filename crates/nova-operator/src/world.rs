@@ -1,10 +1,11 @@
 //! Everything that nova-operator watches, and who is woken by what.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::{Cell, ExternalCompute};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
@@ -13,12 +14,13 @@ use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
 use shell::sources::{self, Sources};
+use shell::vault::Vault;
 
 use crate::concern::{Concern, bearing};
 use crate::operator::NAME;
 use crate::peers::{Peers, Stir};
 use crate::removal::{build::cleans_up_after, orphans};
-use crate::vault::Vault;
+use crate::rival::{self, Rival};
 use crate::watched::{Watched, cell_key};
 
 pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
@@ -45,6 +47,8 @@ pub struct World {
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
+    /// All services of phase 0.
+    pub services: Arc<Cache<Service>>,
     /// All cells.
     pub cells: Arc<Cache<Cell>>,
     /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
@@ -73,7 +77,7 @@ impl World {
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
         let Watched { nodes, roles, computes, runs } = watched;
-        let cells = Cache::new(vec![]);
+        let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(NAME);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
@@ -90,6 +94,7 @@ impl World {
         Arc::new(Self {
             nodes,
             roles,
+            services,
             cells,
             computes,
             runs,
@@ -117,9 +122,36 @@ impl World {
     /// Opens all watches.
     pub fn watch(&self, leader: &mut Leader) {
         self.watched().watch(leader.watches());
+        leader.watch(&self.services, "");
         leader.watch(&self.cells, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
+    }
+
+    /// The service of nova's type among those of a node, if there is one.
+    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<Rival> {
+        let namespace = node.namespace().unwrap_or_default();
+        let known: BTreeMap<&str, Arc<Service>> = rival::listed(role, node)
+            .iter()
+            .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
+            .collect();
+        rival::of(role, node, |name| known.get(name).map(|it| &**it))
+    }
+
+    /// The nodes that get a service in phase 0.
+    fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let lists = |node: &Arc<Node>| {
+            let key = node
+                .spec
+                .role
+                .as_ref()
+                .map(|it| Key::new(namespace.clone().unwrap_or_default(), it));
+            let role = key.and_then(|it| self.roles.get(&it));
+            rival::listed(role.as_deref(), node).contains(&name)
+        };
+        let here = |it: &Arc<Node>| it.namespace() == namespace;
+        self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
 
     /// Wakes whoever a change concerns.
@@ -143,6 +175,7 @@ impl World {
                 push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
             }
         });
+        self.wake_by_services(queues);
         let (world, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let concern = Concern::default();
@@ -195,6 +228,18 @@ impl World {
                 cells.push_in(cell, COUNT_PAUSE);
             }
         }
+    }
+
+    /// A service in phase 0 may come to stand in the way of computes, or cease to.
+    fn wake_by_services(self: &Arc<Self>, queues: &Queues) {
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.services.on_change(move |it| {
+            for node in world.listing(it) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
     }
 }
 

@@ -79,6 +79,17 @@ impl Api {
         Ok(api.list(&params).await.during(what)?.items)
     }
 
+    /// Whether the API server has a kind, which may be another's that is not installed.
+    pub async fn serves<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
+        let version = K::api_version(&());
+        let found = self.client.list_api_group_resources(&version).await;
+        match found.during(format!("look for {version}")) {
+            Ok(list) => Ok(list.resources.iter().any(|it| it.name == K::plural(&()))),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Carries out a plan.
     ///
     /// # Guarantees

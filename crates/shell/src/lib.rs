@@ -18,4 +18,5 @@ pub mod runtime;
 pub mod sources;
 pub mod telemetry;
 pub mod tls;
+pub mod vault;
 pub mod webhook;

@@ -117,13 +117,25 @@ fn the_table_of_conditions_is_what_the_operators_declare() {
 
 /// Words of the code in CamelCase that are no reasons: Kubernetes', Ansible's, and names of things.
 const OTHER_WORDS: [(&str, &[&str]); 3] = [
-    ("dataplane-operator", &["ConfigMap", "OpenStackDataPlaneRole", "Secret"]),
+    (
+        "dataplane-operator",
+        &[
+            // Kinds and types.
+            "ConfigMap",
+            "IPv4",
+            "IPv6",
+            "NetworkAttachmentDefinition",
+            "Opaque",
+            "OpenStackDataPlaneNode",
+            "OpenStackDataPlaneRole",
+            "Secret",
+        ],
+    ),
     (
         "nova-operator",
         &[
             // Kinds and types.
             "ConfigMap",
-            "Content",
             "NovaCell",
             "Opaque",
             "Trust",

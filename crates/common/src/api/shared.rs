@@ -63,7 +63,7 @@ pub struct DataSource {
     /// A text that is put before each key where the keys become variables; mounted files keep
     /// their names.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
+    #[schemars(length(max = 253), regex(pattern = r"^([A-Za-z_][A-Za-z0-9_]*)?$"))]
     pub prefix: Option<String>,
     /// The ConfigMap to take; it wins when a Secret is named too.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +71,14 @@ pub struct DataSource {
     /// The Secret to take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SourceRef>,
+}
+
+impl DataSource {
+    /// The object to take, and whether it is a Secret; nothing where none is named.
+    pub fn object(&self) -> Option<(bool, &SourceRef)> {
+        let config_map = self.config_map_ref.as_ref().map(|it| (false, it));
+        config_map.or_else(|| Some((true, self.secret_ref.as_ref()?)))
+    }
 }
 
 /// The name of a ConfigMap or Secret in the object's own namespace.

@@ -259,6 +259,44 @@ fn a_role_lists_a_service_once() {
 }
 
 #[test]
+fn a_node_that_names_a_role_lists_no_services() {
+    let services = json!(["a"]);
+    let both = json!({"role": "compute", "services": services});
+    assert!(broken::<NodeSpec>(&both, None).contains("leave out role or services"));
+    for fine in [json!({"role": "compute", "services": []}), json!({"services": services})] {
+        assert_eq!(broken::<NodeSpec>(&fine, None), "", "{fine}");
+    }
+    assert!(broken::<NodeSpec>(&json!({"services": ["a", "a"]}), None).contains("once"));
+}
+
+#[test]
+fn each_source_of_variables_names_an_object() {
+    let with = |entry: Value| broken::<NodeSection>(&json!({"ansibleVarsFrom": [entry]}), None);
+    for missing in [json!({}), json!({"prefix": "a_"}), json!({"secretRef": {"optional": true}})] {
+        assert!(with(missing.clone()).contains("each entry names"), "{missing}");
+    }
+    let (map, secret) = (json!({"name": "m"}), json!({"name": "s", "optional": true}));
+    for fine in [
+        json!({"configMapRef": map}),
+        json!({"secretRef": secret, "prefix": "a_"}),
+        // Upstream takes the ConfigMap.
+        json!({"configMapRef": map, "secretRef": secret}),
+    ] {
+        assert_eq!(with(fine.clone()), "", "{fine}");
+    }
+}
+
+#[test]
+fn each_kubernetes_service_has_one_port() {
+    let with = |names: &[&str]| {
+        let ports: Vec<Value> = names.iter().map(|it| json!({"name": it, "port": 1})).collect();
+        broken::<ServiceSpec>(&json!({"playbook": "x", "services": ports}), None)
+    };
+    assert!(with(&["a", "a"]).contains("a name of its own"));
+    assert_eq!(with(&["a", "b"]), "");
+}
+
+#[test]
 fn the_task_debugger_is_refused() {
     let env = |name: &str| json!({"env": [{"name": name, "value": "1"}]});
     let refused = broken::<AnsibleEeSpec>(&env("ANSIBLE_ENABLE_TASK_DEBUGGER"), None);

@@ -242,8 +242,10 @@ fn of_kind<'a>(kinds: &'a [Kind], kind: &str) -> impl Iterator<Item = &'a Aspect
 
 /// The conditions of a status that its kind does not declare, each in words; for tests.
 pub fn undeclared(kinds: &[Kind], kind: &str, status: &Value) -> Vec<String> {
-    let conditions: Vec<Condition> = match serde_json::from_value(status["conditions"].clone()) {
-        Ok(conditions) => conditions,
+    // A status may have none to tell.
+    let conditions = serde_json::from_value::<Option<Vec<Condition>>>(status["conditions"].clone());
+    let conditions = match conditions {
+        Ok(conditions) => conditions.unwrap_or_default(),
         Err(error) => return vec![format!("no conditions: {error}")],
     };
     let is_declared = |it: &&Condition| {

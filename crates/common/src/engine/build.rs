@@ -13,6 +13,7 @@ use crate::engine::inventory::{
     INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
 };
 use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
+use crate::engine::secret_vars;
 use crate::engine::shards::Shard;
 use crate::names;
 use crate::plan::{Kind, Step, Target};
@@ -27,6 +28,9 @@ pub const PRIVATE_KEY: &str = "ssh-privatekey";
 pub const KNOWN_HOSTS: &str = "known_hosts";
 /// Folder of the data sources in the pod, by service type.
 const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
+
+/// The volume with the variables that come from Secrets.
+const VARS_VOLUME: &str = "edpm-secret-vars";
 
 /// What a service executes.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +111,8 @@ pub struct Recipe {
     pub dns_config: Option<PodDNSConfig>,
     /// ConfigMap with the inventory.
     pub inventory: String,
+    /// Secret with the variables beside the inventory, where there are any.
+    pub inventory_secret: Option<String>,
     /// Objects whose keys become files.
     pub sources: Vec<Source>,
     /// What narrows the runs.
@@ -248,6 +254,10 @@ fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Ve
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     let mut ours = VolMounts::default();
     mount_inventory(&mut ours, &recipe.inventory);
+    if let Some(secret) = &recipe.inventory_secret {
+        ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
+        ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
+    }
     let secrets: BTreeSet<(&str, bool)> =
         reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.has_known_hosts)).collect();
     for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
@@ -354,6 +364,7 @@ mod tests {
             network_attachments: vec![],
             dns_config: None,
             inventory: "inventory".into(),
+            inventory_secret: None,
             sources: vec![],
             options: Options::default(),
             extra_vars: BTreeMap::new(),

@@ -39,6 +39,9 @@ pub struct Host<'a> {
     pub recorded: &'a [ServiceRun],
     /// Whether a run may start: deployment is on and every input is there.
     pub may_run: bool,
+    /// Whether the runs that the status tells of were somebody else's: whose they were has gone, or
+    /// the host has moved.
+    pub has_moved: bool,
     /// The ssh Secret and its resource version.
     pub ssh_key: (&'a str, &'a str),
     /// What is trusted as its own key, in a word; empty where the Secret's known hosts decide alone.
@@ -292,6 +295,10 @@ fn next(
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
+        // What another owner's run did is not known; what this one wants is asked for anew.
+        Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
+            Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
+        }
         Some((seen, RunState::Running)) if is_lost(host, seen, runs) => {
             Next::Lost(lost(host, seen, now))
         }

@@ -29,6 +29,7 @@ fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: b
         ssh_key: ("key", "1"),
         trusted: "word",
         accept: None,
+        has_moved: false,
         redeploy: "kubectl annotate",
     };
     judge(&host, &runs, now())

@@ -1,6 +1,6 @@
 //! The inventory of a parent's hosts, and the small one that names the hosts of a single run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -47,6 +47,8 @@ pub struct HostEntry {
     pub management_network: Option<String>,
     /// The human's variables; they win over what is derived.
     pub vars: BTreeMap<String, Value>,
+    /// Variables that come from Secrets and must not stand here; see [`super::secret_vars`].
+    pub elsewhere: BTreeSet<String>,
 }
 
 /// An inventory with one group of hosts.
@@ -91,6 +93,7 @@ fn host_vars(host: &HostEntry) -> Tree {
     for (name, value) in &host.vars {
         vars.insert(name.clone(), Tree::template(value.clone()));
     }
+    vars.retain(|name, _| !host.elsewhere.contains(name));
     Tree::Map(vars)
 }
 
@@ -125,6 +128,7 @@ mod tests {
             nic_template: None,
             management_network: None,
             vars: BTreeMap::from([("greeting".into(), Value::from("{{ name }}"))]),
+            elsewhere: BTreeSet::new(),
         }
     }
 
@@ -144,6 +148,14 @@ mod tests {
         let option = "-o 'UserKnownHostsFile=/runner/env/known_hosts/key \
                       /runner/network/known_hosts /runner/host_keys/known_hosts' -o Global";
         assert!(learned.contains(option), "{learned}");
+    }
+
+    #[test]
+    fn what_is_derived_gives_way_to_a_secret() {
+        let mut host = host();
+        host.elsewhere.insert("ctlplane_ip".into());
+        let text = inventory("compute", &[host]);
+        assert!(!text.contains("ctlplane_ip"), "{text}");
     }
 
     #[test]

@@ -9,15 +9,16 @@ use common::engine::inventory::{
 };
 use common::hash;
 use common::plan::{Kind, Step, Target};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use crate::effective::Effective;
 use crate::group::faults::sources_of;
 use crate::group::host::{Judged, ssh_digests};
 use crate::group::host_key::known_host;
-use crate::group::observe::{Inventory, Observed};
+use crate::group::observe::{Group, Inventory, Observed};
+use crate::group::vars;
 use crate::inputs::{contents, service_type};
 
 /// Annotation with the hash of an inventory object's content.
@@ -35,15 +36,21 @@ pub fn role_inventory_name(role: &str) -> String {
 
 /// The inventory objects that are not as they should be.
 pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
-    let reachable: Vec<&Judged> = hosts.iter().filter(|it| is_reachable(&it.effective)).collect();
+    // What cannot be told at present stays as it was written.
+    let reachable: Vec<&Judged> =
+        hosts.iter().filter(|it| is_reachable(&it.effective) && !it.has_unknown_vars).collect();
     let mut steps = Vec::new();
     for host in &reachable {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(host);
         steps.extend(config_map(seen, &name, &content));
+        steps.extend(vars::secret(seen, &name, &[&host.effective]));
     }
-    if let Some(role) = &seen.role {
+    let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
+    if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
         let name = role_inventory_name(&role.name_any());
+        let effective: Vec<&Effective> = reachable.iter().map(|it| &it.effective).collect();
+        steps.extend(vars::secret(seen, &name, &effective));
         steps.extend(config_map(seen, &name, &role_content(role, &reachable)));
     }
     steps
@@ -103,6 +110,7 @@ fn entry(judged: &Judged, template_key: &str) -> HostEntry {
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
+        elsewhere: host.secret_names(),
     }
 }
 
@@ -117,7 +125,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
     if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
     }
-    let target = inventory_target(seen, name);
+    let target = target_of::<ConfigMap>(seen, name);
     let object = json!({
         "metadata": {
             "annotations": { INVENTORY_HASH: hash },
@@ -128,29 +136,40 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
     Some(Step::apply(target, object, "the inventory differs from what holds for its hosts"))
 }
 
-/// The step that deletes an inventory object, where there is one.
-pub fn removal(seen: &Observed, name: &str) -> Option<Step> {
-    seen.inventories.contains_key(name).then(|| {
-        let because = "what it describes is being deleted, and nobody else holds that";
-        Step::delete(inventory_target(seen, name), because)
-    })
+/// The steps that delete an inventory object and the Secret beside it, where they exist.
+pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
+    let because = "what it describes is being deleted, and nobody else holds that";
+    let has = |all: &BTreeMap<String, Inventory>| all.contains_key(name);
+    let beside = has(&seen.inventory_secrets).then(|| target_of::<Secret>(seen, name));
+    let inventory = has(&seen.inventories).then(|| target_of::<ConfigMap>(seen, name));
+    beside.into_iter().chain(inventory).map(|it| Step::delete(it, because)).collect()
 }
 
-fn inventory_target(seen: &Observed, name: &str) -> Target {
+/// An object of the group's namespace, by its kind and name.
+pub fn target_of<K: Resource<DynamicType = ()>>(seen: &Observed, name: &str) -> Target {
     Target {
-        kind: Kind::of::<ConfigMap>(),
+        kind: Kind::of::<K>(),
         namespace: seen.namespace.clone(),
         name: name.to_owned(),
         uid: None,
     }
 }
 
-/// What the runs of a service have in common; `host` is any host of the group.
-pub fn recipe(seen: &Observed, role: &Role, name: &str, host: &Judged) -> Option<Recipe> {
+/// The inventory object of the group's runs.
+fn inventory_name(group: &Group) -> String {
+    match group {
+        Group::Role(name) => role_inventory_name(name),
+        Group::Node(name) => node_inventory_name(name),
+    }
+}
+
+/// What the runs of a service have in common; `host` is any of the hosts of one.
+pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Option<Recipe> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
+    let inventory = inventory_name(&seen.group);
     Some(Recipe {
-        parent: Target::of(role),
+        parent: seen.parent()?,
         play: play(service),
         service_type: service_type(&service.spec, name),
         image: service.spec.open_stack_ansible_ee_runner_image.clone(),
@@ -158,7 +177,8 @@ pub fn recipe(seen: &Observed, role: &Role, name: &str, host: &Judged) -> Option
         extra_mounts: effective.extra_mounts.clone(),
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
-        inventory: role_inventory_name(&role.name_any()),
+        inventory_secret: vars::is_mounted(all).then(|| inventory.clone()),
+        inventory,
         sources: sources(seen, service),
         options: effective.options.clone(),
         extra_vars: BTreeMap::new(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Node, Role, Service, ServiceRun};
-use common::conditions::Finding;
+use common::api::dataplane::{Node, Service, ServiceRun};
+use common::conditions::{Condition, Finding};
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
 use common::engine::rollout::{Gate, Standing};
@@ -23,6 +23,7 @@ use crate::group::faults::{self, Fault};
 use crate::group::holding;
 use crate::group::host::{self, Judged};
 use crate::group::host_key::Offers;
+use crate::group::networks;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
 
@@ -60,12 +61,13 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
-    let new_runs = role.map(|it| new_runs(seen, it, &hosts)).unwrap_or_default();
-    let superseded = role.map(|_| tidy::superseded(&runs, &recorded(seen))).unwrap_or_default();
+    let new_runs = new_runs(seen, &hosts);
+    let superseded = match seen.parent() {
+        Some(_) => tidy::superseded(&runs, &recorded(seen)),
+        None => Vec::new(),
+    };
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty();
-    let previous = role.and_then(|it| it.status.as_ref()).map(|it| it.conditions.as_slice());
-    let refusal =
-        role.and_then(|_| refusal::finding(refusal, previous.unwrap_or_default(), is_waiting));
+    let refusal = seen.parent().and_then(|_| refusal::finding(refusal, previous(seen), is_waiting));
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
         let findings = node_findings(&host, role, refusal.as_ref());
@@ -84,7 +86,20 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
             plan.look_again_at(*at, now);
         }
     }
+    if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
+        plan.look_again_in(networks::LOOK_AGAIN);
+    }
     plan
+}
+
+/// What was said before where a refused write is told: on the role, or on a node without one.
+fn previous(seen: &Observed) -> &[Condition] {
+    let conditions = match (&seen.role, seen.nodes.first()) {
+        (Some(role), _) => role.status.as_ref().map(|it| it.conditions.as_slice()),
+        (None, Some(node)) => node.status.as_ref().map(|it| it.conditions.as_slice()),
+        (None, None) => None,
+    };
+    conditions.unwrap_or_default()
 }
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
@@ -115,10 +130,9 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
         .collect()
 }
 
-/// Default services that the role lists and that do not exist; a human's own are left alone.
+/// Default services that are listed and do not exist; a human's own are left alone.
 fn missing_default_services(seen: &Observed) -> Vec<Step> {
-    let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
-    names
+    seen.listed()
         .iter()
         .filter(|it| !seen.services.contains_key(*it))
         .filter_map(|it| default_services::find(it).map(|service| (it, service)))
@@ -130,12 +144,12 @@ fn missing_default_services(seen: &Observed) -> Vec<Step> {
                 uid: None,
             };
             let object = json!({ "metadata": {}, "spec": service.spec });
-            Step::create(target, object, "/kind", "a role lists this default service")
+            Step::create(target, object, "/kind", "this default service is listed")
         })
         .collect()
 }
 
-fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
+fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {
     let mut needs: BTreeMap<String, Need> = BTreeMap::new();
     let mut hosts: BTreeMap<&str, &Judged> = BTreeMap::new();
     for host in judged {
@@ -148,10 +162,11 @@ fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
     let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let strategy = role_strategy(seen.plane.as_deref(), Some(role));
+    let all: Vec<&Judged> = judged.iter().collect();
+    let strategy = role_strategy(seen.plane.as_deref(), seen.role.as_deref());
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
-        let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;
+        let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
         Some(build::run(&recipe, shard, &reach))
     };
     shards(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()

@@ -10,6 +10,7 @@ use shell::sources::SourceRef;
 
 use crate::effective::Effective;
 use crate::group::observe::{Group, Observed};
+use crate::group::{networks, vars};
 
 /// Something that keeps a host from being deployed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,11 +24,13 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn missing(reason: &'static str, message: String) -> Self {
+    /// What heals as soon as something appears.
+    pub fn missing(reason: &'static str, message: String) -> Self {
         Self { reason, message, is_missing: true }
     }
 
-    fn wrong(reason: &'static str, message: String) -> Self {
+    /// What only an edit heals.
+    pub fn wrong(reason: &'static str, message: String) -> Self {
         Self { reason, message, is_missing: false }
     }
 }
@@ -65,11 +68,7 @@ pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
         is_optional: optional.unwrap_or(false),
     };
     let sources = spec.data_sources.iter().filter_map(|it| {
-        let (is_secret, source) = match (&it.config_map_ref, &it.secret_ref) {
-            (Some(config_map), _) => (false, config_map),
-            (None, Some(secret)) => (true, secret),
-            (None, None) => return None,
-        };
+        let (is_secret, source) = it.object()?;
         Some(named(is_secret, &source.name, source.optional))
     });
     let config_maps = spec.config_maps.iter().map(|it| named(false, it, None));
@@ -79,29 +78,31 @@ pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
 
 /// Everything that keeps the services of the group from running on any host.
 pub fn of_group(seen: &Observed) -> Vec<Fault> {
-    let Some(role) = &seen.role else { return Vec::new() };
     let mut faults = Vec::new();
-    for name in &role.spec.services {
+    for name in seen.listed() {
         match seen.services.get(name) {
-            None => faults.push(unknown_service(role, name)),
+            None => faults.extend(unknown_service(seen, name)),
             Some(service) => {
                 let sources = sources_of(&service.spec);
                 faults.extend(sources.iter().filter_map(|it| missing_source(seen, name, it)));
             }
         }
     }
+    faults.extend(vars::of_role(seen));
+    faults.extend(networks::of_role(seen));
     faults
 }
 
-fn unknown_service(role: &Role, name: &str) -> Fault {
-    Fault::missing(
+fn unknown_service(seen: &Observed, name: &str) -> Option<Fault> {
+    let parent = seen.parent()?;
+    Some(Fault::missing(
         "ServiceNotFound",
         format!(
-            "OpenStackDataPlaneService {name}, listed in spec.services of OpenStackDataPlaneRole \
-             {}, does not exist: create it or take it off the list.",
-            role.name_any()
+            "OpenStackDataPlaneService {name}, listed in spec.services of {} {}, does not exist: \
+             create it or take it off the list.",
+            parent.kind.kind, parent.name
         ),
-    )
+    ))
 }
 
 fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault> {
@@ -156,9 +157,9 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         Fault::wrong(
             "HostAddressInvalid",
             format!(
-                "ansibleVars.{var} of OpenStackDataPlaneNode {name} is no plain address or port: \
-                 two runs on one host are told apart by it, so set spec.ansibleHost and \
-                 spec.node.ansiblePort instead."
+                "The variable {var} of OpenStackDataPlaneNode {name} is no plain address or port, \
+                 or comes from a Secret: two runs on one host are told apart by it, so set \
+                 spec.ansibleHost and spec.node.ansiblePort instead."
             ),
         )
     }));
@@ -173,16 +174,18 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         )),
         Some(secret) => faults.extend(ssh_faults(seen, secret)),
     }
+    faults.extend(vars::of_node(seen, node));
+    faults.extend(networks::of_node(seen, node));
     faults
 }
 
 fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
     match &seen.group {
-        Group::Node(_) => Some(Fault::wrong(
+        Group::Node(_) if seen.listed().is_empty() => Some(Fault::wrong(
             "RoleNotNamed",
             format!(
-                "OpenStackDataPlaneNode {node} has no spec.role: name the OpenStackDataPlaneRole \
-                 whose services it gets."
+                "OpenStackDataPlaneNode {node} has neither spec.role nor spec.services: name the \
+                 OpenStackDataPlaneRole whose services it gets, or list services of its own."
             ),
         )),
         Group::Role(role) if seen.role.is_none() => Some(Fault::missing(
@@ -192,7 +195,7 @@ fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
                  {node}, does not exist: create it or correct spec.role."
             ),
         )),
-        Group::Role(_) => None,
+        Group::Role(_) | Group::Node(_) => None,
     }
 }
 

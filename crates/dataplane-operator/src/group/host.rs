@@ -19,6 +19,7 @@ use crate::group::faults::{self, Fault, sources_of};
 use crate::group::host_key::{self, Offers};
 use crate::group::instance;
 use crate::group::observe::Observed;
+use crate::group::vars;
 use crate::inputs::{self, Inputs};
 
 /// One host, judged.
@@ -28,8 +29,10 @@ pub struct Judged {
     pub node: Arc<Node>,
     /// The values that hold for it.
     pub effective: Effective,
-    /// Whether its role exists.
-    pub has_role: bool,
+    /// Whether it is known which services it gets: its role exists, or it lists its own.
+    pub has_services: bool,
+    /// Whether variables of it cannot be told at present, for an object is missing.
+    pub has_unknown_vars: bool,
     /// Whether `ansibleLimit` leaves it out: it keeps the state that it has.
     pub is_left_out: bool,
     /// Which instance of the host it is.
@@ -65,7 +68,8 @@ pub fn judge(
     hold: Option<Hold>,
     now: Timestamp,
 ) -> Judged {
-    let mut effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node);
+    let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
+    let mut effective = Effective::of(plane, role, node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.
@@ -75,7 +79,11 @@ pub fn judge(
     let mut faults = faults::of_node(seen, node, &effective);
     faults.extend_from_slice(group_faults);
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    let (wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
+    let has_unknown_vars = vars::are_unknown(&faults);
+    let (mut wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
+    if has_unknown_vars {
+        wanted.iter_mut().for_each(|it| *it = as_recorded(recorded, &it.service));
+    }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());
     let trust = host_key::trust(seen, node, &effective, offers);
@@ -87,6 +95,7 @@ pub fn judge(
             wanted: &wanted,
             recorded,
             may_run: effective.deploy && !is_left_out && faults.is_empty() && hold.is_none(),
+            has_moved: has_moved(seen, node),
             ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
             trusted: &trust.token(),
             accept: accept.as_deref(),
@@ -95,15 +104,16 @@ pub fn judge(
         runs,
         now,
     );
-    let has_role = seen.role.is_some();
-    if !has_role {
+    let has_services = seen.parent().is_some();
+    if !has_services {
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
         chain.services = recorded.to_vec();
     }
     Judged {
         node: Arc::clone(node),
         effective,
-        has_role,
+        has_services,
+        has_unknown_vars,
         is_left_out,
         instance,
         trust,
@@ -126,6 +136,12 @@ pub fn ssh_digests<'a>(seen: &'a Observed, secret: &str) -> Option<&'a Digests> 
     seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
 }
 
+/// Whether the host was last judged under another role than now, or under none.
+fn has_moved(seen: &Observed, node: &Node) -> bool {
+    let observed = node.status.as_ref().and_then(|it| it.observed_role.as_ref());
+    observed.map(|it| it.uid.clone()) != seen.role.as_ref().and_then(|it| it.uid())
+}
+
 /// The services of a host in order, and the union of their inputs.
 fn wanted(
     seen: &Observed,
@@ -136,8 +152,7 @@ fn wanted(
     let of_host = inputs::of_host(effective, instance);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();
-    let names = seen.role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default();
-    for name in names {
+    for name in seen.listed() {
         let Some(service) = seen.services.get(name) else {
             wanted.push(as_recorded(recorded, name));
             continue;
@@ -153,7 +168,8 @@ fn wanted(
     (wanted, union)
 }
 
-/// A service that is listed and does not exist: what was deployed of it stays deployed.
+/// A service that does not exist, or whose variables cannot be told: what was deployed of it stays
+/// deployed.
 fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
     let record = recorded.iter().find(|it| it.name == name);
     let hash = record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone());

@@ -6,16 +6,21 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::engine::rollout::Limits;
+use common::plan::Target;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
+use shell::vault::Vault;
 
+use crate::attachments::Attachments;
 use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
+use crate::group::networks::Networks;
+use crate::vars::{Objects, named};
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
@@ -73,16 +78,45 @@ pub struct Observed {
     pub plane: Option<Arc<DataPlane>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
-    /// The services that the role lists, where they exist.
+    /// The listed services, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
-    /// The runs that the role owns.
+    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
+    pub objects: Objects,
+    /// Which network attachments exist.
+    pub networks: Networks,
+    /// The runs that the role owns, or the node without a role.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Runs of other owners that were told the key of one of the hosts.
     pub others: Vec<Arc<AnsibleEe>>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
+    /// What stands on each Secret beside an inventory that exists, by the inventory's name.
+    pub inventory_secrets: BTreeMap<String, Inventory>,
+}
+
+impl Observed {
+    /// The services in order: the role's, or those of a node that names no role.
+    pub fn listed(&self) -> &[String] {
+        listed(&self.group, self.role.as_deref(), &self.nodes)
+    }
+
+    /// Whoever owns the runs; nobody where no services are listed by anything that exists.
+    pub fn parent(&self) -> Option<Target> {
+        match (&self.group, &self.role) {
+            (Group::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
+            (Group::Node(_), _) if self.listed().is_empty() => None,
+            (Group::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
+        }
+    }
+}
+
+fn listed<'a>(group: &Group, role: Option<&'a Role>, nodes: &'a [Arc<Node>]) -> &'a [String] {
+    match group {
+        Group::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        Group::Node(_) => nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+    }
 }
 
 /// An inventory object, as far as its metadata tells.
@@ -117,6 +151,10 @@ pub struct World {
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<Sources>,
+    /// The content of those that variables come from.
+    pub vault: Vault,
+    /// All network attachments, if the cluster has them.
+    pub attachments: Attachments,
     /// For the content of sources.
     pub api: Arc<Api>,
 }
@@ -131,23 +169,33 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         return Ok(None);
     }
     let plane = plane(world, &namespace, role.as_deref());
-    let services = services(world, &namespace, role.as_deref());
+    let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
-    let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it);
-    let (secrets, addresses): (Vec<_>, Vec<_>) =
+    let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it, &Objects::new());
+    let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
-    let wanted = wanted_sources(&namespace, secrets, &services);
-    let inventory_names = inventory_names(&namespace, &group, &nodes);
+    let wanted = wanted_sources(&namespace, ssh_secrets, &services);
+    let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
+    let names = inventory_names(&group, &nodes);
+    let config_maps = names.iter().map(|it| SourceRef::config_map(&namespace, it));
+    let secrets = names.iter().map(|it| SourceRef::secret(&namespace, it));
+    let beside: BTreeSet<SourceRef> = config_maps.chain(secrets).collect();
     // Before reading, so that a change in between wakes the group again.
-    world.sources.depends(key, wanted.iter().chain(&inventory_names).cloned().collect());
-    let inventories = inventories(world, inventory_names);
+    let all = wanted.iter().chain(&of_vars).chain(&beside).cloned().collect();
+    world.sources.depends(key, all);
+    let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
+    let (inventories, inventory_secrets) =
+        (inventories(world, config_maps), inventories(world, secrets));
+    let objects = objects(world, of_vars).await?;
+    let names_any = names_networks(role.as_deref(), &nodes);
+    let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let mut sources = BTreeMap::new();
     for source in wanted {
         if let Some(digests) = world.sources.digests(&world.api, &source).await? {
             sources.insert(source, digests);
         }
     }
-    let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
+    let owner = owner(role.as_deref(), &nodes);
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let others = others(world, &namespace, addresses, &owner);
     Ok(Some(Observed {
@@ -158,9 +206,12 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         nodes,
         services,
         sources,
+        objects,
+        networks,
         runs,
         others,
         inventories,
+        inventory_secrets,
     }))
 }
 
@@ -176,6 +227,27 @@ fn others(
     let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {
+    let mut objects = Objects::new();
+    for source in sources {
+        if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
+            objects.insert(source, content);
+        }
+    }
+    Ok(objects)
+}
+
+/// The UID of the role, or of a node that names none: whose runs they are.
+fn owner(role: Option<&Role>, nodes: &[Arc<Node>]) -> String {
+    let alone = nodes.first().filter(|it| matches!(Group::of(it), Group::Node(_)));
+    role.and_then(ResourceExt::uid).or_else(|| alone?.uid()).unwrap_or_default()
+}
+
+fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
+    role.is_some_and(|it| !it.spec.network_attachments.is_empty())
+        || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
 fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {
@@ -203,8 +275,7 @@ pub fn data_plane_of(role: &Role) -> Option<&str> {
     role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
 }
 
-fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<String, Arc<Service>> {
-    let names = role.map(|it| it.spec.services.as_slice()).unwrap_or_default();
+fn services(world: &World, namespace: &str, names: &[String]) -> BTreeMap<String, Arc<Service>> {
     let find =
         |name: &String| world.services.get(&Key::new(namespace, name)).map(|it| (name.clone(), it));
     names.iter().filter_map(find).collect()
@@ -220,14 +291,24 @@ fn wanted_sources(
     ssh.chain(data).collect()
 }
 
-/// The inventory objects that the group has or is to have.
-fn inventory_names(namespace: &str, group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<SourceRef> {
+/// The objects that lists of `ansibleVarsFrom` name.
+fn sources_of_vars(
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> BTreeSet<SourceRef> {
+    let template = role.and_then(|it| it.spec.node_template.as_ref());
+    let own = nodes.iter().filter_map(|it| it.spec.node.as_ref());
+    template.into_iter().chain(own).flat_map(named).map(|it| it.source(namespace)).collect()
+}
+
+/// The inventory objects that the group has or is to have; a Secret beside one has its name.
+fn inventory_names(group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     let role = match group {
         Group::Role(name) => Some(role_inventory_name(name)),
         Group::Node(_) => None,
     };
-    let names = nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role);
-    names.map(|it| SourceRef::config_map(namespace, &it)).collect()
+    nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
 }
 
 fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {

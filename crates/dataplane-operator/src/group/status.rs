@@ -14,6 +14,7 @@ use crate::group::build::node_inventory_name;
 use crate::group::faults::{Fault, provisions};
 use crate::group::host::Judged;
 use crate::group::observe::{Observed, data_plane_of};
+use crate::group::vars;
 use crate::inputs;
 
 /// Phase -1.
@@ -52,9 +53,13 @@ pub fn node_findings(
         (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
         _ => deployment(host),
     };
-    let findings = vec![baremetal(role), input(&host.faults), deployment];
+    let mut findings = vec![baremetal(role), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
+    if role.is_none() {
+        // Nobody else tells of a node that is its own group.
+        findings.extend(refusal.cloned());
+    }
     let blocking: Vec<Finding> =
         findings.iter().filter(|it| !is_deployed || it.type_ != INPUT_READY).cloned().collect();
     let good = Finding::good(
@@ -101,7 +106,7 @@ fn deployment(host: &Judged) -> Finding {
     let services = &host.chain.services;
     match &host.chain.state {
         // Without its role a host has no services, which is not the same as all of them done.
-        State::Done if !host.has_role => not_running(host),
+        State::Done if !host.has_services => not_running(host),
         State::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
             Finding::good(DEPLOYMENT_READY, "Deployed", text)
@@ -130,7 +135,9 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
-    let is_off = !host.effective.deploy || host.is_left_out || host.hold.is_some();
+    // Without its role a host has no inputs that it could be behind.
+    let is_off =
+        !host.effective.deploy || !host.has_services || host.is_left_out || host.hold.is_some();
     if is_off && !services.is_empty() && services.iter().all(succeeded) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
@@ -179,7 +186,7 @@ fn up_to_date(host: &Judged) -> Finding {
     let status = host.node.status.as_ref();
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
-    let is_done = host.chain.state == State::Done && host.has_role;
+    let is_done = host.chain.state == State::Done && host.has_services;
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -190,6 +197,11 @@ fn up_to_date(host: &Judged) -> Finding {
     if deployed.is_empty() {
         let text = "No deployment has been completed yet.";
         return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
+    }
+    if !host.has_services {
+        let text = "Nobody can tell: without its role it is not known what this host is to have; \
+                    what was deployed stays.";
+        return Finding::unknown(UP_TO_DATE, "RoleUnknown", text);
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
@@ -230,6 +242,7 @@ pub fn node_step(
         observed_role: seen.role.as_deref().map(observed_role),
         conditions: settle(&previous, findings.all, node.metadata.generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
+        inventory_secret_name: inventory_secret_name(host),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
@@ -240,7 +253,7 @@ pub fn node_step(
         host_key: host.trust.key.as_ref().map(ToString::to_string),
         host_instance: instance(host),
         services: host.chain.services.clone(),
-        deployed_inputs: if is_complete {
+        deployed_inputs: if is_complete && !host.has_unknown_vars {
             host.inputs.clone()
         } else {
             observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
@@ -265,6 +278,14 @@ fn instance(host: &Judged) -> Option<String> {
         return host.instance.clone();
     }
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
+}
+
+/// What cannot be told at present stays as it was published.
+fn inventory_secret_name(host: &Judged) -> Option<String> {
+    if host.has_unknown_vars {
+        return host.node.status.as_ref()?.inventory_secret_name.clone();
+    }
+    vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
 }
 
 /// Conditions of other operators carry a domain in their type.

@@ -10,6 +10,7 @@ use shell::cache::Key;
 use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::SourceRef;
+use shell::vault::Content;
 use tokio::time::Instant;
 
 use crate::cell::config::secret_name;
@@ -17,7 +18,6 @@ use crate::compute::config::CONFIG_HASH;
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
 use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
-use crate::vault::Content;
 use crate::world::{BY_CELL, World};
 
 /// How long a good answer counts.

@@ -14,6 +14,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::Values;
+use shell::vault::Content;
 
 use super::decide::{CREDENTIALS, refused};
 use super::observe::{Answers, NamedSecret, Rendered};
@@ -23,7 +24,6 @@ use crate::compute::inputs::{Inputs, of_cell};
 use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
-use crate::vault::Content;
 
 const PASSWORD: &str = "bus-password";
 

@@ -43,10 +43,18 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
         inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+        inventory_secret: inventory_secret(seen),
         sources: sources(seen, service, files),
         options: Options::default(),
         extra_vars: extra_vars(seen, service),
     }
+}
+
+/// The Secret beside the node's own inventory; another inventory has none that is known.
+pub fn inventory_secret(seen: &Observed) -> Option<String> {
+    let status = seen.node.as_ref()?.status.as_ref()?;
+    let is_nodes = seen.compute.spec.inventory_config_map_name == status.inventory_config_map_name;
+    status.inventory_secret_name.clone().filter(|_| is_nodes)
 }
 
 /// Only the play that brings the files to the host gets to see them.

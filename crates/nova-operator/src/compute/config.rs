@@ -11,13 +11,13 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
+use shell::vault::Content;
 
 use crate::compute::inputs::Inputs;
 use crate::compute::observe::{Observed, Rendered};
 use crate::compute::waits::Complete;
 use crate::conf::{self, DEFAULT_FILE, Source, Text};
 use crate::oslo;
-use crate::vault::Content;
 
 /// The files are rendered.
 pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";

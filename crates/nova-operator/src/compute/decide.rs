@@ -247,6 +247,7 @@ fn chain(
         wanted,
         recorded,
         may_run,
+        has_moved: false,
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust.token(),
         accept: accept.as_deref(),

@@ -6,11 +6,11 @@ use common::api::nova::{Cell, ExternalCompute};
 use common::hash;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use shell::vault::Content;
 
 use crate::annotations::REDEPLOY;
 use crate::compute::observe::Observed;
 use crate::compute::waits::Complete;
-use crate::vault::Content;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
 /// for what exists: new fields enter only where they are set.

@@ -12,6 +12,7 @@ use shell::cache::Key;
 use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
+use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
@@ -21,7 +22,7 @@ use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::release::{self, Chosen};
 use crate::removal::Ending;
-use crate::vault::Content;
+use crate::rival::Rival;
 use crate::world::{BY_OWNER, World};
 
 /// The ConfigMap that a role's annotation names.
@@ -59,6 +60,8 @@ pub struct Observed {
     pub cell_secret: Option<Content>,
     /// Content of the cell's Secret with the message bus, where it exists.
     pub message_bus: Option<Content>,
+    /// The service in phase 0 that would write the compute's files.
+    pub rival: Option<Rival>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
     /// What the options are judged by.
@@ -142,6 +145,7 @@ pub async fn observe(
         // Last, so that nobody waits for what is read here.
         turn: world.peers.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        rival: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
         release: release::of(cell.as_deref(), default),
         compute,
         node,

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::{Digests, Values};
+use shell::vault::Content;
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::inputs;
@@ -29,9 +30,9 @@ use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::reasons::KINDS;
 use crate::release::Chosen;
-use crate::vault::Content;
 
 mod cell_matches;
+mod phase_zero;
 mod rollout;
 
 /// The world as the API server would hold it, and what was written to it.
@@ -129,6 +130,7 @@ impl World {
                 "transport_url",
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
+            rival: None,
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: Some(Digests {

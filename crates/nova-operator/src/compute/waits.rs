@@ -50,6 +50,7 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
     let host = host(seen, &mut faults);
     let default_config = default_config(seen, &mut faults);
     faults.extend(role_fault(seen));
+    faults.extend(rival_fault(seen));
     faults.extend(ssh_faults(seen));
     faults.extend(image_faults(seen));
     if let (Some(cell), Some(host), true) = (cell, host, faults.is_empty()) {
@@ -137,6 +138,12 @@ fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
 fn ip_of(address: &str) -> Option<IpAddr> {
     let (host, _) = address.rsplit_once(':')?;
     host.trim_matches(['[', ']']).parse().ok()
+}
+
+/// Two writers of one directory would undo each other's work for ever.
+fn rival_fault(seen: &Observed) -> Option<Fault> {
+    let told = seen.rival.as_ref()?.told(&seen.compute.spec.dataplane_node_name);
+    Some((crate::rival::REASON, told))
 }
 
 /// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.

@@ -18,6 +18,7 @@ use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
 use crate::compute_creation::removal;
+use crate::rival;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -40,8 +41,21 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { .. }));
     plan.steps.extend(removal::holding(seen, creates));
     plan.steps.extend(steps);
-    plan.steps.extend(condition_step(&seen.node, finding, now));
+    plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
     plan
+}
+
+/// A compute that may not run for a service's sake says so before all else but an error.
+fn overruled(seen: &Observed, finding: Option<Finding>) -> Option<Finding> {
+    let finding = finding?;
+    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), Wish::Cell(_));
+    match &seen.rival {
+        Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
+            let told = found.told(&seen.node.name_any());
+            Some(Finding::error(COMPUTE_CONDITION, rival::REASON, told))
+        }
+        _ => Some(finding),
+    }
 }
 
 /// What the node is told when a write to its compute was refused.

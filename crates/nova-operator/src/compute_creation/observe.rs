@@ -9,6 +9,7 @@ use shell::cache::Key;
 use shell::error::Result;
 
 use crate::holds;
+use crate::rival::Rival;
 use crate::world::World;
 
 /// Images of a compute that names none; an empty text means that there is no default.
@@ -29,6 +30,8 @@ pub struct Observed {
     pub node: Arc<Node>,
     /// Its role, where it names one that exists.
     pub role: Option<Arc<Role>>,
+    /// The service in phase 0 that would write the compute's files.
+    pub rival: Option<Rival>,
     /// The compute of the node's name.
     pub compute: Option<Arc<ExternalCompute>>,
     /// Whether a run of that compute exists.
@@ -49,9 +52,19 @@ pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option
     let role = watched.role_of(&node);
     let (compute, has_runs) = watched.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
+    let rival = world.rival(role.as_deref(), &node);
     let namespace_goes = is_terminating(&*node)
         && is_held(&*node, holds::NODE)
         && world.api.is_namespace_terminating(&key.namespace).await?;
     let (images, cells_are_ours) = (images.clone(), world.cells_are_ours);
-    Ok(Some(Observed { node, role, compute, has_runs, images, namespace_goes, cells_are_ours }))
+    Ok(Some(Observed {
+        node,
+        role,
+        rival,
+        compute,
+        has_runs,
+        images,
+        namespace_goes,
+        cells_are_ours,
+    }))
 }

@@ -19,6 +19,7 @@ use super::{Images, Observed, decide};
 use crate::annotations::{CELL, COMPUTE_CONDITION};
 use crate::holds;
 use crate::reasons::KINDS;
+use crate::rival::Rival;
 
 mod cell;
 
@@ -62,6 +63,7 @@ fn seen(cell: Option<&str>) -> Observed {
     Observed {
         node: Arc::new(node(cell)),
         role: Some(Arc::new(role(None))),
+        rival: None,
         compute: None,
         has_runs: false,
         images,
@@ -361,4 +363,20 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
     assert_eq!(told(&seen, "the policy wants a label (request 18)").steps, []);
     assert_eq!(reason(judged(&seen).1.as_ref()), "Deploying", "the same pass that writes it heals");
+}
+
+#[test]
+fn a_service_of_the_same_files_is_told_on_the_node_while_it_has_a_cell() {
+    let rival = Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() };
+    let beside = |seen: Observed| Observed { rival: Some(rival.clone()), ..seen };
+    for observed in [seen(Some("nova-cell1")), with(Some("nova-cell1"), made("nova-cell1"))] {
+        let condition = judged(&beside(observed)).1;
+        assert_eq!(reason(condition.as_ref()), "NovaServiceListed");
+        let message = condition.unwrap().message;
+        assert!(message.contains("OpenStackDataPlaneService own of type nova"), "{message}");
+    }
+    assert_eq!(judged(&beside(seen(None))), (vec![], None));
+    // What has to be mended first is told first.
+    let moved = Observed { has_runs: true, ..with(Some("nova-cell2"), made("nova-cell1")) };
+    assert_eq!(reason(judged(&beside(moved)).1.as_ref()), "CellMismatch");
 }

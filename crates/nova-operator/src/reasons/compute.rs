@@ -123,6 +123,7 @@ const INPUTS: &[Word] = &[
         "When it appears.",
         "Create it again, or correct `spec.role` of the node.",
     ),
+    super::SERVICE_LISTED,
     Word::good("InputComplete", "Everything that the configuration and the runs need is there."),
     Word::bad(
         "Waiting",

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::compute::Observed;
+use crate::compute::build::inventory_secret;
 
 /// The service of these runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
@@ -57,6 +58,7 @@ fn recipe(seen: &Observed) -> Recipe {
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
         inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+        inventory_secret: inventory_secret(seen),
         sources: vec![],
         options: Options::default(),
         extra_vars: BTreeMap::new(),

@@ -236,6 +236,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
         wanted: &wanted,
         recorded,
         may_run: true,
+        has_moved: false,
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust(seen).token(),
         accept: None,

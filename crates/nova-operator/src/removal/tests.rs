@@ -128,6 +128,7 @@ impl World {
 
     fn creation(&self) -> Option<compute_creation::Observed> {
         Some(compute_creation::Observed {
+            rival: None,
             node: Arc::new(self.node.clone()?),
             role: None,
             compute: self.compute.clone().map(Arc::new),
@@ -147,6 +148,7 @@ impl World {
                 || it.owner_references().iter().any(|it| Some(&it.uid) == uid.as_ref())
         };
         Some(compute::Observed {
+            rival: None,
             node: self.node.clone().map(Arc::new),
             role: None,
             cell: self.cell.clone().map(Arc::new),

@@ -54,6 +54,8 @@ use crate::conditions::Condition;
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.role) || !has(self.services) || self.services.size() == 0")
+    .message("a node that names a role gets the role's services: leave out role or services"))]
 pub struct NodeSpec {
     /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,13 @@ pub struct NodeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     pub role: Option<String>,
+    /// Names of the `OpenStackDataPlaneServices` that are deployed to a host without a role, in this
+    /// order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = DNS_SUBDOMAIN)))]
+    #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
+        .message("each service may be listed once"))]
+    pub services: Vec<String>,
     /// The address or name by which the host is reached over ssh.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:][A-Za-z0-9.:%_-]*$"))]
@@ -100,6 +109,10 @@ pub struct NodeStatus {
     /// The ConfigMap with the node's inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inventory_config_map_name: Option<String>,
+    /// The Secret with those of its variables that come from Secrets, where there are any; it is
+    /// mounted beside the inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory_secret_name: Option<String>,
     /// The Secret with the ssh key that is in effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_key_secret_name: Option<String>,

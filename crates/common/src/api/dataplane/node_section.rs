@@ -7,7 +7,7 @@ use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::api::shared::{AnyMap, SecretReference, VolMounts, any_map};
+use crate::api::shared::{AnyMap, DataSource, SecretReference, VolMounts, any_map};
 use crate::engine::rollout::Limits;
 
 /// How many hosts share a run when `batchSize` is absent.
@@ -40,6 +40,16 @@ pub struct NodeSection {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "any_map")]
     pub ansible_vars: AnyMap,
+    /// `ConfigMaps` and Secrets whose keys become Ansible variables; later entries win over earlier
+    /// ones, the fields and `ansibleVars` beside the list win over it, and a node's list wins over
+    /// all that its role gives. A value that is JSON keeps its type; values of Secrets are data and
+    /// never templates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new(
+        r"self.all(it, (has(it.configMapRef) && has(it.configMapRef.name)) || (!has(it.configMapRef) && has(it.secretRef) && has(it.secretRef.name)))")
+        .message("each entry names a ConfigMap (configMapRef.name) or a Secret (secretRef.name)"))]
+    pub ansible_vars_from: Vec<DataSource>,
     /// A Secret with the ssh key in `ssh-privatekey` and, if host keys are known in advance, lines
     /// for ssh in `known_hosts`; keys of hosts that it does not name are learned at first contact.
     #[serde(rename = "ansibleSSHPrivateKeySecret", skip_serializing_if = "Option::is_none")]

@@ -96,10 +96,12 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
     pub secrets: Vec<String>,
-    /// Deprecated: ports of the hosts that were exposed as Kubernetes Services; accepted, without
-    /// effect.
+    /// Ports of the hosts that are exposed as Kubernetes Services, over the nodes of all roles that
+    /// list this service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other.name == it.name))")
+        .message("each Kubernetes Service has one port here: give each entry a name of its own"))]
     pub services: Vec<ServicePort>,
 }
 
@@ -129,18 +131,18 @@ pub struct TlsCert {
 }
 
 /// A port of the hosts.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
     /// Name of the Kubernetes Service.
-    #[schemars(length(max = 63))]
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
     /// The port.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
-    /// The protocol that is spoken there.
+    /// The protocol that is spoken there, over TCP.
     #[serde(default = "default_protocol")]
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 63), regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"))]
     pub protocol: String,
 }
 

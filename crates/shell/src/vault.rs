@@ -1,14 +1,15 @@
-//! The content of the Secrets and ConfigMaps that configurations are rendered from, read once per
-//! change and shared by all computes of a cell.
+//! The content of the Secrets and ConfigMaps that others are made from, read once per change and
+//! shared by all who need it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use shell::api::Api;
-use shell::error::Result;
-use shell::sources::{SourceRef, Sources, Values};
 use tokio::sync::Mutex;
+
+use crate::api::Api;
+use crate::error::Result;
+use crate::sources::{Digests, SourceRef, Sources, Values};
 
 /// Content by source, as of its version.
 #[derive(Default)]
@@ -16,19 +17,34 @@ pub struct Vault(Mutex<BTreeMap<SourceRef, Content>>);
 
 /// The content of a source. `Debug` hides it.
 #[derive(Clone, Default)]
-pub struct Content(Arc<Values>);
+pub struct Content(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    values: Values,
+    /// Made once: a role's content is looked at for each of its nodes.
+    digests: Digests,
+}
+
+impl Content {
+    /// The digest of a key's value; `None` where there is no such key.
+    pub fn digest(&self, key: &str) -> Option<&str> {
+        self.0.digests.keys.get(key).map(String::as_str)
+    }
+}
 
 impl std::ops::Deref for Content {
     type Target = Values;
 
     fn deref(&self) -> &Values {
-        &self.0
+        &self.0.values
     }
 }
 
 impl From<Values> for Content {
     fn from(values: Values) -> Self {
-        Self(Arc::new(values))
+        let digests = values.digests();
+        Self(Arc::new(Known { values, digests }))
     }
 }
 

@@ -1,0 +1,91 @@
+//! Exposes ports of the hosts as Kubernetes Services, for each service that lists some.
+//!
+//! The addresses are those of all nodes that get the service, whatever role they are of.
+
+pub mod build;
+pub mod decide;
+pub mod observe;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use common::api::dataplane::{Node, Role, Service};
+use common::plan::Plan;
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+use shell::cache::{Cache, Key};
+use shell::controller::Controller;
+use shell::error::Result;
+use shell::queue::Queue;
+
+pub use observe::{Observed, World};
+
+/// The controller; its keys are services.
+pub struct Endpoints {
+    /// The watched world.
+    pub world: World,
+}
+
+impl Controller for Endpoints {
+    type Observed = Observed;
+
+    const NAME: &'static str = "endpoints";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
+    }
+}
+
+/// Wakes the services that a change concerns; most expose nothing, and are left asleep.
+pub fn wake(queue: &Arc<Queue>, world: &World) {
+    let own = Arc::clone(queue);
+    world.services.on_change(move |it| own.push(Key::of(it)));
+    let push = exposing(queue, &world.services);
+    world.roles.on_change(move |it: &Role| push(it, &it.spec.services));
+    let (push, roles) = (exposing(queue, &world.services), Arc::clone(&world.roles));
+    world.nodes.on_change(move |it: &Node| match &it.spec.role {
+        Some(role) => {
+            let role = roles.get(&Key::new(it.namespace().unwrap_or_default(), role));
+            push(it, role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default());
+        }
+        None => push(it, &it.spec.services),
+    });
+    let owners = Arc::clone(queue);
+    world.exposed.on_change(move |it| push_owner(&owners, it));
+    let owners = Arc::clone(queue);
+    world.slices.on_change(move |it| push_owner(&owners, it));
+}
+
+/// Pushes those of the named services, beside an object, that expose ports.
+fn exposing<K: Resource>(
+    queue: &Arc<Queue>,
+    services: &Arc<Cache<Service>>,
+) -> impl Fn(&K, &[String]) + Send + Sync + 'static {
+    let (queue, services) = (Arc::clone(queue), Arc::clone(services));
+    move |beside, names| {
+        for name in names {
+            let key = Key::new(beside.namespace().unwrap_or_default(), name);
+            if services.get(&key).is_some_and(|it| !it.spec.services.is_empty()) {
+                queue.push(key);
+            }
+        }
+    }
+}
+
+fn push_owner<K: Resource>(queue: &Queue, object: &K) {
+    let kind = Service::kind(&());
+    for owner in object.owner_references().iter().filter(|it| it.kind == kind) {
+        queue.push(Key::new(object.namespace().unwrap_or_default(), &owner.name));
+    }
+}

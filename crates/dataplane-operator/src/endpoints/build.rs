@@ -1,0 +1,180 @@
+//! The Kubernetes Service and the slices of a port.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use common::api::dataplane::service::ServicePort;
+use common::api::dataplane::{Node, Service};
+use common::engine::build::owner;
+use common::hash;
+use common::plan::{Kind, Step, Target};
+use k8s_openapi::api::core::v1::Service as CoreService;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::endpoints::observe::LABEL;
+
+/// How many addresses a slice has at most.
+pub const SLICE_LIMIT: usize = 100;
+
+/// Annotation with the hash of what was written.
+const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
+
+/// The addresses of the nodes that get a service.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Addresses {
+    /// Addresses of version 4.
+    pub v4: BTreeSet<IpAddr>,
+    /// Addresses of version 6.
+    pub v6: BTreeSet<IpAddr>,
+    /// Nodes whose address is a name, is not known yet, or cannot be an endpoint.
+    pub without: BTreeSet<String>,
+}
+
+impl Addresses {
+    /// Of nodes, by what they publish.
+    pub fn of(nodes: &[Arc<Node>]) -> Self {
+        let mut all = Self::default();
+        for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
+            match address(node) {
+                Some(ip) if ip.is_ipv4() => all.v4.insert(ip),
+                Some(ip) => all.v6.insert(ip),
+                None => all.without.insert(node.name_any()),
+            };
+        }
+        all
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+}
+
+fn address(node: &Node) -> Option<IpAddr> {
+    let address = node.status.as_ref()?.address.as_ref()?;
+    let (host, _) = address.rsplit_once(':')?;
+    let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    // The API server refuses a whole slice for one of these.
+    let is_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    (!is_local && !ip.is_loopback() && !ip.is_multicast() && !ip.is_unspecified()).then_some(ip)
+}
+
+/// The slices of a port: name, kind of address, and addresses.
+pub fn slices_of(
+    port: &ServicePort,
+    addresses: &Addresses,
+) -> Vec<(String, &'static str, Vec<IpAddr>)> {
+    let families = [("", "IPv4", &addresses.v4), ("v6-", "IPv6", &addresses.v6)];
+    let mut slices = Vec::new();
+    for (infix, type_, all) in families {
+        let all: Vec<IpAddr> = all.iter().copied().collect();
+        for (idx, chunk) in all.chunks(SLICE_LIMIT).enumerate() {
+            slices.push((format!("{}-{infix}{idx}", port.name), type_, chunk.to_vec()));
+        }
+    }
+    slices
+}
+
+/// The step that writes the Kubernetes Service of a port, where it is not as it should be.
+pub fn exposed(service: &Service, port: &ServicePort, found: Option<&CoreService>) -> Option<Step> {
+    let name = port_name(port);
+    let spec = json!({
+        "ports": [{
+            "name": name,
+            "port": port.port,
+            "targetPort": port.port,
+            "protocol": "TCP",
+            "appProtocol": port.protocol,
+        }],
+    });
+    let hash = hash::short(&spec);
+    // A human may have added ports of their own; the hash tells that ours were not others before.
+    let is_there = |it: &CoreService| {
+        let ports = it.spec.as_ref().and_then(|it| it.ports.as_ref());
+        it.annotations().get(CONTENT_HASH) == Some(&hash)
+            && ports
+                .into_iter()
+                .flatten()
+                .any(|it| it.port == port.port && it.app_protocol.as_ref() == Some(&port.protocol))
+    };
+    if found.is_some_and(is_there) {
+        return None;
+    }
+    let mut object = object(service, &hash, json!({}));
+    object["spec"] = spec;
+    let target = target(service, Kind::of::<CoreService>(), port.name.clone());
+    Some(Step::apply(target, object, "a service exposes this port of its hosts"))
+}
+
+/// The step that writes a slice, where it is not as it should be.
+pub fn slice(
+    service: &Service,
+    port: &ServicePort,
+    (name, type_, addresses): (String, &str, Vec<IpAddr>),
+    found: Option<&EndpointSlice>,
+) -> Option<Step> {
+    let endpoints: Vec<Value> = addresses
+        .iter()
+        .map(|it| json!({ "addresses": [it.to_string()], "conditions": { "ready": true } }))
+        .collect();
+    let content = json!({
+        "addressType": type_,
+        "endpoints": endpoints,
+        "ports": [{
+            "name": port_name(port),
+            "port": port.port,
+            "protocol": "TCP",
+            "appProtocol": port.protocol,
+        }],
+    });
+    let hash = hash::short(&content);
+    if found.is_some_and(|it| is_intact(it, &hash, &addresses, port)) {
+        return None;
+    }
+    let labels = json!({
+        "kubernetes.io/service-name": port.name,
+        "endpointslice.kubernetes.io/managed-by": "dataplane-operator.openstack.org",
+    });
+    let mut object = object(service, &hash, labels);
+    for (field, value) in content.as_object().into_iter().flatten() {
+        object[field] = value.clone();
+    }
+    let target = target(service, Kind::of::<EndpointSlice>(), name);
+    Some(Step::apply(target, object, "the addresses differ from those of the nodes"))
+}
+
+/// Whether a slice is as it was written.
+fn is_intact(found: &EndpointSlice, hash: &str, wanted: &[IpAddr], port: &ServicePort) -> bool {
+    let addresses = found.endpoints.iter().flat_map(|it| &it.addresses);
+    let ports: Vec<Option<i32>> = found.ports.iter().flatten().map(|it| it.port).collect();
+    found.annotations().get(CONTENT_HASH).is_some_and(|it| it == hash)
+        && found.labels().get("kubernetes.io/service-name") == Some(&port.name)
+        && ports == [Some(port.port)]
+        && addresses.cloned().eq(wanted.iter().map(IpAddr::to_string))
+}
+
+/// A name for the port that both objects agree in.
+fn port_name(port: &ServicePort) -> String {
+    format!("port-{}", port.port)
+}
+
+fn object(service: &Service, hash: &str, mut labels: Value) -> Value {
+    labels[LABEL] = json!("true");
+    json!({
+        "metadata": {
+            "labels": labels,
+            "annotations": { CONTENT_HASH: hash },
+            "ownerReferences": [owner(&Target::of(service))],
+        },
+    })
+}
+
+fn target(service: &Service, kind: Kind, name: String) -> Target {
+    Target { kind, namespace: service.namespace().unwrap_or_default(), name, uid: None }
+}

@@ -1,0 +1,109 @@
+//! Reads what the ports of a service are exposed from, and what is exposed already.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::api::dataplane::{Node, Role, Service};
+use k8s_openapi::api::core::v1::Service as CoreService;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{Resource, ResourceExt};
+use shell::api::Api;
+use shell::cache::{Cache, Key};
+use shell::error::Result;
+
+use crate::endpoints::build::{Addresses, slices_of};
+use crate::group::observe::{BY_OWNER, BY_ROLE};
+
+/// Label of all that exposes ports: only that is watched.
+pub const LABEL: &str = "edpm.openstack.org/ports";
+
+/// The watched world.
+pub struct World {
+    /// All services.
+    pub services: Arc<Cache<Service>>,
+    /// All roles.
+    pub roles: Arc<Cache<Role>>,
+    /// All nodes, indexed [`BY_ROLE`].
+    pub nodes: Arc<Cache<Node>>,
+    /// Our Kubernetes Services, indexed [`BY_OWNER`].
+    pub exposed: Arc<Cache<CoreService>>,
+    /// Our slices, indexed [`BY_OWNER`].
+    pub slices: Arc<Cache<EndpointSlice>>,
+    /// For what is not watched.
+    pub api: Arc<Api>,
+}
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The service.
+    pub service: Arc<Service>,
+    /// The addresses of the nodes that get it.
+    pub addresses: Addresses,
+    /// The Kubernetes Services that it owns.
+    pub exposed: Vec<Arc<CoreService>>,
+    /// The slices that it owns.
+    pub slices: Vec<Arc<EndpointSlice>>,
+    /// Objects of others that have the names which it would take, as in `Service x`.
+    pub taken: BTreeSet<String>,
+}
+
+/// Reads a service; `None` where it has never exposed anything and is not to.
+pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let Some(service) = world.services.get(key) else { return Ok(None) };
+    let owned = Key::new(&key.namespace, service.uid().unwrap_or_default());
+    let exposed = world.exposed.indexed(BY_OWNER, &owned);
+    let slices = world.slices.indexed(BY_OWNER, &owned);
+    let says = service.status.as_ref().is_some_and(|it| !it.conditions.is_empty());
+    if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() && !says {
+        return Ok(None);
+    }
+    let addresses = Addresses::of(&nodes(world, key));
+    let mut taken = BTreeSet::new();
+    for port in &service.spec.services {
+        let name = &port.name;
+        if is_others(&world.api, key, name, &exposed).await? {
+            taken.insert(format!("Service {name}"));
+        }
+        for (name, _, _) in slices_of(port, &addresses) {
+            if is_others(&world.api, key, &name, &slices).await? {
+                taken.insert(format!("EndpointSlice {name}"));
+            }
+        }
+    }
+    Ok(Some(Observed { service, addresses, exposed, slices, taken }))
+}
+
+/// Whether an object of that name exists that is not among ours: one read, before it would be made.
+async fn is_others<K>(api: &Api, beside: &Key, name: &str, ours: &[Arc<K>]) -> Result<bool>
+where
+    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned,
+{
+    if ours.iter().any(|it| it.name_any() == name) {
+        return Ok(false);
+    }
+    let found = api.get::<K>(&Key::new(&beside.namespace, name)).await?;
+    let kind = Service::kind(&());
+    let is_ours =
+        |it: &K| it.owner_references().iter().any(|it| it.kind == kind && it.name == beside.name);
+    Ok(found.is_some_and(|it| !is_ours(&it)))
+}
+
+/// The nodes that get a service.
+fn nodes(world: &World, service: &Key) -> Vec<Arc<Node>> {
+    let lists = |names: &[String]| names.contains(&service.name);
+    let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);
+    let mut nodes: Vec<Arc<Node>> = Vec::new();
+    for role in world.roles.all() {
+        if here(role.namespace()) && lists(&role.spec.services) {
+            nodes.extend(world.nodes.indexed(BY_ROLE, &Key::of(&*role)));
+        }
+    }
+    let alone =
+        |it: &Arc<Node>| here(it.namespace()) && it.spec.role.is_none() && lists(&it.spec.services);
+    nodes.extend(world.nodes.all().into_iter().filter(alone));
+    nodes
+}

@@ -1,0 +1,49 @@
+//! What `ansibleLimit` does to the hosts within and outside.
+
+use super::*;
+
+impl World {
+    fn set_limit(&mut self, limit: Option<&str>) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
+    }
+}
+
+#[test]
+fn a_host_outside_the_limit_keeps_its_state() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_limit(Some("n0"));
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "PartialRun"));
+    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
+    world.set_limit(None);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn a_host_outside_the_limit_that_was_never_deployed_says_so() {
+    let mut world = World::new();
+    world.set_limit(Some("n0"));
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("False", "LeftOut"));
+    world.set_limit(None);
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_limit(Some("n0"));
+    world.set_var("hello");
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
+}

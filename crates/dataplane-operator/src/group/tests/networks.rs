@@ -1,0 +1,103 @@
+//! Network attachments that are missing, cannot be, or differ between a role and its nodes.
+
+use super::*;
+
+impl World {
+    fn role_attaches(&mut self, names: &[&str]) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        role.spec.network_attachments = names.iter().map(|it| (*it).to_owned()).collect();
+    }
+
+    fn node_attaches(&mut self, node: usize, names: &[&str]) {
+        let node = Arc::make_mut(&mut self.seen.nodes[node]);
+        node.spec.network_attachments = names.iter().map(|it| (*it).to_owned()).collect();
+    }
+
+    fn networks(&mut self, names: &[&str]) {
+        self.seen.networks = Networks::Known(names.iter().map(|it| (*it).to_owned()).collect());
+    }
+
+    fn input(&self, node: usize) -> (String, String) {
+        let status = self.seen.nodes[node].status.as_ref().unwrap();
+        let found = find(&status.conditions, "InputReady").unwrap();
+        (found.reason.clone(), found.message.clone())
+    }
+}
+
+#[test]
+fn a_missing_attachment_is_named_on_role_and_nodes_and_heals_when_it_appears() {
+    let mut world = World::new();
+    world.role_attaches(&["ctlplane", "storage"]);
+    world.networks(&["ctlplane"]);
+    world.settle();
+    assert_eq!(world.role_reason("InputReady").as_deref(), Some("NetworkAttachmentNotFound"));
+    let (reason, message) = world.input(1);
+    assert_eq!(reason, "NetworkAttachmentNotFound");
+    for part in ["NetworkAttachmentDefinition storage", "OpenStackDataPlaneRole compute"] {
+        assert!(message.contains(part) && !message.contains("Definition ctlplane"), "{message}");
+    }
+    assert!(world.seen.runs.is_empty());
+    world.networks(&["ctlplane", "storage"]);
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.seen.runs[0].spec.network_attachments, ["ctlplane", "storage"]);
+}
+
+#[test]
+fn a_nodes_own_attachment_concerns_that_node_alone() {
+    let mut world = World::new();
+    world.node_attaches(0, &["storage"]);
+    world.networks(&[]);
+    world.deploy();
+    assert_eq!(world.input(0).0, "NetworkAttachmentNotFound");
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_cluster_without_the_kind_is_told_and_looked_at_again() {
+    let mut world = World::new();
+    world.role_attaches(&["ctlplane"]);
+    world.seen.networks = Networks::NotServed;
+    world.settle();
+    let (reason, message) = world.input(0);
+    assert_eq!(reason, "NetworkAttachmentsNotServed");
+    assert!(message.contains("k8s.cni.cncf.io/v1") && message.contains("Multus"), "{message}");
+    let again = world.pass().look_again.unwrap();
+    assert!(again <= std::time::Duration::from_secs(30), "{again:?}");
+    world.role_attaches(&[]);
+    world.seen.networks = Networks::NotNamed;
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_role_and_its_nodes_must_agree() {
+    let mut world = World::new();
+    world.role_attaches(&["a", "b"]);
+    world.node_attaches(0, &["b", "a"]);
+    world.networks(&["a", "b"]);
+    world.deploy();
+    let (reason, message) = world.input(0);
+    assert_eq!(reason, "NetworkAttachmentsDiffer");
+    assert!(message.contains("(b, a)") && message.contains("(a, b)"), "{message}");
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    world.node_attaches(0, &["a", "b"]);
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn nodes_of_a_role_without_a_list_follow_the_first_that_has_one() {
+    let mut world = World::new();
+    world.node_attaches(0, &["a"]);
+    world.node_attaches(1, &["b"]);
+    world.networks(&["a", "b"]);
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    let (reason, message) = world.input(1);
+    assert_eq!(reason, "NetworkAttachmentsDiffer");
+    assert!(message.contains("OpenStackDataPlaneNode n0 (a)"), "{message}");
+    world.node_attaches(1, &[]);
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}

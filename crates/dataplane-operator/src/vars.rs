@@ -1,0 +1,196 @@
+//! Variables from ConfigMaps and Secrets: which of them hold for a host, by upstream's precedence.
+//!
+//! In a list later entries win over earlier ones; the fields and `ansibleVars` beside the list win
+//! over it; all that a node says wins over all that its role says.
+//! No value of a Secret stands here, only where it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::dataplane::NodeSection;
+use common::hash;
+use serde_json::Value;
+use shell::sources::SourceRef;
+use shell::vault::Content;
+
+use crate::group::faults::Named;
+
+/// The objects that lists of `ansibleVarsFrom` name, where they exist.
+pub type Objects = BTreeMap<SourceRef, Content>;
+
+/// Where a variable comes from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Origin {
+    /// The object.
+    pub source: SourceRef,
+    /// Its key.
+    pub key: String,
+    /// Digest of the value.
+    pub digest: String,
+    /// Whether the node names the object; else its role.
+    pub is_of_node: bool,
+}
+
+impl Origin {
+    /// The value; nothing where the key is gone or no text.
+    pub fn value(&self, objects: &Objects) -> Option<Value> {
+        objects.get(&self.source)?.text(&self.key).map(value)
+    }
+}
+
+/// Variable → origin.
+pub type Origins = BTreeMap<String, Origin>;
+
+/// The objects that a list names, in its order.
+pub fn named(section: &NodeSection) -> Vec<Named> {
+    let named = |(is_secret, source): (bool, &common::api::shared::SourceRef)| Named {
+        is_secret,
+        name: source.name.clone(),
+        is_optional: source.optional.unwrap_or(false),
+    };
+    section.ansible_vars_from.iter().filter_map(|it| it.object().map(named)).collect()
+}
+
+/// What the list of one level gives, without what its own fields and `ansibleVars` set.
+pub fn of_level(
+    namespace: &str,
+    section: &NodeSection,
+    is_of_node: bool,
+    objects: &Objects,
+) -> Origins {
+    let mut found = Origins::new();
+    for entry in &section.ansible_vars_from {
+        let Some((is_secret, object)) = entry.object() else { continue };
+        let source = if is_secret {
+            SourceRef::secret(namespace, &object.name)
+        } else {
+            SourceRef::config_map(namespace, &object.name)
+        };
+        let Some(content) = objects.get(&source) else { continue };
+        let prefix = entry.prefix.as_deref().unwrap_or_default();
+        for key in content.keys() {
+            let digest = content.digest(key).unwrap_or_default().to_owned();
+            let (source, key) = (source.clone(), key.to_owned());
+            found.insert(format!("{prefix}{key}"), Origin { source, key, digest, is_of_node });
+        }
+    }
+    let set = set_by(section);
+    found.retain(|it, _| !set.contains(it.as_str()) && !section.ansible_vars.contains_key(it));
+    found
+}
+
+/// The variables that the fields of one level set.
+pub fn set_by(section: &NodeSection) -> BTreeSet<&'static str> {
+    let template = section.network_config.as_ref().and_then(|it| it.template.as_ref());
+    let fields = [
+        ("ansible_user", section.ansible_user.is_some()),
+        ("ansible_port", section.ansible_port.is_some()),
+        ("management_network", section.management_network.is_some()),
+        ("edpm_network_config_template", template.is_some()),
+        ("ansible_ssh_private_key_file", section.ansible_ssh_private_key_secret.is_some()),
+    ];
+    fields.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+}
+
+/// The inputs that origins are: `ansibleVarsFrom Secret x` → digest of what it gives.
+///
+/// A key that something stronger sets is not among them: changing it changes nothing.
+pub fn inputs(origins: &Origins) -> BTreeMap<String, String> {
+    let mut given: BTreeMap<String, BTreeMap<&str, &str>> = BTreeMap::new();
+    for (name, origin) in origins {
+        let title = format!("ansibleVarsFrom {}", title(&origin.source));
+        given.entry(title).or_default().insert(name, &origin.digest);
+    }
+    given.into_iter().map(|(title, vars)| (title, hash::short(&vars))).collect()
+}
+
+/// `Secret x` or `ConfigMap x`.
+pub fn title(source: &SourceRef) -> String {
+    format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.key.name)
+}
+
+/// A text as Ansible gets it: JSON keeps its type, everything else is a text.
+///
+/// A number that would be written otherwise than it was (`1.10`, `1e3`) stays a text too.
+pub fn value(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(Value::Number(number)) if number.to_string() != text.trim() => text.into(),
+        Ok(value) => value,
+        Err(_) => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shell::sources::Values;
+
+    use super::*;
+
+    fn objects() -> Objects {
+        let content = |pairs: &[(&str, &str)]| {
+            let values = pairs.iter().map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()));
+            Content::from(Values::new("1", values.collect()))
+        };
+        Objects::from([
+            (SourceRef::config_map("ns", "m"), content(&[("a", "1"), ("b", "m"), ("c", "m")])),
+            (SourceRef::secret("ns", "s"), content(&[("b", "s"), ("c", "s"), ("user", "s")])),
+        ])
+    }
+
+    fn level(section: &Value) -> Vec<String> {
+        let section: NodeSection = serde_json::from_value(section.clone()).unwrap();
+        let origins = of_level("ns", &section, false, &objects());
+        origins.iter().map(|(name, it)| format!("{name} {}", title(&it.source))).collect()
+    }
+
+    #[test]
+    fn later_entries_win_and_a_prefix_tells_keys_apart() {
+        let (m, s) = (json!({ "name": "m" }), json!({ "name": "s" }));
+        let both = json!([{ "configMapRef": m }, { "secretRef": s }]);
+        assert_eq!(
+            level(&json!({ "ansibleVarsFrom": both })),
+            ["a ConfigMap m", "b Secret s", "c Secret s", "user Secret s"]
+        );
+        let prefixed = json!([{ "prefix": "x_", "secretRef": s }, { "configMapRef": m }]);
+        assert_eq!(
+            level(&json!({ "ansibleVarsFrom": prefixed })),
+            ["a ConfigMap m", "b ConfigMap m", "c ConfigMap m"]
+                .into_iter()
+                .chain(["x_b Secret s", "x_c Secret s", "x_user Secret s"])
+                .collect::<Vec<_>>()
+        );
+        // Where both are named, upstream takes the ConfigMap.
+        let one = json!([{ "configMapRef": m, "secretRef": s }]);
+        assert_eq!(level(&json!({ "ansibleVarsFrom": one })).len(), 3);
+    }
+
+    #[test]
+    fn fields_and_variables_of_the_same_level_win() {
+        let from = json!([{ "prefix": "ansible_", "secretRef": { "name": "s" } }]);
+        let found = level(&json!({
+            "ansibleVarsFrom": from, "ansibleUser": "u", "ansibleVars": { "ansible_b": 1 },
+        }));
+        assert_eq!(found, ["ansible_c Secret s"]);
+    }
+
+    #[test]
+    fn json_keeps_its_type_and_nothing_else_is_guessed() {
+        for (text, expected) in [
+            ("12", json!(12)),
+            (" true\n", json!(true)),
+            (r#"{"a": ["{{ b }}"]}"#, json!({ "a": ["{{ b }}"] })),
+            ("\"quoted\"", json!("quoted")),
+            ("null", Value::Null),
+            ("", json!("")),
+            ("123 abc", json!("123 abc")),
+            ("007", json!("007")),
+            ("1.10", json!("1.10")),
+            ("1e3", json!("1e3")),
+            ("123456789012345678901234567890", json!("123456789012345678901234567890")),
+            ("yes", json!("yes")),
+            ("{{ greeting }}", json!("{{ greeting }}")),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What phase 0 gives to the runs of a compute, and what keeps them from running.
+
+use super::*;
+use crate::rival::Rival;
+
+fn rival() -> Option<Rival> {
+    Some(Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() })
+}
+
+#[test]
+fn a_service_of_the_same_files_is_named_and_nothing_runs_until_it_is_off_the_list() {
+    let mut world = World::new();
+    world.seen.rival = rival();
+    world.settle();
+    let condition = world.condition("InputReady");
+    assert_eq!((condition.reason.as_str(), world.n_runs()), ("NovaServiceListed", 0));
+    for part in ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "Compute n0"] {
+        assert!(condition.message.contains(part), "{}", condition.message);
+    }
+    world.seen.rival = None;
+    assert!(world.settle().contains(&"run libvirt".to_owned()));
+}
+
+#[test]
+fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service() {
+    let mut world = World::deployed();
+    world.seen.rival = rival();
+    world.configure(Some("[DEFAULT]\ndebug = true\n"));
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.reason("InputReady"), "NovaServiceListed");
+    world.seen.rival = None;
+    assert!(world.settle().contains(&"run nova".to_owned()));
+}
+
+/// The volumes and mounts of the first run of a compute with this inventory.
+fn mounts_of_a_run(inventory: &str, secret: Option<&str>) -> (String, Vec<String>) {
+    let mut world = World::new();
+    world.compute().spec.inventory_config_map_name = Some(inventory.to_owned());
+    let status = world.node().status.as_mut().unwrap();
+    status.inventory_config_map_name = Some("dataplanenode-n0".into());
+    status.inventory_secret_name = secret.map(str::to_owned);
+    world.settle();
+    let spec = &world.seen.runs[0].spec;
+    let mounts = spec.extra_mounts.iter().flat_map(|it| &it.mounts);
+    let paths = mounts.filter(|it| it.mount_path.contains("_vars")).map(|it| it.mount_path.clone());
+    (serde_json::to_string(&spec.extra_mounts).unwrap(), paths.collect())
+}
+
+#[test]
+fn the_nodes_variables_from_secrets_are_mounted_beside_its_inventory() {
+    let (spec, paths) = mounts_of_a_run("dataplanenode-n0", Some("dataplanenode-n0"));
+    let folder = "/runner/inventory";
+    assert_eq!(paths, [format!("{folder}/group_vars/all"), format!("{folder}/host_vars")]);
+    assert!(spec.contains(r#""secretName":"dataplanenode-n0""#), "{spec}");
+    assert_eq!(mounts_of_a_run("dataplanenode-n0", None).1, [""; 0]);
+    // An inventory of the human's own comes with what they mount themselves.
+    assert_eq!(mounts_of_a_run("mine", Some("dataplanenode-n0")).1, [""; 0]);
+}

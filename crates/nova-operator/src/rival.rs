@@ -1,0 +1,108 @@
+//! A service of type nova among those of a node: it would write the files of the node's compute.
+
+use common::api::dataplane::{Node, Role, Service};
+use kube::ResourceExt;
+
+use crate::annotations::CELL;
+
+/// The reason of a compute that such a service stands in the way of.
+pub const REASON: &str = "NovaServiceListed";
+
+/// The service type whose files are a compute's.
+const NOVA_TYPE: &str = "nova";
+
+/// The service, and who lists it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rival {
+    /// The listing object, as in `OpenStackDataPlaneRole x`.
+    pub lister: String,
+    /// The service.
+    pub service: String,
+}
+
+/// The names of the services of a node in phase 0.
+pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
+    match (&node.spec.role, role) {
+        (Some(_), role) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        (None, _) => &node.spec.services,
+    }
+}
+
+/// The first of a node's services that is of nova's type; `find` knows those that exist.
+pub fn of<'a>(
+    role: Option<&Role>,
+    node: &Node,
+    find: impl Fn(&str) -> Option<&'a Service>,
+) -> Option<Rival> {
+    // One that does not exist yet is of the type of its name.
+    let is_nova = |name: &&String| {
+        let given = find(name).and_then(|it| it.spec.edpm_service_type.as_deref());
+        given.unwrap_or(name) == NOVA_TYPE
+    };
+    let service = listed(role, node).iter().find(is_nova)?.clone();
+    let lister = match role.filter(|_| node.spec.role.is_some()) {
+        Some(role) => format!("OpenStackDataPlaneRole {}", role.name_any()),
+        None => format!("OpenStackDataPlaneNode {}", node.name_any()),
+    };
+    Some(Rival { lister, service })
+}
+
+impl Rival {
+    /// Object, cause and next step.
+    pub fn told(&self, node: &str) -> String {
+        let Self { lister, service } = self;
+        format!(
+            "OpenStackDataPlaneService {service} of type {NOVA_TYPE}, listed in spec.services of \
+             {lister}, writes the same files on the host as NovaExternalCompute {node}, which \
+             therefore runs nothing: take the service off the list, or the annotation \
+             {CELL} off the node."
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::dataplane::{NodeSpec, RoleSpec, ServiceSpec};
+
+    use super::*;
+
+    fn role(services: &[&str]) -> Role {
+        let services = services.iter().map(|it| (*it).to_owned()).collect();
+        Role::new("compute", RoleSpec { services, ..RoleSpec::default() })
+    }
+
+    fn node(role: Option<&str>, services: &[&str]) -> Node {
+        let services = services.iter().map(|it| (*it).to_owned()).collect();
+        let role = role.map(str::to_owned);
+        Node::new("n0", NodeSpec { role, services, ..NodeSpec::default() })
+    }
+
+    fn service(type_: Option<&str>) -> Service {
+        let edpm_service_type = type_.map(str::to_owned);
+        Service::new("x", ServiceSpec { edpm_service_type, ..ServiceSpec::default() })
+    }
+
+    #[test]
+    fn the_type_counts_and_without_one_the_name() {
+        let (typed, other) = (service(Some("nova")), service(Some("other")));
+        let cases = [
+            (vec!["run-os", "nova"], None, Some("nova")),
+            (vec!["nova-custom"], None, None),
+            (vec!["nova-custom"], Some(&typed), Some("nova-custom")),
+            (vec!["nova"], Some(&other), None),
+        ];
+        for (services, known, expected) in cases {
+            let found = of(Some(&role(&services)), &node(Some("compute"), &[]), |_| known);
+            assert_eq!(found.map(|it| it.service).as_deref(), expected, "{services:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_without_a_role_lists_for_itself() {
+        let found = of(None, &node(None, &["nova"]), |_| None).unwrap();
+        assert_eq!(found.lister, "OpenStackDataPlaneNode n0");
+        // What a node lists beside a role has no effect, and a role that is gone lists nothing.
+        assert_eq!(of(Some(&role(&["run-os"])), &node(Some("compute"), &["nova"]), |_| None), None);
+        assert_eq!(of(None, &node(Some("compute"), &["nova"]), |_| None), None);
+    }
+}

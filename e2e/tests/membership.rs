@@ -1,0 +1,109 @@
+//! Nodes without a role, nodes that get one, and services that two sides would write.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::ExternalCompute;
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready, trace};
+use e2e::{Host, Namespace, says};
+use k8s_openapi::api::core::v1::Service as CoreService;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::DeleteParams;
+use serde_json::json;
+
+const SOON: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Result<()> {
+    let ns = Namespace::new("alone").await?;
+    let host = Host::start(&ns.client, "e2e-alone", "192.168.122.192").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[]).await?;
+    let spec = json!({
+        "hostName": host.name,
+        "ansibleHost": host.address,
+        "services": [SERVICE],
+        "deployStrategy": { "deploy": true },
+        "node": { "ansibleSSHPrivateKeySecret": SSH_SECRET, "ansibleUser": "cloud-admin" },
+    });
+    ns.create::<Node>(&host.name, spec).await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?, ["hello"]);
+
+    let to_role = json!({ "spec": { "role": ROLE, "services": null } });
+    ns.merge::<Node>(&host.name, to_role).await?;
+    let follows = |it: &Node| {
+        let observed = it.status.as_ref().and_then(|it| it.observed_role.as_ref());
+        observed.is_some_and(|it| it.name == ROLE)
+    };
+    ns.wait::<Node>(&host.name, "under its role", SOON, follows).await?;
+    ready(&ns, &host.name).await?;
+
+    // A role that is deleted takes nothing from its nodes.
+    ns.api::<Role>().delete(ROLE, &DeleteParams::default()).await?;
+    let is_told = |it: &Node| says(conditions(it), "InputReady", "RoleNotFound", &[ROLE]);
+    let node = ns.wait::<Node>(&host.name, "told", SOON, is_told).await?;
+    assert!(says(conditions(&node), "Ready", "Ready", &[]), "{:?}", conditions(&node));
+    ns.create::<Role>(ROLE, journey::role()).await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?, ["hello"]);
+    host.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -> Result<()> {
+    let ns = Namespace::new("two-writers").await?;
+    let service = json!({ "playbook": "a.b.c", "edpmServiceType": "nova" });
+    ns.create::<Service>("own", service).await?;
+    let role = json!({ "preProvisioned": true, "services": ["own"] });
+    let annotations = json!({ "annotations": { "nova.openstack.org/cell": "nova-cell1" } });
+    ns.create_with::<Role>(ROLE, role, annotations).await?;
+    let spec = json!({ "role": ROLE, "hostName": "n0", "ansibleHost": "192.168.123.254" });
+    ns.create::<Node>("n0", spec).await?;
+    let words = ["OpenStackDataPlaneService own", "OpenStackDataPlaneRole compute", "off the list"];
+    let told = "nova.openstack.org/Compute";
+    let is_told = |it: &Node| says(conditions(it), told, "NovaServiceListed", &words);
+    ns.wait::<Node>("n0", "told on the node", SOON, is_told).await?;
+    let of_compute = |it: &ExternalCompute| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(conditions.unwrap_or_default(), "InputReady", "NovaServiceListed", &words)
+    };
+    ns.wait::<ExternalCompute>("n0", "told on the compute", SOON, of_compute).await?;
+    assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
+    ns.merge::<Role>(ROLE, json!({ "spec": { "services": [] } })).await?;
+    let is_off = |it: &Node| !says(conditions(it), told, "NovaServiceListed", &[]);
+    ns.wait::<Node>("n0", "off the list", SOON, is_off).await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
+    let ns = Namespace::new("ports").await?;
+    let service = json!({ "playbook": "a.b.c", "services": [{ "name": "metrics", "port": 9100 }] });
+    ns.create::<Service>("own", service).await?;
+    ns.create::<Role>(ROLE, json!({ "preProvisioned": true, "services": ["own"] })).await?;
+    for (name, address) in [("n0", "192.168.123.253"), ("n1", "192.168.123.254")] {
+        let spec = json!({ "role": ROLE, "hostName": name, "ansibleHost": address });
+        ns.create::<Node>(name, spec).await?;
+    }
+    let addresses = |it: &EndpointSlice| -> Vec<String> {
+        it.endpoints.iter().flat_map(|it| it.addresses.clone()).collect()
+    };
+    let has_both = |it: &EndpointSlice| addresses(it) == ["192.168.123.253", "192.168.123.254"];
+    ns.wait::<EndpointSlice>("metrics-0", "both addresses", SOON, has_both).await?;
+    let is_exposed = |it: &CoreService| {
+        let ports = it.spec.as_ref().and_then(|it| it.ports.as_ref());
+        ports.into_iter().flatten().any(|it| it.port == 9100)
+    };
+    ns.wait::<CoreService>("metrics", "the port", SOON, is_exposed).await?;
+    ns.api::<Node>().delete("n0", &DeleteParams::default()).await?;
+    let has_one = |it: &EndpointSlice| addresses(it) == ["192.168.123.254"];
+    ns.wait::<EndpointSlice>("metrics-0", "one address", SOON, has_one).await?;
+    ns.merge::<Service>("own", json!({ "spec": { "services": [] } })).await?;
+    ns.gone::<CoreService>("metrics", SOON).await?;
+    ns.gone::<EndpointSlice>("metrics-0", SOON).await?;
+    ns.done().await
+}

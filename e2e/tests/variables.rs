@@ -1,0 +1,96 @@
+//! Variables from Secrets and ConfigMaps: they reach the host, and no object but Secrets holds them.
+
+use anyhow::Result;
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use e2e::journey::{self, ROLE, conditions, ready, trace};
+use e2e::{Host, Kind, Namespace, says};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::events::v1::Event;
+use serde_json::json;
+
+/// Ansible would make `hunter2-2` of it, were it a template.
+const VALUE: &str = "hunter2-{{ 1 + 1 }}";
+const OTHER: &str = "hunter3";
+
+/// Both values, as objects would hold them: plain and in base64.
+const NOWHERE: [&str; 4] = ["hunter2", "hunter3", "aHVudGVyMi17eyAxICsgMSB9fQ==", "aHVudGVyMw=="];
+
+/// That no object of a kind holds a value; and that there are objects to look at.
+async fn hold_nothing<K: Kind>(ns: &Namespace) -> Result<()> {
+    let objects = ns.list::<K>().await?;
+    assert!(!objects.is_empty(), "no {}", K::kind(&()));
+    let text = serde_json::to_string(&objects)?;
+    for value in NOWHERE {
+        assert!(!text.contains(value), "a {} holds {value}: {text}", K::kind(&()));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Result<()> {
+    let ns = Namespace::new("variables").await?;
+    let host = Host::start(&ns.client, "e2e-variables", "192.168.122.190").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[&host]).await?;
+    ready(&ns, &host.name).await?;
+
+    ns.secret("vars", &[("greeting", VALUE)]).await?;
+    let from = json!([{ "secretRef": { "name": "vars" } }]);
+    let change = json!({ "spec": { "nodeTemplate": { "ansibleVarsFrom": from } } });
+    let role = ns.merge::<Role>(ROLE, change).await?;
+    let has_seen = |it: &Node| {
+        let observed = it.status.as_ref().and_then(|it| it.observed_role.as_ref());
+        observed.map(|it| it.generation) == role.metadata.generation
+    };
+    ns.wait::<Node>(&host.name, "its role's change", journey::RUN, has_seen).await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?, ["hello", VALUE]);
+
+    // The node's own list is stronger, and a change of the content is named.
+    ns.secret("own", &[("greeting", OTHER)]).await?;
+    let from = json!([{ "secretRef": { "name": "own" } }]);
+    let own = json!({ "spec": { "node": { "ansibleVarsFrom": from },
+        "deployStrategy": { "deploy": false } } });
+    ns.merge::<Node>(&host.name, own).await?;
+    let words = ["ansibleVarsFrom Secret own", "ansibleVarsFrom Secret vars"];
+    let is_named = |it: &Node| says(conditions(it), "UpToDate", "InputsChanged", &words);
+    ns.wait::<Node>(&host.name, "named", journey::RUN, is_named).await?;
+    ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": true } } }))
+        .await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?, ["hello", VALUE, OTHER]);
+
+    hold_nothing::<ConfigMap>(&ns).await?;
+    hold_nothing::<AnsibleEe>(&ns).await?;
+    hold_nothing::<Job>(&ns).await?;
+    hold_nothing::<Pod>(&ns).await?;
+    hold_nothing::<Node>(&ns).await?;
+    hold_nothing::<Role>(&ns).await?;
+    hold_nothing::<Event>(&ns).await?;
+    host.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_configmap_variable_reaches_the_host_as_a_template() -> Result<()> {
+    let ns = Namespace::new("variables-plain").await?;
+    let host = Host::start(&ns.client, "e2e-variables-plain", "192.168.122.191").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    let pairs = [("eting", "{{ inventory_hostname }}")];
+    ns.config_map("plain", &pairs).await?;
+    journey::deploy(&ns, &[]).await?;
+    let from = json!([{ "configMapRef": { "name": "plain" }, "prefix": "gre" }]);
+    ns.merge::<Role>(ROLE, json!({ "spec": { "nodeTemplate": { "ansibleVarsFrom": from } } }))
+        .await?;
+    journey::node(&ns, &host.name, &host.address).await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host).await?, [host.name.as_str()]);
+
+    // Without variables from Secrets there is no Secret beside the inventory.
+    let beside = format!("dataplanenode-{}", host.name);
+    assert!(ns.api::<Secret>().get_opt(&beside).await?.is_none());
+    host.stop().await?;
+    ns.done().await
+}
