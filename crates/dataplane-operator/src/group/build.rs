@@ -150,11 +150,13 @@ pub fn recipe(seen: &Observed, role: &Role, name: &str, host: &Judged) -> Option
     })
 }
 
-/// The inline text wins over the name, as upstream has it.
+/// The inline text wins over the name, as upstream has it; a role is run where there is neither.
 fn play(service: &Service) -> Play {
-    match contents(&service.spec) {
-        Some(text) => Play::Contents(text.clone()),
-        None => Play::Playbook(service.spec.playbook.clone().unwrap_or_default()),
+    let spec = &service.spec;
+    match (contents(spec), &spec.playbook, &spec.role) {
+        (Some(text), _, _) => Play::Contents(text.clone()),
+        (None, None, Some(role)) => Play::Role(role.clone()),
+        (None, playbook, _) => Play::Playbook(playbook.clone().unwrap_or_default()),
     }
 }
 
@@ -172,4 +174,23 @@ pub fn reach(seen: &Observed, host: &Judged) -> Reach {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_version(seen, &ssh_secret);
     Reach { address: host.effective.address().unwrap_or_default(), ssh_secret, ssh_version }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_runs_its_text_else_its_playbook_else_its_role() {
+        let of = |spec: serde_json::Value| {
+            play(&Service::new("s", serde_json::from_value(spec).unwrap()))
+        };
+        let (text, name) = (json!("[]"), json!("a.b.c"));
+        let contents = Play::Contents("[]".into());
+        assert_eq!(of(json!({ "playbookContents": text, "playbook": name })), contents);
+        assert_eq!(of(json!({ "play": text, "role": name })), contents);
+        let playbook = Play::Playbook("a.b.c".into());
+        assert_eq!(of(json!({ "playbook": name, "role": "x" })), playbook);
+        assert_eq!(of(json!({ "role": name })), Play::Role("a.b.c".into()));
+    }
 }
