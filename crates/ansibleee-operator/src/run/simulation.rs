@@ -142,7 +142,7 @@ fn story(seed: u64) -> Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     /// A failure prints its seed; `the_same_seed_tells_the_same_tale` makes it worth to be kept.
     #[test]
