@@ -35,8 +35,9 @@ fn variables() -> Value {
 
 /// A play over all hosts with the given tasks.
 fn play(tasks: &str) -> String {
-    let tasks: String = tasks.trim().lines().map(|it| format!("    {it}\n")).collect();
-    format!("- name: By hand\n  hosts: all\n  gather_facts: false\n  tasks:\n{tasks}")
+    let tasks: Vec<String> = tasks.trim().lines().map(|it| format!("    {it}")).collect();
+    let tasks = tasks.join("\n");
+    format!("- name: By hand\n  hosts: all\n  gather_facts: false\n  tasks:\n{tasks}\n")
 }
 
 /// A spec over hosts `a` and `b` that is tried once; `address` keeps the tests apart.

@@ -115,7 +115,9 @@ impl Leader {
     }
 
     pub(super) fn hear_everything(&mut self, world: &World) {
-        KINDS.into_iter().for_each(|it| self.hear_all(world, it));
+        for kind in KINDS {
+            self.hear_all(world, kind);
+        }
     }
 
     fn hear_all(&mut self, world: &World, kind: &'static str) {

@@ -123,7 +123,9 @@ impl World {
             .filter(|it| it.0.1 == run.1 && is_its(it.1))
             .map(|it| it.0.clone())
             .collect();
-        jobs.iter().for_each(|it| self.remove(it));
+        for job in &jobs {
+            self.remove(job);
+        }
         for pod in pods {
             let mut object = self.objects[&pod].clone();
             object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
