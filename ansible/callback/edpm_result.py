@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 
+from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
+from ansible.plugins.vars import BaseVarsPlugin
 from ansible.template import Templar
 
+# Ansible loads the file twice: as a callback, and as a vars plugin, which it asks while it reads the inventory.
 DOCUMENTATION = """
 name: edpm_result
 type: aggregate
@@ -18,6 +22,13 @@ description:
   - At the end of a run it writes one line of JSON, at most 4096 bytes, that tells for each host of EDPM_RUN_HOSTS
     whether it is done (o), failed (f), unreachable (u), refused our key (k), has another host key (h),
     was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
+  - Where a limit leaves no host, Ansible ends before it loads a callback; the line then says so.
+options:
+  stage:
+    description: When Ansible asks for variables; there are none, so once is enough.
+    type: str
+    default: inventory
+    choices: [inventory]
 """
 
 LIMIT = 4096
@@ -130,7 +141,7 @@ class CallbackModule(CallbackBase):
     def _finish(self, stats):
         self._close_play()
         self._stop_with_others(stats)
-        hosts = [name for name in os.environ.get("EDPM_RUN_HOSTS", "").split(",") if name]
+        hosts = _run_hosts()
         states, entries = {}, []
         for host in sorted(set(hosts) | set(stats.processed) | set(self.stopped)):
             states[host], found = self._state(host, stats)
@@ -140,8 +151,7 @@ class CallbackModule(CallbackBase):
             [stats.changed.get(host, 0) for host in hosts],
             _varied_first(entries),
         )
-        with open(os.environ.get("EDPM_RESULT_FILE", "/dev/termination-log"), "wb") as target:
-            target.write(text)
+        _write(text)
 
     def _stop_with_others(self, stats):
         """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
@@ -190,6 +200,62 @@ class CallbackModule(CallbackBase):
             "path": "",
             "message": "stopped because of another host's failure (any_errors_fatal, max_fail_percentage or run_once)",
         }
+
+
+class VarsModule(BaseVarsPlugin):
+    """Gives no variables; it is there before Ansible finds that a limit leaves no host, and ends."""
+
+    is_watching = False
+
+    def get_vars(self, loader, path, entities, cache=True):
+        if not VarsModule.is_watching:
+            VarsModule.is_watching = True
+            atexit.register(_tell_if_nobody_is_left, loader, os.getpid())
+        return {}
+
+
+def _tell_if_nobody_is_left(loader, pid):
+    """The last act of a process that said nothing else: its workers are others, and so is a nested one."""
+    try:
+        if os.getpid() == pid and not _has_told() and _limit_leaves_nobody(loader):
+            _write(_encode("n" * len(_run_hosts()), [], [], 0, unmatched=True))
+    except Exception:  # pylint: disable=broad-except
+        pass  # then the run has no message, and its result is unknown
+
+
+def _limit_leaves_nobody(loader):
+    limit = context.CLIARGS.get("subset")
+    if not limit:
+        return False
+    # Here and not above: where a version of Ansible has them elsewhere, the callback still works.
+    from ansible.cli import CLI
+    from ansible.errors import AnsibleError
+    from ansible.inventory.manager import InventoryManager
+
+    inventory = InventoryManager(loader=loader, sources=context.CLIARGS.get("inventory"))
+    try:
+        CLI.get_host_list(inventory, limit)
+    except AnsibleError:
+        return True
+    return False
+
+
+def _result_file():
+    return os.environ.get("EDPM_RESULT_FILE", "/dev/termination-log")
+
+
+def _has_told():
+    path = _result_file()
+    return os.path.exists(path) and os.path.getsize(path) > 0
+
+
+def _write(text):
+    with open(_result_file(), "wb") as target:
+        target.write(text)
+
+
+def _run_hosts():
+    return [name for name in os.environ.get("EDPM_RUN_HOSTS", "").split(",") if name]
 
 
 def _honour_any_errors_fatal(play):
@@ -283,9 +349,11 @@ def _fit(hosts, changed, entries):
     return text
 
 
-def _encode(hosts, changed, entries, dropped):
+def _encode(hosts, changed, entries, dropped, unmatched=False):
     message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries}
     if dropped:
         message["more"] = dropped
+    if unmatched:
+        message["unmatched"] = True
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="replace")

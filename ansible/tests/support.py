@@ -68,16 +68,17 @@ class TemporaryDirectoryTest(unittest.TestCase):
 class CallbackTest(TemporaryDirectoryTest):
     """A test of the termination message that a play leaves."""
 
-    def play(self, playbook, hosts=("a", "b"), run_hosts=None, inventory=None, env=None):
+    def play(self, playbook, hosts=("a", "b"), run_hosts=None, inventory=None, env=None, options=()):
         """Runs the text of a playbook; returns the message (None: there is none) and the process."""
         self.write("play.yml", playbook)
         lines = inventory or "".join(f"{host} ansible_connection=local\n" for host in hosts)
         self.write("hosts", lines)
         result = self.directory / "result"
         done = self.command(
-            BIN / "ansible-playbook", "-i", "hosts", "play.yml",
+            BIN / "ansible-playbook", "-i", "hosts", "play.yml", *options,
             env={
                 "ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback"),
+                "ANSIBLE_VARS_PLUGINS": str(ANSIBLE / "callback"),
                 "EDPM_RUN_HOSTS": ",".join(run_hosts or hosts),
                 "EDPM_RESULT_FILE": str(result),
                 **(env or {}),

@@ -85,6 +85,66 @@ class Entrypoint(TemporaryDirectoryTest):
         self.assertIn("ok=1", done.stdout)
         self.assertEqual(json.loads(result.read_text())["hosts"], "o")
 
+    def as_the_operator_mounts_it(self, cmdline):
+        self.write("runner/inventory/inventory.yaml",
+                   "all: {hosts: {a: {ansible_connection: local}, b: {ansible_connection: local}}}\n")
+        self.write("runner/env/extravars", '{"b":true,"big":9007199254740993,"d":{"x":[1,"1"]},"f":1.5,"n":1,"t":"1"}')
+        self.write("runner/env/cmdline", cmdline)
+        self.write("runner/roles/judge/tasks/main.yml", """
+            - ansible.builtin.assert:
+                that:
+                  - b is boolean and b
+                  - n is integer and n is not boolean and n == 1
+                  - big is integer and big == 9007199254740993
+                  - f is float
+                  - t is string and t == "1"
+                  - d.x[0] is integer and d.x[1] is string
+        """)
+        self.write("runner/project/playbook.yaml", """
+            - hosts: all
+              gather_facts: false
+              roles: [judge]
+        """)
+        (self.directory / "result").unlink(missing_ok=True)
+
+    def message(self):
+        return json.loads((self.directory / "result").read_text())
+
+    def as_the_pod_does(self, *what):
+        plugins = str(ANSIBLE / "callback")
+        self.write("passwd", "root:x:0:0::/root:/bin/sh\n")
+        return self.command(
+            ANSIBLE / "runner" / "edpm_entrypoint",
+            BIN / "ansible-runner", "run", self.directory / "runner", *what, "-i", "one",
+            env={
+                "EDPM_RUNNER_DIR": str(self.directory / "runner"),
+                "EDPM_PASSWD_FILE": str(self.directory / "passwd"),
+                "ANSIBLE_CALLBACK_PLUGINS": plugins,
+                "ANSIBLE_VARS_PLUGINS": f"~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:{plugins}",
+                "ANSIBLE_ROLES_PATH": str(self.directory / "runner" / "roles"),
+                "EDPM_RUN_HOSTS": "a,b",
+                "EDPM_RESULT_FILE": str(self.directory / "result"),
+            },
+        )
+
+    def test_variables_keep_their_types_and_options_are_read_as_a_shell_would(self):
+        self.as_the_operator_mounts_it("--limit 'a'")
+        done = self.as_the_pod_does("-p", "playbook.yaml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual((self.message()["hosts"], self.message()["failures"]), ("on", []))
+
+    def test_a_role_is_run_on_all_hosts(self):
+        self.as_the_operator_mounts_it("--limit 'a,b'")
+        done = self.as_the_pod_does("-r", "judge")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual((self.message()["hosts"], self.message()["failures"]), ("oo", []))
+
+    def test_a_limit_that_leaves_nobody_is_told_through_ansible_runner_too(self):
+        self.as_the_operator_mounts_it("--limit 'elsewhere,&a'")
+        done = self.as_the_pod_does("-p", "playbook.yaml")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual((self.message()["hosts"], self.message()["unmatched"]), ("nn", True))
+
 
 if __name__ == "__main__":
     unittest.main()

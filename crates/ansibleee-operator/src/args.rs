@@ -5,6 +5,7 @@ use shell::args::CommonArgs;
 
 use crate::callback;
 use crate::run::job::Settings;
+use crate::run::schedule::Limits;
 
 /// Runs every `OpenStackAnsibleEE` once as a Job, never two on one host at the same time, and writes
 /// into its status what happened on each host.
@@ -37,6 +38,15 @@ pub struct Args {
         value_name = "N"
     )]
     pub max_active_runs: u16,
+
+    /// How many of them may be active in one namespace; 0 sets no bound of its own.
+    #[arg(long, env = "MAX_ACTIVE_RUNS_PER_NAMESPACE", default_value_t = 0, value_name = "N")]
+    pub max_active_runs_per_namespace: u16,
+
+    /// Service accounts that an `OpenStackAnsibleEE` may name, separated by commas; `*` allows all,
+    /// nothing none.
+    #[arg(long, env = "ALLOWED_SERVICE_ACCOUNTS", value_delimiter = ',', value_name = "NAMES")]
+    pub allowed_service_accounts: Vec<String>,
 }
 
 /// The number of a user, or none.
@@ -64,7 +74,23 @@ impl Args {
             image: self.runner_image.clone(),
             uid: self.runner_uid.0,
             callback: callback::config_map_name(),
+            service_accounts: self.accounts(),
         }
+    }
+
+    /// How many runs may be active at the same time.
+    pub fn limits(&self) -> Limits {
+        let per_namespace = usize::from(self.max_active_runs_per_namespace);
+        Limits {
+            total: usize::from(self.max_active_runs),
+            per_namespace: (per_namespace > 0).then_some(per_namespace),
+        }
+    }
+
+    /// The allowed accounts; an empty variable is one blank name, which stands for none.
+    fn accounts(&self) -> Vec<String> {
+        let names = self.allowed_service_accounts.iter().map(|it| it.trim().to_owned());
+        names.filter(|it| !it.is_empty()).collect()
     }
 }
 
@@ -79,5 +105,32 @@ mod tests {
         assert_eq!(uid("").unwrap(), None);
         assert_eq!(uid("1001").unwrap(), Some(1001));
         assert!(uid("0").is_err() && uid("root").is_err());
+    }
+
+    fn parsed(words: &[&str]) -> Args {
+        Args::try_parse_from(["x"].iter().chain(words)).unwrap()
+    }
+
+    #[test]
+    fn the_limits_are_options() {
+        let limits = |words: &[&str]| {
+            let Limits { total, per_namespace } = parsed(words).limits();
+            (total, per_namespace)
+        };
+        assert_eq!(limits(&[]), (20, None));
+        assert_eq!(limits(&["--max-active-runs=3"]), (3, None));
+        assert_eq!(limits(&["--max-active-runs-per-namespace=2"]), (20, Some(2)));
+        assert_eq!(limits(&["--max-active-runs-per-namespace=0"]), (20, None));
+        assert!(Args::try_parse_from(["x", "--max-active-runs=0"]).is_err());
+    }
+
+    #[test]
+    fn no_service_account_is_allowed_unless_it_is_named() {
+        let accounts =
+            |text: &str| parsed(&["--allowed-service-accounts", text]).settings().service_accounts;
+        assert_eq!(parsed(&[]).settings().service_accounts, [""; 0]);
+        assert_eq!(accounts(""), [""; 0]);
+        assert_eq!(accounts("a, b,"), ["a", "b"]);
+        assert_eq!(accounts("*"), ["*"]);
     }
 }

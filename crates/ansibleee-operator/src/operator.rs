@@ -50,7 +50,7 @@ async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<
     let scheduler = Scheduler {
         caches: caches.clone(),
         settings: settings.clone(),
-        limit: usize::from(args.max_active_runs),
+        limits: args.limits(),
         term: leader.term().to_owned(),
         inherited,
     };

@@ -43,7 +43,8 @@ const JOB: &[Word] = &[
     Word::bad("Requested", "The Job is on its way.", "Yes.", "Wait."),
     Word::bad(
         "JobRefused",
-        "The API server does not take the Job: a quota, a policy.",
+        "The API server does not take the Job: a quota, a policy, a value that only it knows to be \
+         wrong.",
         "Yes.",
         "As the message says.",
     ),
@@ -62,14 +63,19 @@ const JOB: &[Word] = &[
     ),
     Word::bad(
         "HostsFailed",
-        "It failed on some hosts; `status.hosts` and `status.failures` tell.",
+        "It failed on hosts for more than one reason, or names no `spec.hosts`; `status.hosts` \
+         and `status.failures` tell.",
         "Its parent tries again, where the reason allows.",
         "Look there.",
     ),
 ];
 
-/// How a run ends, or does not start, of which no single host can be told.
+/// How a run ends, or does not start: what no single host can be told of, and what all its hosts in
+/// trouble have in common.
 const ENDS: &[Reason] = &[
+    Reason::HostUnreachable,
+    Reason::KeyRefused,
+    Reason::HostKeyMismatch,
     Reason::ImagePullFailed,
     Reason::InputMissing,
     Reason::TaskFailed,

@@ -7,9 +7,13 @@ pub mod identity;
 pub mod job;
 pub mod observe;
 pub mod result;
+pub mod rules;
 pub mod schedule;
 pub mod scheduler;
+#[cfg(test)]
+mod simulation_tests;
 pub mod status;
 pub mod summary;
 pub mod trouble;
 pub mod validate;
+pub mod variables;

@@ -6,6 +6,7 @@ use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use common::conditions::{self, Finding};
 use common::engine::outcome::Reason;
 use common::plan::{Plan, Step, Target};
+use common::refusal::Refusal;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -13,7 +14,7 @@ use kube::ResourceExt;
 use super::job::{self, Settings, is_engines};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
 use super::trouble::{self, Trouble};
-use super::{identity, result, validate};
+use super::{identity, result, rules, validate};
 use crate::callback;
 use crate::objects::{Job, Pod};
 
@@ -127,6 +128,7 @@ pub fn faults(seen: &Observed) -> Vec<validate::Fault> {
 /// All that keeps a run from being let in, with the operator's own options.
 pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<validate::Fault> {
     let mut faults = validate::faults(&run.spec);
+    faults.extend(rules::faults(&run.spec, settings));
     if job::image(&run.spec, settings).is_empty() {
         let message = "no image is given, and the operator has no default: set it here, or start \
                        the operator with --runner-image";
@@ -174,16 +176,31 @@ fn start(seen: &Observed) -> Plan {
 }
 
 /// The API server does not take the Job.
-pub fn refused(seen: &Observed, cause: &str, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
         return Plan::default();
     }
-    let name = current_job(run).unwrap_or_default();
+    let (name, cause) = (current_job(run).unwrap_or_default(), &refusal.words);
+    if is_engines(&run.spec) && is_invalid(refusal) {
+        // Nobody corrects a run of the engine: its parent makes another when its own input changes,
+        // and waits for this one's end until then.
+        let message = conditions::trimmed(&format!("Job {name} cannot be created: {cause}"), 1000);
+        let (mut next, finding) = result::without_job(run, Reason::InvalidPlaybook, message);
+        next.observed_generation = generation(run);
+        next.completion_time = Some(Time(now));
+        let next = status::conclude(run, next, good_input(), finding, now);
+        return plan(status::write(run, &next, "the Job can never be created"));
+    }
     let message = format!("Job {name} cannot be created; it is tried again by itself: {cause}");
     let finding = Finding::warning(JOB_READY, "JobRefused", conditions::trimmed(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), finding, now);
     plan(status::write(run, &next, "the Job was refused"))
+}
+
+/// Whether the API server itself finds the Job wrong; a policy that refuses it may change.
+fn is_invalid(refusal: &Refusal) -> bool {
+    refusal.reason == "Invalid" && refusal.words.contains(" is invalid: ")
 }
 
 /// The Job is there and has not ended, or its pods have not.

@@ -14,7 +14,12 @@ fn now() -> Timestamp {
 }
 
 fn settings() -> Settings {
-    Settings { image: "runner:1".into(), uid: Some(1001), callback: "callback-1".into() }
+    Settings {
+        image: "runner:1".into(),
+        uid: Some(1001),
+        callback: "callback-1".into(),
+        service_accounts: Vec::new(),
+    }
 }
 
 /// A run that nobody has looked at, of the engine.
@@ -411,14 +416,48 @@ fn a_job_that_nobody_keeps_goes_ten_minutes_after_its_end_and_not_before_its_res
     assert_eq!(plan_of(&seen(run, vec![job_of(&old)], vec![])), "delete Job");
 }
 
+/// The API server's refusal of the run's Job.
+fn refusal(seen: &Observed, reason: &'static str, words: &str) -> Refusal {
+    let plan = decide(seen, now());
+    let is_job = |it: &&Step| it.target.kind.kind == "Job";
+    Refusal::of(plan.steps.iter().find(is_job).unwrap(), reason, words)
+}
+
+#[test]
+fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_goes_on() {
+    let words =
+        "Job.batch \"x\" is invalid: spec.template.spec.volumes[0].configMap.name: Required";
+    let it = seen(let_in(new_run()), vec![], vec![]);
+    let plan = refused(&it, &refusal(&it, "Invalid", words), now());
+    let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
+    assert_eq!(
+        (&status["JobStatus"], &status["reason"]),
+        (&"Failed".into(), &"InvalidPlaybook".into())
+    );
+    assert_eq!(status["hosts"][0]["result"], "Unknown");
+    assert!(status["conditions"][0]["message"].as_str().unwrap().contains("configMap.name"));
+    let run = AnsibleEe { status: serde_json::from_value(status.clone()).unwrap(), ..it.run };
+    assert_eq!(stage(&run, false), Stage::Finished);
+    check(&seen(run, vec![], vec![]), "");
+    // A policy may change, and a run by hand may be corrected.
+    let by_policy = "jobs \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no";
+    for (run, words) in [(new_run(), by_policy), (by_hand(), words)] {
+        let it = seen(let_in(run), vec![], vec![]);
+        let plan = refused(&it, &refusal(&it, "Invalid", words), now());
+        let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
+        assert_eq!(status["conditions"][0]["reason"], "JobRefused");
+    }
+}
+
 #[test]
 fn a_job_that_the_api_server_refuses_is_told_once() {
     let it = seen(let_in(new_run()), vec![], vec![]);
-    let plan = refused(&it, "exceeded quota", now());
+    let quota = refusal(&it, "Forbidden", "exceeded quota");
+    let plan = refused(&it, &quota, now());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     let run = AnsibleEe { status: serde_json::from_value(status.clone()).unwrap(), ..it.run };
     let again = seen(run, vec![], vec![]);
-    assert_eq!(refused(&again, "exceeded quota", now()), Plan::default());
+    assert_eq!(refused(&again, &quota, now()), Plan::default());
     check(&again, "create Job");
 }

@@ -126,6 +126,13 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String
             );
             (Reason::InvalidPlaybook, message)
         }
+        (_, 2) => {
+            let message = format!(
+                "Ansible ended with exit code 2 and told no result: it does not know an option of \
+                 spec.cmdLine, or {image} did not load the callback"
+            );
+            (Reason::ResultUnknown, message)
+        }
         _ => {
             let message = format!("Ansible ended with exit code {code} and told no result");
             (Reason::ResultUnknown, message)

@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 ///
 /// A changed list would run every hand-made AnsibleEE again: a new field joins it only because a
 /// default is left out of the digest.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 19] = [
     "args",
     "cmdLine",
+    "debug",
     "dnsConfig",
     "env",
     "envConfigMapName",
@@ -22,9 +23,11 @@ const FIELDS: [&str; 16] = [
     "inputHash",
     "inventory",
     "networkAttachments",
+    "play",
     "playbook",
     "playbookContents",
     "restartPolicy",
+    "role",
     "serviceAccountName",
 ];
 
@@ -53,7 +56,10 @@ fn canonical(spec: &AnsibleEeSpec) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use common::yaml;
+    use kube::CustomResourceExt as _;
 
     use super::*;
 
@@ -88,9 +94,48 @@ mod tests {
         ] {
             assert_eq!(identity(spec), same, "{spec}");
         }
-        for spec in ["{playbook: b.yml}", "{playbook: a.yml, inputHash: x}", "{args: [a]}"] {
+        for spec in [
+            "{playbook: b.yml}",
+            "{playbook: a.yml, inputHash: x}",
+            "{playbook: a.yml, debug: true}",
+            "{args: [a]}",
+            "{play: '[]'}",
+            "{role: a}",
+        ] {
             assert_ne!(identity(spec), same, "{spec}");
         }
+    }
+
+    #[test]
+    fn every_field_of_the_spec_either_says_what_is_run_or_where_and_how_long() {
+        let others = [
+            "activeDeadlineSeconds",
+            "backoffLimit",
+            "image",
+            "imagePullSecrets",
+            "name",
+            "nodeSelector",
+            "preserveJobs",
+            "resources",
+            "tolerations",
+            "uid",
+        ];
+        let definition = serde_json::to_value(AnsibleEe::crd()).unwrap();
+        let path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        let fields = definition.pointer(path).unwrap().as_object().unwrap();
+        let sorted = fields.keys().map(String::as_str).collect::<BTreeSet<_>>();
+        assert_eq!(sorted, FIELDS.into_iter().chain(others).collect());
+        assert!(FIELDS.is_sorted());
+    }
+
+    #[test]
+    fn the_order_in_which_maps_are_written_makes_no_other_run() {
+        let one = "{playbook: a, extraVars: {b: {x: 1, y: [1, {p: 2, q: 3}]}, a: true}}";
+        let other = "{extraVars: {a: true, b: {y: [1, {q: 3, p: 2}], x: 1}}, playbook: a}";
+        assert_eq!(identity(one), identity(other));
+        // Types count, and so does the order of lists.
+        assert_ne!(identity("{extraVars: {a: 1}}"), identity("{extraVars: {a: '1'}}"));
+        assert_ne!(identity("{extraVars: {a: [1, 2]}}"), identity("{extraVars: {a: [2, 1]}}"));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
 use common::names;
 use common::plan::{Kind, Step, Target};
-use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
@@ -21,8 +20,6 @@ const CALLBACK_VOLUME: &str = "edpm-callback";
 const FILES_VOLUME: &str = "edpm-run-files";
 /// How long a run of the engine may take unless it says otherwise.
 const DEADLINE: i64 = 7200;
-/// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
-const MARGIN: i64 = 120;
 /// ssh reads a key of another owner only through its group: the pod's group owns the volumes.
 const RUNNER_GROUP: i64 = 0;
 
@@ -35,6 +32,8 @@ pub struct Settings {
     pub uid: Option<i64>,
     /// The callback's `ConfigMap`.
     pub callback: String,
+    /// The service accounts that a run may name; `*` stands for all.
+    pub service_accounts: Vec<String>,
 }
 
 /// A text of the spec that becomes a file in the pod.
@@ -63,8 +62,8 @@ pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
         let text = serde_json::to_string(&spec.extra_vars).unwrap_or_default();
         files.push(file("extravars", "/runner/env/extravars", text));
     }
-    if let Some(text) = &spec.playbook_contents {
-        files.push(file("playbook", "/runner/project/playbook.yaml", text.clone()));
+    if let Some(text) = spec.contents() {
+        files.push(file("playbook", "/runner/project/playbook.yaml", text.to_owned()));
     }
     if let Some(text) = &spec.inventory {
         files.push(file("inventory", "/runner/inventory/inventory.yaml", text.clone()));
@@ -158,6 +157,7 @@ fn labels(run: &AnsibleEe) -> Map<String, Value> {
     let own = run.labels().iter().filter(|(name, _)| !is_reserved(name));
     let mut labels: Map<String, Value> = own.map(|(k, v)| (k.clone(), json!(v))).collect();
     labels.insert(APP.0.into(), json!(APP.1));
+    labels.insert("osaee".into(), json!("true"));
     let name = names::derived(&[&run.name_any()], names::LABEL_LIMIT);
     labels.insert("openstackansibleee_cr".into(), json!(name));
     labels
@@ -176,7 +176,8 @@ fn networks(run: &AnsibleEe) -> String {
     Value::from(run.spec.network_attachments.iter().map(one).collect::<Vec<_>>()).to_string()
 }
 
-fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
+/// How long a run may take, where that is bounded.
+pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
     spec.active_deadline_seconds.or_else(|| is_engines(spec).then_some(DEADLINE))
 }
 
@@ -192,7 +193,7 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
         "image": image(spec, settings),
         "imagePullPolicy": "IfNotPresent",
         "args": args(run),
-        "env": env(spec),
+        "env": super::variables::env(spec),
         "envFrom": [{ "configMapRef": { "name": spec.env_config_map_name, "optional": true } }],
         "volumeMounts": mounts,
         "terminationMessagePolicy": "File",
@@ -264,11 +265,17 @@ fn place(spec: &AnsibleEeSpec, pod: &mut Value) {
 
 fn args(run: &AnsibleEe) -> Vec<String> {
     let spec = &run.spec;
+    if spec.debug {
+        return ["sleep", "1d"].map(Into::into).into();
+    }
     let mut args = spec.args.clone();
     if args.is_empty() {
-        let named = spec.playbook.as_deref().filter(|_| spec.playbook_contents.is_none());
-        let playbook = named.unwrap_or("playbook.yaml");
-        args = ["ansible-runner", "run", "/runner", "-p", playbook].map(Into::into).into();
+        let playbook = spec.playbook.as_deref().filter(|_| spec.contents().is_none());
+        let [option, what] = match (&spec.role, spec.contents(), playbook) {
+            (Some(role), None, None) => ["-r", role],
+            (_, _, playbook) => ["-p", playbook.unwrap_or("playbook.yaml")],
+        };
+        args = ["ansible-runner", "run", "/runner", option, what].map(Into::into).into();
     }
     let has_ident = args.iter().any(|it| it == "-i" || it.starts_with("--ident"));
     let is_runner = args.first().is_some_and(|it| it == "ansible-runner");
@@ -276,57 +283,6 @@ fn args(run: &AnsibleEe) -> Vec<String> {
         args.extend(["-i".into(), run.name_any()]);
     }
     args
-}
-
-/// The human's variables, then ours, which win.
-fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
-    let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
-    let mut ours = vec![
-        plain("ANSIBLE_HOST_KEY_CHECKING", "True"),
-        plain("EDPM_RUN_HOSTS", &hosts.join(",")),
-        plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
-    ];
-    let mut env: Vec<EnvVar> = Vec::new();
-    let mut callbacks = CALLBACK_DIR.to_owned();
-    for variable in &spec.env {
-        if variable.name == CALLBACKS {
-            callbacks = if variable.value_from.is_none() {
-                joined(variable.value.as_deref())
-            } else {
-                env.push(EnvVar { name: HUMANS_CALLBACKS.into(), ..variable.clone() });
-                joined(Some(&format!("$({HUMANS_CALLBACKS})")))
-            };
-        } else if ours.iter().all(|it| it.name != variable.name) {
-            env.push(variable.clone());
-        }
-    }
-    ours.push(plain(CALLBACKS, &callbacks));
-    ours.extend(limits(spec));
-    env.extend(ours);
-    env
-}
-
-const CALLBACKS: &str = "ANSIBLE_CALLBACK_PLUGINS";
-const HUMANS_CALLBACKS: &str = "EDPM_OTHER_CALLBACK_PLUGINS";
-
-fn joined(callbacks: Option<&str>) -> String {
-    match callbacks.filter(|it| !it.is_empty()) {
-        Some(callbacks) => format!("{callbacks}:{CALLBACK_DIR}"),
-        None => CALLBACK_DIR.into(),
-    }
-}
-
-/// ansible-runner's own limits, below the Job's: it stops Ansible in order and says so.
-fn limits(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
-    let Some(deadline) = deadline(spec).filter(|_| is_engines(spec)) else { return Vec::new() };
-    let limit = (deadline - MARGIN.min(deadline / 2)).max(1).to_string();
-    let is_set = |name: &str| spec.env.iter().any(|it| it.name == name);
-    let names = ["RUNNER_JOB_TIMEOUT", "RUNNER_IDLE_TIMEOUT"];
-    names.into_iter().filter(|it| !is_set(it)).map(|it| plain(it, &limit)).collect()
-}
-
-fn plain(name: &str, value: &str) -> EnvVar {
-    EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
 }
 
 /// Volumes and the runner container's mounts.

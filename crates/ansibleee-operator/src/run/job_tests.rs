@@ -2,6 +2,7 @@
 
 use common::plan::Write;
 use common::yaml;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -20,7 +21,12 @@ spec: {spec}
 }
 
 fn settings() -> Settings {
-    Settings { image: "runner:1".into(), uid: Some(1001), callback: "callback-1".into() }
+    Settings {
+        image: "runner:1".into(),
+        uid: Some(1001),
+        callback: "callback-1".into(),
+        service_accounts: Vec::new(),
+    }
 }
 
 fn job(spec: &str) -> Value {
@@ -92,6 +98,7 @@ fn job_and_pod_are_owned_and_labelled_so_that_everybody_finds_them() {
         "app": "openstackansibleee",
         "edpm.openstack.org/service": "nova",
         "openstackansibleee_cr": "nova-1",
+        "osaee": "true",
     });
     assert_eq!(job["metadata"]["labels"], labels);
     assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
@@ -120,6 +127,136 @@ fn arguments_follow_upstreams_contract() {
     check("{args: [ansible-runner, run, /runner]}", "ansible-runner run /runner -i nova-1");
     check("{args: [ansible-runner, run, /runner, -i, me]}", "ansible-runner run /runner -i me");
     check("{args: [sleep, 1d]}", "sleep 1d");
+    check("{play: '[]'}", "ansible-runner run /runner -p playbook.yaml -i nova-1");
+    check("{role: osp.edpm.x}", "ansible-runner run /runner -r osp.edpm.x -i nova-1");
+    check("{role: x, args: [ansible-runner, run]}", "ansible-runner run -i nova-1");
+    check("{playbook: a.yml, debug: true, args: [x]}", "sleep 1d");
+}
+
+#[test]
+fn the_images_own_entry_point_and_last_words_are_left_to_it() {
+    // Upstream's image writes RUNNER_* into files, then executes the arguments; its summary goes
+    // where EDPM_AEE_TERMINATION_LOG says, for the message is the callback's.
+    let container = container(ENGINES);
+    for field in ["command", "terminationMessagePath", "workingDir", "stdin", "lifecycle"] {
+        assert_eq!(container.get(field), None, "{field}");
+    }
+    assert_eq!(container["terminationMessagePolicy"], "File");
+    assert_eq!(container["name"], "openstackansibleee");
+    let from =
+        json!([{ "configMapRef": { "name": "openstack-aee-default-env", "optional": true } }]);
+    assert_eq!(container["envFrom"], from);
+    let names: Vec<String> = env(ENGINES).into_iter().map(|it| it.0).collect();
+    for name in ["RUNNER_INVENTORY", "RUNNER_PLAYBOOK", "RUNNER_CMDLINE", "RUNNER_EXTRA_VARS"] {
+        assert!(names.iter().all(|it| it != name), "{name} would be visible in the Job");
+    }
+}
+
+#[test]
+fn every_field_of_the_spec_reaches_its_place() {
+    let spec = "
+playbook: a.yml
+name: runner
+image: r/runner:2
+envConfigMapName: own-env
+restartPolicy: OnFailure
+backoffLimit: 2
+activeDeadlineSeconds: 90
+nodeSelector: {disk: ssd}
+tolerations: [{key: a, operator: Exists}]
+resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
+serviceAccountName: runner
+dnsConfig: {nameservers: [192.168.122.80], searches: [example.com]}
+initContainers: [{name: first, image: x, command: ['true']}]
+imagePullSecrets: [{name: registry}]
+networkAttachments: [ctlplane]
+extraMounts: [{volumes: [{name: v, emptyDir: {}}], mounts: [{name: v, mountPath: /v}]}]
+";
+    let spec = format!("{{{}}}", spec.trim().replace('\n', ", "));
+    let job = job(&spec);
+    let made = &job["spec"]["template"]["spec"];
+    let container = &made["containers"][0];
+    for (found, expected) in [
+        (&job["spec"]["backoffLimit"], json!(2)),
+        (&job["spec"]["activeDeadlineSeconds"], json!(90)),
+        (&made["restartPolicy"], json!("OnFailure")),
+        (&made["nodeSelector"], json!({ "disk": "ssd" })),
+        (&made["tolerations"], json!([{ "key": "a", "operator": "Exists" }])),
+        (&made["serviceAccountName"], json!("runner")),
+        (&made["dnsPolicy"], json!("None")),
+        (&made["dnsConfig"]["searches"], json!(["example.com"])),
+        (&made["initContainers"][0]["command"], json!(["true"])),
+        (&made["imagePullSecrets"], json!([{ "name": "registry" }])),
+        (&made["volumes"][0], json!({ "name": "v", "emptyDir": {} })),
+        (&container["name"], json!("runner")),
+        (&container["image"], json!("r/runner:2")),
+        (&container["resources"]["limits"]["memory"], json!("1Gi")),
+        (&container["resources"]["requests"]["cpu"], json!("100m")),
+        (&container["envFrom"][0]["configMapRef"]["name"], json!("own-env")),
+        (&container["volumeMounts"][0], json!({ "name": "v", "mountPath": "/v" })),
+    ] {
+        assert_eq!(found, &expected);
+    }
+    // Whoever may name an account gets its token; nobody else gets any.
+    assert_eq!(made.get("automountServiceAccountToken"), None);
+    let engines = pod("{inputHash: x, serviceAccountName: runner}");
+    assert_eq!(engines["automountServiceAccountToken"], false);
+    assert_eq!(pod("{}")["automountServiceAccountToken"], false);
+}
+
+/// Any value that a variable may have.
+fn variable() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(|it| json!(it)),
+        any::<bool>().prop_map(|it| json!(it)),
+        (-1_000_000..1_000_000_i32).prop_map(|it| json!(f64::from(it) / 8.0)),
+        "\\PC{0,12}".prop_map(|it| json!(it)),
+        Just(json!("1")),
+        Just(json!("yes")),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|it| json!(it)),
+            prop::collection::btree_map("[a-z]{1,4}", inner, 0..4).prop_map(|it| json!(it)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn extra_variables_keep_their_types_on_the_way_into_the_pod(
+        vars in prop::collection::btree_map("[a-z_]{1,8}", variable(), 1..5),
+    ) {
+        let mut run = run("{playbook: a.yml}");
+        run.spec.extra_vars = vars.clone();
+        let step = creation(&run, "0123456789abcdef", &settings());
+        let Write::Create { object, .. } = step.write else { panic!("no creation") };
+        let annotations = &object["spec"]["template"]["metadata"]["annotations"];
+        let text = annotations[annotation("extravars")].as_str().unwrap();
+        // JSON is YAML, and ansible-runner reads the file as the one before it tries the other.
+        prop_assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!(vars));
+    }
+}
+
+#[test]
+fn integers_stay_integers_and_texts_texts() {
+    let job = job("{extraVars: {n: 1, big: 9007199254740993, t: '1', b: true, s: 'true', f: 1.5, \
+                   none: null, d: {x: [1, '1']}}}");
+    let annotations = &job["spec"]["template"]["metadata"]["annotations"];
+    assert_eq!(
+        annotations[annotation("extravars")],
+        r#"{"b":true,"big":9007199254740993,"d":{"x":[1,"1"]},"f":1.5,"n":1,"none":null,"s":"true","t":"1"}"#
+    );
+}
+
+#[test]
+fn the_order_in_which_a_spec_is_written_changes_nothing_in_its_job() {
+    let one = "{extraVars: {b: {x: 1, y: 2}, a: [1]}, nodeSelector: {p: q, r: s}, playbook: a.yml, \
+               resources: {limits: {cpu: 1, memory: 1Gi}}, env: [{name: A, value: b}]}";
+    let other = "{env: [{value: b, name: A}], resources: {limits: {memory: 1Gi, cpu: 1}}, \
+                 playbook: a.yml, nodeSelector: {r: s, p: q}, extraVars: {a: [1], b: {y: 2, x: 1}}}";
+    assert_eq!(job(one).to_string(), job(other).to_string());
 }
 
 #[test]
@@ -132,8 +269,13 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
         ("A", "b"),
         ("ANSIBLE_HOST_KEY_CHECKING", "True"),
         ("EDPM_RUN_HOSTS", "a,b"),
+        ("EDPM_RESULT_FILE", "/dev/termination-log"),
         ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
         ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback"),
+        (
+            "ANSIBLE_VARS_PLUGINS",
+            "~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:/opt/edpm/callback",
+        ),
     ];
     let expected: Vec<_> = expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
     assert_eq!(variables, expected);
@@ -141,8 +283,11 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
         "{env: [{name: ANSIBLE_CALLBACK_PLUGINS, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}",
     );
     assert_eq!(from_elsewhere[0].0, "EDPM_OTHER_CALLBACK_PLUGINS");
-    let last = from_elsewhere.last().unwrap();
-    assert_eq!(last.1, "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback");
+    let value = |name: &str| from_elsewhere.iter().find(|it| it.0 == name).unwrap().1.clone();
+    let expected = "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback";
+    assert_eq!(value("ANSIBLE_CALLBACK_PLUGINS"), expected);
+    let own = env("{env: [{name: ANSIBLE_VARS_PLUGINS, value: /mine}]}");
+    assert_eq!(own.last().unwrap().1, "/mine:/opt/edpm/callback");
 }
 
 #[test]

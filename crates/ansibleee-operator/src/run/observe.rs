@@ -67,7 +67,8 @@ impl Caches {
         jobs.iter().filter(|it| it.is_owned_by(&uid)).map(|it| Job::clone(it)).collect()
     }
 
-    fn pods_of(&self, namespace: &str, job: &str) -> Vec<Pod> {
+    /// The pods of a Job.
+    pub(super) fn pods_of(&self, namespace: &str, job: &str) -> Vec<Pod> {
         let pods = self.pods.indexed(BY_JOB, &Key::new(namespace, job));
         pods.iter().map(|it| Pod::clone(it)).collect()
     }
@@ -132,7 +133,7 @@ impl Controller for Runs {
     }
 
     fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        decide::refused(seen, &refusal.words, now)
+        decide::refused(seen, refusal, now)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::objects::{Job, Pod, Terminated};
 
 /// The word for a run that did what it should.
 pub const SUCCEEDED: &str = "Succeeded";
-/// The word for a run that told what it did, and failed on some host.
+/// The word for a run that told what it did, and failed on hosts for more than one reason.
 pub const HOSTS_FAILED: &str = "HostsFailed";
 
 /// How a run ended, before it is put into a status.
@@ -81,7 +81,10 @@ fn condition(succeeded: bool, reason: &str, message: String) -> Finding {
 
 /// A run that told about its hosts.
 fn told(end: &End<'_>, summary: Summary) -> Verdict {
-    let Summary { mut hosts, failures, more } = summary;
+    let Summary { mut hosts, failures, more, unmatched } = summary;
+    if unmatched {
+        return nobody(end, hosts);
+    }
     let count = |wanted: HostOutcome| hosts.iter().filter(|it| it.result == wanted).count();
     let (ok, not_reached) = (count(HostOutcome::Ok), count(HostOutcome::NotReached));
     let (total, in_trouble) = (hosts.len(), hosts.len() - ok - not_reached);
@@ -114,14 +117,46 @@ fn told(end: &End<'_>, summary: Summary) -> Verdict {
             let others = failures.len().saturating_sub(1) + more;
             let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
             let first = format!("{}{others}", first.unwrap_or_default());
+            let many = format!("{in_trouble} of {total} hosts failed: {first}");
             match (total, in_trouble) {
                 (0, _) => (HOSTS_FAILED, first),
                 (_, 0) => (Reason::TaskFailed.as_str(), first),
-                _ => (HOSTS_FAILED, format!("{in_trouble} of {total} hosts failed: {first}")),
+                _ if elsewhere => (HOSTS_FAILED, many),
+                _ => (common_reason(&hosts), many),
             }
         }
     };
     Verdict { succeeded: false, reason: reason.into(), hosts, failures, message }
+}
+
+/// The limit left no host of the inventory, so that Ansible ended before any play.
+fn nobody(end: &End<'_>, hosts: Vec<HostResult>) -> Verdict {
+    // The limit of a run of the engine is the human's wish: whom it leaves out keeps its state.
+    let succeeded = Run::of(end.run).is_some_and(|it| it.is_partial());
+    let (reason, message) = if succeeded {
+        (SUCCEEDED, "Job completed: the limit leaves none of the hosts")
+    } else {
+        let message = "--limit in spec.cmdLine leaves no host of the inventory, so Ansible ended \
+                       before any play: correct the one or the other";
+        (Reason::NoHostMatched.as_str(), message)
+    };
+    let (reason, message) = (reason.into(), message.into());
+    Verdict { succeeded, reason, hosts, failures: Vec::new(), message }
+}
+
+/// The one word for why hosts failed: the class that they share, if they do.
+fn common_reason(hosts: &[HostResult]) -> &'static str {
+    let class = |it: &HostResult| match it.result {
+        HostOutcome::Ok | HostOutcome::NotReached => None,
+        HostOutcome::Failed => Some(Reason::TaskFailed.as_str()),
+        HostOutcome::Unreachable => Some(Reason::HostUnreachable.as_str()),
+        HostOutcome::KeyRefused => Some(Reason::KeyRefused.as_str()),
+        HostOutcome::HostKeyMismatch => Some(Reason::HostKeyMismatch.as_str()),
+        HostOutcome::Unknown => Some(HOSTS_FAILED),
+    };
+    let mut classes = hosts.iter().filter_map(class);
+    let first = classes.next().unwrap_or(HOSTS_FAILED);
+    if classes.all(|it| it == first) { first } else { HOSTS_FAILED }
 }
 
 fn completed(hosts: &[HostResult], ok: usize) -> String {

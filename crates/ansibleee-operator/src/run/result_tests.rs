@@ -132,7 +132,7 @@ fn a_failed_task_is_named_with_host_file_and_line_and_the_others_keep_their_resu
     check(
         FAILED,
         &[pod],
-        "Failed HostsFailed of",
+        "Failed TaskFailed of",
         "1 of 2 hosts failed: b, task 'T' (/p.yml:7): no: more. Log: kubectl logs -n ns run-1-x",
     );
 }
@@ -153,6 +153,45 @@ fn no_host_reached_at_all_is_a_failure_unless_the_run_was_narrowed() {
         Some([("edpm.openstack.org/attempts".to_owned(), "{}".to_owned())].into());
     let (status, _) = of_job(&run, &job(COMPLETE), &[pod]);
     assert_eq!(outcome(&status), "Succeeded Succeeded nn");
+}
+
+#[test]
+fn a_limit_that_leaves_nobody_is_a_failure_unless_the_human_narrowed_the_run() {
+    let text = r#"{"v":1,"hosts":"nn","changed":[],"failures":[],"unmatched":true}"#;
+    let nobody = pod("Failed", &said(1, text), "");
+    let words = "--limit in spec.cmdLine leaves no host";
+    check(FAILED, std::slice::from_ref(&nobody), "Failed NoHostMatched nn", words);
+    let mut run =
+        ansible(HOSTS, "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}");
+    run.metadata.annotations =
+        Some([("edpm.openstack.org/attempts".to_owned(), "{}".to_owned())].into());
+    let (status, finding) = of_job(&run, &job(FAILED), &[nobody]);
+    assert_eq!(outcome(&status), "Succeeded Succeeded nn");
+    assert!(finding.holds(), "{}", finding.message);
+    // A run by hand that names no hosts is told all the same.
+    let nobody = pod("Failed", &said(1, &text.replace("nn", "")), "");
+    let (status, finding) = of_job(&ansible("[]", "{}"), &job(FAILED), &[nobody]);
+    assert_eq!(outcome(&status), "Failed NoHostMatched ");
+    assert!(finding.message.contains(words), "{}", finding.message);
+}
+
+#[test]
+fn hosts_that_fail_for_one_reason_give_it_to_the_run() {
+    for (letters, expected) in [
+        ("uu", "HostUnreachable"),
+        ("uo", "HostUnreachable"),
+        ("nu", "HostUnreachable"),
+        ("kk", "KeyRefused"),
+        ("ho", "HostKeyMismatch"),
+        ("ff", "TaskFailed"),
+        ("uf", "HostsFailed"),
+        ("hk", "HostsFailed"),
+        ("u?", "HostsFailed"),
+        ("??", "HostsFailed"),
+    ] {
+        let pod = pod("Failed", &said(4, &message(letters, ON_B)), "");
+        check(FAILED, &[pod], &format!("Failed {expected} {letters}"), "b, task 'T'");
+    }
 }
 
 #[test]
@@ -181,6 +220,7 @@ fn a_message_that_is_not_exactly_the_callbacks_is_none() {
         r#"{"v":1,"hosts":"oo","changed":[0],"failures":[]}"#,
         r#"{"v":1,"hosts":"oo","changed":[0,0]}"#,
         r#"{"v":1,"hosts":"oo","changed":[0,0],"failures":[],"x":1}"#,
+        r#"{"v":1,"hosts":"oo","changed":[0,0],"failures":[],"unmatched":1}"#,
         r#"{"v":1,"hosts":"oo","changed":[0,0],"failures":[]} tail"#,
         r#"{"v":1,"hosts":"","changed":[],"failures":[],"more":9}"#,
         r#"{"v":1,"hosts":"oo","changed":[0,0],"failu"#,
@@ -206,7 +246,7 @@ fn exit_codes_tell_the_class_where_ansible_told_nothing() {
         (254, "DeadlineExceeded", "RUNNER_JOB_TIMEOUT"),
         (137, "PodEvicted", "its process was killed"),
         (143, "PodEvicted", "exit code 143"),
-        (2, "ResultUnknown", "exit code 2"),
+        (2, "ResultUnknown", "does not know an option of spec.cmdLine"),
         (99, "ResultUnknown", "exit code 99"),
     ] {
         let pod = pod("Failed", &said(code, ""), "");
@@ -243,7 +283,7 @@ fn a_run_over_its_deadline_is_told_from_one_whose_pod_was_killed() {
 #[test]
 fn a_result_that_was_told_counts_even_if_the_pod_was_killed_afterwards() {
     let pod = pod("Failed", &said(137, &message("of", ON_B)), "");
-    check(FAILED, &[pod], "Failed HostsFailed of", "b, task 'T'");
+    check(FAILED, &[pod], "Failed TaskFailed of", "b, task 'T'");
 }
 
 #[test]

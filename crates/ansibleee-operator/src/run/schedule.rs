@@ -37,6 +37,41 @@ pub enum State {
     },
 }
 
+/// How many runs may be active at the same time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// In all namespaces together.
+    pub total: usize,
+    /// In each namespace, where that is bounded: no namespace then takes all.
+    pub per_namespace: Option<usize>,
+}
+
+/// How many more runs may start.
+struct Room<'a> {
+    total: usize,
+    per_namespace: Option<usize>,
+    active: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Room<'a> {
+    fn beside(active: impl Iterator<Item = &'a View>, limits: Limits) -> Self {
+        let Limits { total, per_namespace } = limits;
+        let mut room = Self { total, per_namespace, active: BTreeMap::new() };
+        active.for_each(|it| room.take(it));
+        room
+    }
+
+    fn take(&mut self, run: &'a View) {
+        self.total = self.total.saturating_sub(1);
+        *self.active.entry(&run.namespace).or_default() += 1;
+    }
+
+    fn is_full_for(&self, run: &View) -> bool {
+        let active = self.active.get(run.namespace.as_str()).copied().unwrap_or_default();
+        self.total == 0 || self.per_namespace.is_some_and(|limit| active >= limit)
+    }
+}
+
 /// What is to be written to the run at that place of the list.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Verdict {
@@ -54,8 +89,8 @@ pub enum Verdict {
 /// No run is admitted that shares an address with an active one, with one admitted here, or with an
 /// older one that waits: a run over many hosts is not overtaken for ever.
 /// Nothing is admitted before every inherited run carries this leader's term.
-/// At most `limit` runs are active afterwards, unless more were before.
-pub fn admit(runs: &[View], limit: usize, term: &str) -> Vec<Verdict> {
+/// At most as many runs as the limits say are active afterwards, unless more were before.
+pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     let stamps: Vec<Verdict> = runs
         .iter()
         .enumerate()
@@ -69,7 +104,7 @@ pub fn admit(runs: &[View], limit: usize, term: &str) -> Vec<Verdict> {
     order.sort_by_key(|idx| (runs[*idx].created, &runs[*idx].uid));
     let (active, queued): (Vec<usize>, Vec<usize>) =
         order.into_iter().partition(|idx| runs[*idx].state == State::Active);
-    let mut free = limit.saturating_sub(active.len());
+    let mut room = Room::beside(active.iter().map(|idx| &runs[*idx]), limits);
     // Who holds an address: the active ones first, then, in their order, those that wait.
     let mut held: BTreeMap<&str, usize> = BTreeMap::new();
     for idx in &active {
@@ -80,11 +115,12 @@ pub fn admit(runs: &[View], limit: usize, term: &str) -> Vec<Verdict> {
     for idx in queued {
         let run = &runs[idx];
         let blockers = run.blockers(&held);
-        if blockers.is_empty() && free > 0 {
-            free -= 1;
+        let is_full = room.is_full_for(run);
+        if blockers.is_empty() && !is_full {
+            room.take(run);
             running.insert(idx);
             verdicts.push(Verdict::Admit(idx));
-        } else if let Some(text) = wait_text(runs, run, &blockers, free == 0, &running) {
+        } else if let Some(text) = wait_text(runs, run, &blockers, is_full, &running) {
             verdicts.push(Verdict::Wait(idx, text));
         }
         hold(&mut held, runs, idx);

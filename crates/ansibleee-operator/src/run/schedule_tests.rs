@@ -37,9 +37,13 @@ fn waits(idx: usize, text: &str) -> Verdict {
     Verdict::Wait(idx, text.into())
 }
 
+fn limit(total: usize) -> Limits {
+    Limits { total, per_namespace: None }
+}
+
 #[track_caller]
 fn check(runs: &[View], expected: &[Verdict]) {
-    assert_eq!(admit(runs, 20, TERM), expected);
+    assert_eq!(admit(runs, limit(20), TERM), expected);
 }
 
 #[test]
@@ -107,12 +111,39 @@ fn what_a_run_waits_for_is_written_once_per_cause() {
 #[test]
 fn the_limit_counts_active_runs_and_is_told_to_nobody() {
     let runs = [active(run("a", 1, &["x"])), run("b", 2, &["y"]), run("c", 3, &["z"])];
-    assert_eq!(admit(&runs, 2, TERM), [Verdict::Admit(1)]);
-    assert_eq!(admit(&runs, 1, TERM), []);
+    assert_eq!(admit(&runs, limit(2), TERM), [Verdict::Admit(1)]);
+    assert_eq!(admit(&runs, limit(1), TERM), []);
     let runs = [active(run("a", 1, &["x"])), run("b", 2, &["y"]), run("c", 3, &["y"])];
-    assert_eq!(admit(&runs, 1, TERM), []);
+    assert_eq!(admit(&runs, limit(1), TERM), []);
     let runs = [active(run("a", 1, &["x"])), run("b", 2, &["x"])];
-    assert_eq!(admit(&runs, 1, TERM), [waits(1, "a (host x, x:22)")]);
+    assert_eq!(admit(&runs, limit(1), TERM), [waits(1, "a (host x, x:22)")]);
+}
+
+#[test]
+fn a_namespace_with_a_limit_of_its_own_leaves_room_for_the_others() {
+    let limits = Limits { total: 3, per_namespace: Some(2) };
+    let other = |mut run: View| {
+        run.namespace = "else".into();
+        run
+    };
+    let runs = [
+        active(run("a", 1, &["a"])),
+        run("b", 2, &["b"]),
+        run("c", 3, &["c"]),
+        other(run("d", 4, &["d"])),
+        other(run("e", 5, &["e"])),
+    ];
+    // b is the second of its namespace, c the third; d takes the last place of all.
+    assert_eq!(admit(&runs, limits, TERM), [Verdict::Admit(1), Verdict::Admit(3)]);
+}
+
+#[test]
+fn a_run_that_waits_for_its_namespaces_limit_is_not_overtaken_on_its_hosts() {
+    let limits = Limits { total: 9, per_namespace: Some(1) };
+    let mut late = run("late", 3, &["x"]);
+    late.namespace = "else".into();
+    let runs = [active(run("a", 1, &["a"])), run("b", 2, &["x"]), late];
+    assert_eq!(admit(&runs, limits, TERM), [waits(2, "ns/b (host x, x:22)")]);
 }
 
 #[test]
@@ -143,7 +174,8 @@ proptest! {
     fn no_two_active_runs_ever_share_an_address_and_every_run_gets_its_turn(
         wishes in history(),
         ends in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
-        limit in 1..5_usize,
+        total in 1..5_usize,
+        per_namespace in prop::option::of(1..3_usize),
     ) {
         let mut runs: Vec<View> = wishes
             .iter()
@@ -154,10 +186,15 @@ proptest! {
                 run(&format!("r{idx:02}"), *second, &hosts)
             })
             .collect();
+        // Two namespaces, so that neither limit makes the other idle.
+        for (idx, run) in runs.iter_mut().enumerate().filter(|(idx, _)| idx % 2 == 1) {
+            run.namespace = format!("ns{}", idx % 2);
+        }
+        let limits = Limits { total, per_namespace };
         let mut ends = ends.into_iter().cycle();
         let mut writes = 0;
         while !runs.is_empty() {
-            for verdict in admit(&runs, limit, TERM) {
+            for verdict in admit(&runs, limits, TERM) {
                 writes += 1;
                 match verdict {
                     Verdict::Admit(idx) => runs[idx].state = State::Active,
@@ -168,7 +205,11 @@ proptest! {
             let active: Vec<usize> =
                 (0..runs.len()).filter(|idx| runs[*idx].state == State::Active).collect();
             prop_assert!(!active.is_empty(), "nothing can start: {runs:#?}");
-            prop_assert!(active.len() <= limit);
+            prop_assert!(active.len() <= total);
+            for namespace in ["ns", "ns1"] {
+                let its = active.iter().filter(|idx| runs[**idx].namespace == namespace).count();
+                prop_assert!(per_namespace.is_none_or(|limit| its <= limit));
+            }
             for (n, one) in active.iter().enumerate() {
                 for other in &active[n + 1..] {
                     let shared = runs[*one].hosts.keys().find(|it| runs[*other].hosts.contains_key(*it));
@@ -176,7 +217,7 @@ proptest! {
                 }
             }
             // A second look at the same state writes nothing.
-            prop_assert_eq!(admit(&runs, limit, TERM), vec![]);
+            prop_assert_eq!(admit(&runs, limits, TERM), vec![]);
             let ended = ends.next().unwrap();
             runs.remove(active[ended.index(active.len())]);
         }
@@ -194,7 +235,7 @@ proptest! {
                 run(&format!("r{idx:02}"), *second, &hosts)
             })
             .collect();
-        let admitted: BTreeSet<usize> = admit(&runs, 100, TERM)
+        let admitted: BTreeSet<usize> = admit(&runs, limit(100), TERM)
             .into_iter()
             .filter_map(|it| if let Verdict::Admit(idx) = it { Some(idx) } else { None })
             .collect();

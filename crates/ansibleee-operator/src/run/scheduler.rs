@@ -17,7 +17,7 @@ use super::decide::{Stage, faults_of, stage};
 use super::identity;
 use super::job::Settings;
 use super::observe::{Caches, run_key};
-use super::schedule::{State, Verdict, View, admit};
+use super::schedule::{Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 
@@ -33,7 +33,7 @@ pub struct Scheduler {
     /// What the operator's options say.
     pub settings: Settings,
     /// How many runs may be active.
-    pub limit: usize,
+    pub limits: Limits,
     /// This leader's term.
     pub term: String,
     /// UIDs of the runs that were there before this leader's term.
@@ -46,7 +46,7 @@ pub struct Observed {
     views: Vec<View>,
     /// The objects; `None` for what is left of a run that is gone.
     runs: Vec<Option<Arc<AnsibleEe>>>,
-    limit: usize,
+    limits: Limits,
     term: String,
 }
 
@@ -60,7 +60,7 @@ impl Controller for Scheduler {
         let mut seen = Observed {
             views: Vec::new(),
             runs: Vec::new(),
-            limit: self.limit,
+            limits: self.limits,
             term: self.term.clone(),
         };
         for run in self.caches.runs.all() {
@@ -79,7 +79,7 @@ impl Controller for Scheduler {
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
         let mut plan = Plan::default();
-        for verdict in admit(&seen.views, seen.limit, &seen.term) {
+        for verdict in admit(&seen.views, seen.limits, &seen.term) {
             let (Verdict::Stamp(idx) | Verdict::Admit(idx) | Verdict::Wait(idx, _)) = verdict;
             let Some(Some(run)) = seen.runs.get(idx) else { continue };
             let (next, because) = match verdict {
@@ -113,11 +113,13 @@ impl Scheduler {
     fn view(&self, run: &AnsibleEe, left: Option<BTreeSet<String>>) -> Option<View> {
         let state = self.state(run, left.is_some())?;
         let uid = run.uid().unwrap_or_default();
-        let own = run.spec.hosts.iter().map(|it| (it.address.clone(), it.name.clone()));
+        // Names of hosts are the same in capital letters.
+        let lower = |it: &str| it.to_ascii_lowercase();
+        let own = run.spec.hosts.iter().map(|it| (lower(&it.address), it.name.clone()));
         let mut hosts: BTreeMap<String, String> = own.collect();
         // What still runs may have other hosts than the spec has now.
         for address in left.into_iter().flatten() {
-            hosts.entry(address.clone()).or_insert(address);
+            hosts.entry(lower(&address)).or_insert(address);
         }
         Some(View {
             namespace: run.namespace().unwrap_or_default(),
@@ -152,7 +154,7 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
     View {
         uid: String::new(),
         created: Timestamp::UNIX_EPOCH,
-        hosts: hosts.into_iter().map(|it| (it.clone(), it)).collect(),
+        hosts: hosts.into_iter().map(|it| (it.to_ascii_lowercase(), it)).collect(),
         namespace: key.namespace,
         name: key.name,
         state: State::Active,

@@ -13,6 +13,8 @@ struct Message {
     failures: Vec<HostFailure>,
     #[serde(default)]
     more: usize,
+    #[serde(default)]
+    unmatched: bool,
 }
 
 /// What a run told about its hosts.
@@ -24,6 +26,8 @@ pub struct Summary {
     pub failures: Vec<HostFailure>,
     /// How many failures did not fit.
     pub more: usize,
+    /// Whether a limit left no host at all, so that Ansible ended before any play.
+    pub unmatched: bool,
 }
 
 /// Reads the callback's message about these hosts.
@@ -49,5 +53,6 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
         let changed = message.changed.get(idx).copied();
         results.push(HostResult { name: host.name.clone(), result, changed });
     }
-    Some(Summary { hosts: results, failures: message.failures, more: message.more })
+    let Message { failures, more, unmatched, .. } = message;
+    Some(Summary { hosts: results, failures, more, unmatched })
 }

@@ -58,10 +58,12 @@ pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
 }
 
 fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let plays = |it: &String| yaml::from_str::<Vec<Map<String, Value>>>(it).err();
-    if let Some(error) = spec.playbook_contents.as_ref().and_then(plays) {
-        let message = format!("not a list of plays: {error}");
-        faults.push(Fault::new("spec.playbookContents", message));
+    let plays = |it: &str| yaml::from_str::<Vec<Map<String, Value>>>(it).err();
+    for (field, text) in [("playbookContents", &spec.playbook_contents), ("play", &spec.play)] {
+        if let Some(error) = text.as_deref().and_then(plays) {
+            let message = format!("not a list of plays: {error}");
+            faults.push(Fault::new(format!("spec.{field}"), message));
+        }
     }
     let Some(playbook) = &spec.playbook else { return };
     let has_parent = playbook.split('/').any(|it| it == "..");
@@ -254,6 +256,7 @@ mod tests {
     fn inline_plays_must_be_a_list_of_plays() {
         check("playbookContents: 'hosts: all'", &["spec.playbookContents: not a list of plays"]);
         check("playbookContents: '[a'", &["spec.playbookContents"]);
+        check("play: 'hosts: all'", &["spec.play: not a list of plays"]);
     }
 
     #[test]

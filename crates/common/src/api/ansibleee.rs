@@ -53,9 +53,12 @@ use crate::conditions::{Condition, trimmed};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "!has(self.role) || !(has(self.playbook) || has(self.playbookContents) || has(self.play))")
+    .message("role and a playbook exclude each other: keep one"))]
 pub struct AnsibleEeSpec {
     /// Name or path of the playbook, for example `osp.edpm.nova`; `playbook.yaml` when neither
-    /// this nor `playbookContents` nor `args` is given.
+    /// this nor `playbookContents`, `role` or `args` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub playbook: Option<String>,
@@ -63,14 +66,26 @@ pub struct AnsibleEeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 262_144))]
     pub playbook_contents: Option<String>,
+    /// Deprecated, use `playbookContents`: the playbook itself, as YAML text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 262_144))]
+    pub play: Option<String>,
+    /// Name of an Ansible role that is run as it is on all hosts, for example
+    /// `osp.edpm.edpm_nova`, or of a folder in `/runner/roles`; not together with a playbook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub role: Option<String>,
     /// The runner image; the operator's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub image: Option<String>,
-    /// All arguments of the container; when given, `playbook` is not passed.
+    /// All arguments of the container; when given, neither `playbook` nor `role` is passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = 100), inner(length(max = 4096)))]
     pub args: Vec<String>,
+    /// Whether the pod sleeps for a day, to be looked into by a human, and runs no Ansible.
+    #[serde(default)]
+    pub debug: bool,
     /// Name of the runner container in the pod.
     #[serde(default = "default_name")]
     #[schemars(length(min = 1, max = 63))]
@@ -119,7 +134,8 @@ pub struct AnsibleEeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub init_containers: Vec<Container>,
-    /// The `ServiceAccount` of the pod; the namespace's default one when absent.
+    /// The `ServiceAccount` of the pod, one of those that the operator's options allow; the
+    /// namespace's default one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
@@ -145,6 +161,7 @@ pub struct AnsibleEeSpec {
     pub active_deadline_seconds: Option<i64>,
     /// Labels of the Kubernetes nodes that the pod may run on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
     pub node_selector: BTreeMap<String, String>,
     /// Taints of Kubernetes nodes that the pod tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,6 +174,13 @@ pub struct AnsibleEeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub image_pull_secrets: Vec<LocalObjectReference>,
+}
+
+impl AnsibleEeSpec {
+    /// The inline playbook, under its present or its deprecated name.
+    pub fn contents(&self) -> Option<&str> {
+        self.playbook_contents.as_deref().or(self.play.as_deref())
+    }
 }
 
 impl Default for AnsibleEeSpec {

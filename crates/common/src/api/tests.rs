@@ -305,6 +305,18 @@ fn the_task_debugger_is_refused() {
 }
 
 #[test]
+fn a_run_has_a_playbook_or_a_role() {
+    for it in ["playbook", "playbookContents", "play"] {
+        let refused = broken::<AnsibleEeSpec>(&json!({it: "x", "role": "y"}), None);
+        assert!(refused.contains("exclude each other"), "{it}: {refused}");
+        assert_eq!(broken::<AnsibleEeSpec>(&json!({it: "x"}), None), "", "{it}");
+    }
+    for spec in [json!({"role": "y"}), json!({"args": ["x"], "role": "y"}), json!({})] {
+        assert_eq!(broken::<AnsibleEeSpec>(&spec, None), "", "{spec}");
+    }
+}
+
+#[test]
 fn a_cell_needs_a_url_of_keystone() {
     let cell = |url: &str| json!({"keystoneAuthURL": url});
     assert!(broken::<CellSpec>(&cell("keystone:5000"), None).contains("URL"));
@@ -499,6 +511,24 @@ status:
 "#,
     );
     assert_eq!(run.spec.extra_vars["a"]["b"][1], true);
+    let old: AnsibleEe = round_trip(
+        r#"
+apiVersion: ansibleee.openstack.org/v1beta1
+kind: OpenStackAnsibleEE
+metadata: {name: ansibleee-play}
+spec: {play: "- hosts: localhost", debug: true}
+"#,
+    );
+    assert_eq!(old.spec.contents(), Some("- hosts: localhost"));
+    let role: AnsibleEe = round_trip(
+        "
+apiVersion: ansibleee.openstack.org/v1beta1
+kind: OpenStackAnsibleEE
+metadata: {name: ansibleee-role}
+spec: {role: osp.edpm.edpm_nova}
+",
+    );
+    assert_eq!(role.spec.role.as_deref(), Some("osp.edpm.edpm_nova"));
 }
 
 /// The manifests in a file of the example.

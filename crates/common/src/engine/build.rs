@@ -39,6 +39,8 @@ pub enum Play {
     Playbook(String),
     /// The text of a playbook.
     Contents(String),
+    /// A role by name, run as it is.
+    Role(String),
 }
 
 /// An object whose keys become files in the pod.
@@ -227,6 +229,7 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
     match &recipe.play {
         Play::Playbook(name) => spec["playbook"] = json!(name),
         Play::Contents(text) => spec["playbookContents"] = json!(text),
+        Play::Role(name) => spec["role"] = json!(name),
     }
     if let Some(image) = &recipe.image {
         spec["image"] = json!(image);

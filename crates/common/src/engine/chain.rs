@@ -177,7 +177,10 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
 
 fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
     service.state = RunState::Failed;
-    service.failures += 1;
+    // Each class has its own pauses: a host that is back after hours and now refuses the key is
+    // tried as soon as one that has just begun to.
+    let is_same = service.reason.as_deref() == Some(reason.as_str());
+    service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
     service.message = Some(message);
 }

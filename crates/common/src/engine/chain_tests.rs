@@ -186,6 +186,38 @@ fn a_host_that_a_failed_partial_run_did_not_reach_has_not_succeeded() {
 }
 
 #[test]
+fn of_a_shared_run_only_the_unreachable_host_is_tried_again() {
+    let shared = |n0: &str, n1: &str| {
+        let mut status = ended("Failed", "n0", n0, 1);
+        status["hosts"].as_array_mut().unwrap().push(json!({ "name": "n1", "result": n1 }));
+        run("r", &[("n0", tried("A", 1)), ("n1", tried("A", 1))], &status)
+    };
+    let recorded = [record(RunState::Running, "A", 1)];
+    let state = |object: AnsibleEe| judged("A", &recorded, &[object], true).state;
+    assert_eq!(state(shared("Ok", "Unreachable")), State::Done);
+    assert_eq!(state(shared("Unreachable", "Ok")), needs("A", 2));
+}
+
+#[test]
+fn each_class_of_failure_has_its_own_count_and_so_its_own_pauses() {
+    let mut recorded = record(RunState::Running, "A", 21);
+    recorded.reason = Some(Reason::HostUnreachable.as_str().into());
+    recorded.failures = 20;
+    let failures = |result: &str| {
+        let mut object = done("A", 21, result);
+        // Just now, so that the pause has only begun.
+        object.status.as_mut().unwrap().completion_time = Some(Time(now()));
+        let chain = judged("A", std::slice::from_ref(&recorded), &[object], true);
+        let State::Failed { retry_at, .. } = chain.state else { panic!("{:?}", chain.state) };
+        let pause = retry_at.map(|it| it.duration_since(now()).as_secs());
+        (chain.services[0].failures, pause)
+    };
+    assert_eq!(failures("Unreachable"), (21, Some(600)));
+    assert_eq!(failures("KeyRefused"), (1, Some(15)));
+    assert_eq!(failures("Failed"), (1, None));
+}
+
+#[test]
 fn a_refused_key_is_tried_at_once_with_another_secret() {
     let mut failed = record(RunState::Failed, "A", 1);
     failed.reason = Some(Reason::KeyRefused.as_str().into());

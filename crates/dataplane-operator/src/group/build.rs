@@ -185,11 +185,13 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
     })
 }
 
-/// The inline text wins over the name, as upstream has it.
+/// The inline text wins over the name, as upstream has it; a role is run where there is neither.
 fn play(service: &Service) -> Play {
-    match contents(&service.spec) {
-        Some(text) => Play::Contents(text.clone()),
-        None => Play::Playbook(service.spec.playbook.clone().unwrap_or_default()),
+    let spec = &service.spec;
+    match (contents(spec), &spec.playbook, &spec.role) {
+        (Some(text), _, _) => Play::Contents(text.clone()),
+        (None, None, Some(role)) => Play::Role(role.clone()),
+        (None, playbook, _) => Play::Playbook(playbook.clone().unwrap_or_default()),
     }
 }
 
@@ -213,5 +215,24 @@ pub fn reach(seen: &Observed, host: &Judged) -> Reach {
         ssh_secret,
         scan: host.trust.scan(host.chain.was_key_refused()),
         trusted: host.trust.token(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_runs_its_text_else_its_playbook_else_its_role() {
+        let of = |spec: serde_json::Value| {
+            play(&Service::new("s", serde_json::from_value(spec).unwrap()))
+        };
+        let (text, name) = (json!("[]"), json!("a.b.c"));
+        let contents = Play::Contents("[]".into());
+        assert_eq!(of(json!({ "playbookContents": text, "playbook": name })), contents);
+        assert_eq!(of(json!({ "play": text, "role": name })), contents);
+        let playbook = Play::Playbook("a.b.c".into());
+        assert_eq!(of(json!({ "playbook": name, "role": "x" })), playbook);
+        assert_eq!(of(json!({ "role": name })), Play::Role("a.b.c".into()));
     }
 }

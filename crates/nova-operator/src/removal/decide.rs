@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use common::api::dataplane::ServiceRun;
+use common::api::dataplane::service_run::RunState;
 use common::api::nova::ExternalCompute;
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, find, settle};
 use common::engine::build::{PRIVATE_KEY, Reach};
@@ -195,7 +196,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
     let (runs, _) = parted(seen);
     let chain = chain(seen, &runs, now);
     let record = chain.services.first();
-    let is_spent = record.is_some_and(|it| it.failures >= ATTEMPTS);
+    let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS);
     let going_on = || going_on(compute, record, &runs);
     let reach = build::reach(seen, chain.was_key_refused());
     let reach = Reach { address: address.to_owned(), ..reach };
@@ -217,6 +218,14 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
         }
     };
     Judged { finding, services: chain.services, next }
+}
+
+/// Of whatever class: the record counts each for itself.
+fn failed_attempts(record: &ServiceRun) -> i64 {
+    match record.state {
+        RunState::Failed => record.attempt,
+        RunState::Pending | RunState::Running | RunState::Succeeded => record.attempt - 1,
+    }
 }
 
 /// Where the host stands with the one service of its end.

@@ -22,7 +22,7 @@ pub struct ServiceRun {
     /// Digest of the inputs with which the service last succeeded on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_hash: Option<String>,
-    /// How many attempts in a row failed with these inputs.
+    /// How many attempts in a row failed with these inputs for the same reason.
     #[serde(default)]
     pub failures: i64,
     /// When the state was entered.

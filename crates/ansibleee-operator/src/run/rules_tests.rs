@@ -1,0 +1,206 @@
+//! A table of what is refused in a run's surroundings, and of what is not.
+
+use common::yaml;
+
+use super::*;
+
+fn settings(accounts: &[&str]) -> Settings {
+    Settings {
+        image: "runner:1".into(),
+        uid: Some(1001),
+        callback: "callback-1".into(),
+        service_accounts: accounts.iter().map(|it| (*it).to_owned()).collect(),
+    }
+}
+
+/// What is said of a spec: all faults in one text.
+fn told(spec: &str, accounts: &[&str]) -> String {
+    let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
+    let faults = faults(&spec, &settings(accounts));
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    for (spec, expected) in cases {
+        let told = told(spec, &["runner"]);
+        if expected.is_empty() {
+            assert_eq!(told, "", "{spec}");
+        } else {
+            assert!(told.starts_with("spec.") && told.contains(expected), "{spec}: {told:?}");
+            assert_eq!(told.lines().count(), 1, "{spec}: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_upstream_accepts_is_accepted() {
+    check(&[
+        ("{}", ""),
+        ("{playbook: osp.edpm.nova}", ""),
+        ("{role: osp.edpm.edpm_nova}", ""),
+        ("{debug: true}", ""),
+        (
+            "{playbook: a.yml, image: 'r/runner:latest', name: run, cmdLine: '--tags \"a b\"', \
+             env: [{name: ANSIBLE_FORCE_COLOR, value: '1'}], serviceAccountName: runner, \
+             dnsConfig: {nameservers: [192.168.122.80, '::1'], searches: [a.example.com, b.]}, \
+             initContainers: [{name: i, image: x, volumeMounts: [{name: v, mountPath: /v}]}], \
+             extraMounts: [{volumes: [{name: v, emptyDir: {}}], mounts: []}], \
+             nodeSelector: {kubernetes.io/hostname: w1, disk: '', zone: eu_1.a}, \
+             tolerations: [{operator: Exists}, {key: a.b/c, value: d, effect: NoSchedule}, \
+                           {key: e, operator: Exists, effect: NoExecute, tolerationSeconds: 5}], \
+             resources: {limits: {cpu: 1}}, imagePullSecrets: [{name: registry}], \
+             activeDeadlineSeconds: 2147483647, \
+             hosts: [{name: a, address: '10.0.0.1:22'}, {name: b, address: 'b.example.com:2022'}, \
+                     {name: c, address: 'fd00::1:22'}, {name: d, address: '[fd00::1]:22'}]}",
+            "",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_executed_is_named_once_and_stays_in_its_place() {
+    check(&[
+        ("{role: a, playbook: b}", "spec.role: role and a playbook exclude each other"),
+        ("{role: a, playbookContents: '[]'}", "exclude each other"),
+        ("{role: a, play: '[]'}", "exclude each other"),
+        ("{role: ''}", "spec.role: \"\" is neither"),
+        ("{role: ../a}", "spec.role: \"../a\" is neither"),
+        ("{role: /a}", "is neither"),
+        ("{role: --hosts=x}", "is neither"),
+        ("{role: 'a b'}", "is neither"),
+        ("{image: 'a b'}", "spec.image: \"a b\" has white space"),
+        ("{activeDeadlineSeconds: 2147483648}", "spec.activeDeadlineSeconds: at most 2147483647"),
+    ]);
+}
+
+#[test]
+fn variables_do_not_write_over_the_files_of_the_spec() {
+    check(&[
+        (
+            "{cmdLine: a, env: [{name: RUNNER_CMDLINE, value: b}]}",
+            "spec.env[0].name: RUNNER_CMDLINE and spec.cmdLine say the same: keep spec.cmdLine",
+        ),
+        ("{extraVars: {a: 1}, env: [{name: RUNNER_EXTRA_VARS}]}", "keep spec.extraVars"),
+        ("{inventory: a, env: [{name: RUNNER_INVENTORY}]}", "keep spec.inventory"),
+        ("{playbookContents: a, env: [{name: RUNNER_PLAYBOOK}]}", "keep spec.playbookContents"),
+        ("{play: a, env: [{name: RUNNER_PLAYBOOK}]}", "keep spec.playbookContents"),
+        // Alone they are upstream's contract.
+        ("{playbook: a, env: [{name: RUNNER_PLAYBOOK}, {name: RUNNER_CMDLINE}]}", ""),
+        (
+            "{env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
+            "spec.env[0]: value and valueFrom",
+        ),
+        ("{envConfigMapName: A_b}", "spec.envConfigMapName: \"A_b\" cannot name a ConfigMap"),
+    ]);
+    let long = format!("{{env: [{{name: A, value: {}}}]}}", "x".repeat(VARIABLE_LIMIT));
+    assert!(told(&long, &[]).contains("spec.env[0].value: a variable holds at most 131072 bytes"));
+}
+
+#[test]
+fn a_command_line_can_be_split_into_words() {
+    let words =
+        ["--tags a,b", "--limit 'a b'", "-e \"it's\"", r#"-e "a\"b""#, r"a\'b", r"'a\'", ""];
+    for text in words {
+        assert_eq!(unclosed(text), None, "{text}");
+    }
+    for (text, expected) in [
+        ("--tags 'a", "a quotation mark is not closed"),
+        ("it's", "a quotation mark is not closed"),
+        (r#""a\""#, "a quotation mark is not closed"),
+        (r"'a\''", "a quotation mark is not closed"),
+        (r"a\", "a backslash at the end"),
+        (r#""a\"#, "a backslash at the end"),
+    ] {
+        assert!(unclosed(text).unwrap().contains(expected), "{text}");
+        let spec = AnsibleEeSpec { cmd_line: Some(text.into()), ..AnsibleEeSpec::default() };
+        let faults = faults(&spec, &settings(&[]));
+        assert_eq!((faults.len(), faults[0].path.as_str()), (1, "spec.cmdLine"));
+    }
+}
+
+#[test]
+fn containers_and_volumes_have_names_that_kubernetes_takes() {
+    check(&[
+        ("{name: A}", "spec.name: \"A\" cannot name a container"),
+        ("{initContainers: [{name: a_b, image: x}]}", "spec.initContainers[0].name"),
+        ("{initContainers: [{name: a}]}", "spec.initContainers[0].image: a container needs"),
+        (
+            "{initContainers: [{name: a, image: x, volumeMounts: [{name: v, mountPath: /v}]}]}",
+            "spec.initContainers[0].volumeMounts[0].name: no volume of extraMounts is called v",
+        ),
+        (
+            "{extraMounts: [{volumes: [{name: A.b}], mounts: []}]}",
+            "spec.extraMounts[0].volumes[0].name",
+        ),
+        (
+            "{extraMounts: [{volumes: [{name: v}], mounts: [{name: v, mountPath: /v, subPath: /a}]}]}",
+            "spec.extraMounts[0].mounts[0].subPath: /a leaves its volume",
+        ),
+        (
+            "{extraMounts: [{volumes: [{name: v}], mounts: [{name: v, mountPath: /v, subPath: a/..}]}]}",
+            "leaves its volume",
+        ),
+        ("{imagePullSecrets: [{name: ''}]}", "spec.imagePullSecrets[0].name"),
+        ("{networkAttachments: [a, b, a]}", "spec.networkAttachments[2]: two networks"),
+        (
+            "{networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]}",
+            "two networks would have interface internal-api-vl",
+        ),
+    ]);
+}
+
+#[test]
+fn a_service_account_must_be_allowed() {
+    let spec = "{serviceAccountName: admin}";
+    let path = "spec.serviceAccountName: runs may not use ServiceAccount admin";
+    assert!(told(spec, &[]).starts_with(path), "{}", told(spec, &[]));
+    assert!(told(spec, &[]).ends_with("(ansibleee.allowedServiceAccounts, now none)"));
+    assert!(told(spec, &["runner", "other"]).ends_with("now runner, other)"));
+    assert_eq!(told(spec, &["runner", "admin"]), "");
+    assert_eq!(told(spec, &["*"]), "");
+    assert!(told("{serviceAccountName: 'a/b'}", &["*"]).contains("cannot name a ServiceAccount"));
+    assert_eq!(told("{}", &[]), "");
+}
+
+#[test]
+fn dns_is_complete_for_nothing_of_the_clusters_is_used() {
+    check(&[
+        ("{dnsConfig: {}}", "spec.dnsConfig.nameservers: one to three servers"),
+        ("{dnsConfig: {searches: [a]}}", "one to three servers"),
+        ("{dnsConfig: {nameservers: [1.1.1.1, 1.1.1.2, 1.1.1.3, 1.1.1.4]}}", "one to three"),
+        (
+            "{dnsConfig: {nameservers: [a]}}",
+            "spec.dnsConfig.nameservers[0]: \"a\" is no IP address",
+        ),
+        ("{dnsConfig: {nameservers: [1.1.1.1], searches: [a_b]}}", "spec.dnsConfig.searches[0]"),
+    ]);
+}
+
+#[test]
+fn an_address_has_a_host_and_a_port() {
+    for address in ["10.0.0.1", ":22", "a:", "a:0", "a:65536", "a:x", "a:+22", "-a:22"] {
+        let spec = format!("{{hosts: [{{name: a, address: '{address}'}}]}}");
+        assert!(told(&spec, &[]).contains("spec.hosts[0].address"), "{address}");
+    }
+}
+
+#[test]
+fn a_pod_is_placed_by_labels_and_taints_that_exist() {
+    check(&[
+        ("{nodeSelector: {'a b': c}}", "spec.nodeSelector: \"a b\" cannot be the key"),
+        ("{nodeSelector: {A_B/c: d}}", "cannot be the key"),
+        ("{nodeSelector: {a/b/c: d}}", "cannot be the key"),
+        ("{nodeSelector: {a: 'b c'}}", "spec.nodeSelector.a: \"b c\" cannot be the value"),
+        ("{nodeSelector: {a: -b}}", "cannot be the value"),
+        ("{tolerations: [{operator: In}]}", "spec.tolerations[0]: operator is Equal or Exists"),
+        ("{tolerations: [{value: a}]}", "without a key"),
+        ("{tolerations: [{key: 'a b'}]}", "key cannot be"),
+        ("{tolerations: [{key: a, operator: Exists, value: b}]}", "takes no value"),
+        ("{tolerations: [{key: a, effect: Never}]}", "effect is NoSchedule"),
+        (
+            "{tolerations: [{key: a, effect: NoSchedule, tolerationSeconds: 1}]}",
+            "goes with effect NoExecute",
+        ),
+    ]);
+}

@@ -1,0 +1,222 @@
+//! A leader of a simulation: what its watches have told it so far, and what it does with that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::ansibleee::AnsibleEe;
+use common::plan::{Plan, Step};
+use futures::executor::block_on;
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shell::cache::{Absorb, Key};
+use shell::controller::Controller;
+
+use super::Dice;
+use super::world::{Id, World};
+use crate::callback;
+use crate::objects::{Job, Pod};
+use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
+use crate::run::job::Settings;
+use crate::run::observe::{Caches, Runs};
+use crate::run::scheduler::{self, Scheduler};
+
+/// What is watched; each watch has its own pace.
+const KINDS: [&str; 4] = ["OpenStackAnsibleEE", "Job", "Pod", "ConfigMap"];
+
+#[derive(Clone)]
+pub(super) struct Leader {
+    /// Its place in the line of leaders.
+    pub(super) number: usize,
+    caches: Caches,
+    /// What the caches hold, to fill new ones after a deletion.
+    known: BTreeMap<Id, Value>,
+    /// How much of the world's log each watch has told.
+    heard: BTreeMap<&'static str, usize>,
+    inherited: BTreeSet<String>,
+}
+
+impl Leader {
+    /// A new leader, which begins with a list of everything.
+    pub(super) fn elected(world: &World, number: usize) -> Self {
+        let mut leader = Self {
+            number,
+            caches: Caches::new(),
+            known: BTreeMap::new(),
+            heard: KINDS.map(|it| (it, world.log.len())).into(),
+            inherited: BTreeSet::new(),
+        };
+        for kind in KINDS {
+            for (id, object) in world.all(kind) {
+                leader.take_in(id, object);
+            }
+        }
+        leader.inherited = leader.caches.runs.all().iter().filter_map(|it| it.uid()).collect();
+        leader
+    }
+
+    pub(super) fn knows(&self, id: &Id) -> bool {
+        self.known.contains_key(id)
+    }
+
+    /// Takes in an object that a watch told, or that the answer to an own write holds.
+    fn take_in(&mut self, id: &Id, object: &Value) {
+        let version = |it: &Value| -> u64 {
+            it["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+        };
+        if self.known.get(id).is_some_and(|it| version(it) >= version(object)) {
+            return;
+        }
+        self.known.insert(id.clone(), object.clone());
+        let cache: &dyn Absorb = match id.0.as_str() {
+            "OpenStackAnsibleEE" => &*self.caches.runs,
+            "Job" => &*self.caches.jobs,
+            "Pod" => &*self.caches.pods,
+            _ => &*self.caches.callbacks,
+        };
+        cache.absorb(object);
+    }
+
+    /// A cache can be told of a deletion by its watch alone: here it is made anew without the object.
+    fn forget(&mut self, id: &Id) {
+        self.known.remove(id);
+        self.caches = Caches::new();
+        for (id, object) in std::mem::take(&mut self.known) {
+            self.take_in(&id, &object);
+        }
+    }
+
+    /// One watch tells the next change of its kind.
+    pub(super) fn hear_something(&mut self, world: &World, dice: &mut Dice) {
+        let kind = KINDS[dice.below(KINDS.len())];
+        let mut from = self.heard[kind];
+        while let Some((id, object)) = world.log.get(from) {
+            from += 1;
+            if id.0 == kind {
+                self.hear(id, object.as_ref());
+                break;
+            }
+        }
+        self.heard.insert(kind, from);
+    }
+
+    fn hear(&mut self, id: &Id, object: Option<&Value>) {
+        match object {
+            Some(object) => self.take_in(id, object),
+            None => self.forget(id),
+        }
+    }
+
+    /// The watch of pods tells all it has.
+    ///
+    /// Without it a run that is deleted between the creation of its pod and the news of that would
+    /// leave a pod that nobody knows of: nothing but a finalizer could close that gap.
+    pub(super) fn hear_of_pods(&mut self, world: &World) {
+        self.hear_all(world, "Pod");
+    }
+
+    pub(super) fn hear_everything(&mut self, world: &World) {
+        for kind in KINDS {
+            self.hear_all(world, kind);
+        }
+    }
+
+    fn hear_all(&mut self, world: &World, kind: &'static str) {
+        for (id, object) in &world.log[self.heard[kind]..] {
+            if id.0 == kind {
+                self.hear(id, object.as_ref());
+            }
+        }
+        self.heard.insert(kind, world.log.len());
+    }
+
+    /// What the scheduler decides on what is known.
+    pub(super) fn decided(&self, world: &World) -> Vec<Step> {
+        let scheduler = Scheduler {
+            caches: self.caches.clone(),
+            settings: settings(),
+            limits: world.story.limits,
+            term: format!("leader-{}", self.number),
+            inherited: self.inherited.clone(),
+        };
+        let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
+        Scheduler::decide(&seen, world.now).steps
+    }
+
+    pub(super) fn schedule(&mut self, world: &mut World) {
+        let steps = self.decided(world);
+        self.carry_out(&steps, world);
+    }
+
+    pub(super) fn look_at_some_run(&mut self, world: &mut World, dice: &mut Dice) {
+        let runs = self.caches.runs.all();
+        if !runs.is_empty() {
+            let key = Key::of(&*runs[dice.below(runs.len())]);
+            self.look_at(&key, world);
+        }
+    }
+
+    pub(super) fn look_at_all_runs(&mut self, world: &mut World) {
+        for run in self.caches.runs.all() {
+            self.look_at(&Key::of(&*run), world);
+        }
+    }
+
+    fn look_at(&mut self, key: &Key, world: &mut World) {
+        let Some(seen) = self.observe(key, world) else { return };
+        let plan: Plan = Runs::decide(&seen, world.now);
+        self.carry_out(&plan.steps, world);
+    }
+
+    /// As the controller reads a run; where that asks the API server, the world answers.
+    fn observe(&self, key: &Key, world: &World) -> Option<Observed> {
+        let run = self.caches.runs.get(key)?;
+        let mut jobs = self.caches.jobs_of(&run);
+        let current = current_job(&run).unwrap_or_default().to_owned();
+        let is_going = stage(&run, true) == Stage::Admitted;
+        if is_going
+            && recorded_uid(&run).is_some()
+            && jobs.iter().all(|it| it.name_any() != current)
+        {
+            let id = ("Job".to_owned(), key.namespace.clone(), current.clone());
+            let uid = run.uid().unwrap_or_default();
+            jobs.extend(world.get(&id).map(typed::<Job>).filter(|it| it.is_owned_by(&uid)));
+        }
+        let mut pods = self.caches.pods_of(&key.namespace, &current);
+        let has_ended = jobs.iter().any(|it| it.name_any() == current && it.end().is_some());
+        let pods_are_certain = is_going && has_ended && pods.is_empty();
+        if pods_are_certain {
+            let id = ("Pod".to_owned(), key.namespace.clone(), format!("{current}-pod"));
+            pods.extend(world.get(&id).map(typed::<Pod>));
+        }
+        let callback = Key::new(&key.namespace, callback::config_map_name());
+        Some(Observed {
+            run: AnsibleEe::clone(&run),
+            jobs,
+            pods,
+            pods_are_certain,
+            has_callback: self.caches.callbacks.get(&callback).is_some(),
+            settings: settings(),
+        })
+    }
+
+    /// Writes in order; the first that is refused ends them, and the next look repeats them.
+    fn carry_out(&mut self, steps: &[Step], world: &mut World) {
+        for step in steps {
+            let Ok((id, object)) = world.write(step, self) else { return };
+            self.take_in(&id, &object);
+        }
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        image: "runner:1".into(),
+        uid: None,
+        callback: callback::config_map_name(),
+        service_accounts: Vec::new(),
+    }
+}
+
+fn typed<T: DeserializeOwned>(object: &Value) -> T {
+    serde_json::from_value(object.clone()).unwrap()
+}

@@ -1,0 +1,378 @@
+//! The API server, Kubernetes' Job controller and the humans of a simulation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::plan::{Step, Target, Write};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::leader::Leader;
+use super::{Dice, HOSTS, Story, Tale, beginning};
+use crate::objects::{HOSTS as ADDRESSES, JOB_NAME, RUN};
+
+/// Kind, namespace and name.
+pub(super) type Id = (String, String, String);
+
+/// What a write that is refused is answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Refused {
+    /// The object has changed since it was read.
+    Conflict,
+    /// There is no such object.
+    Gone,
+    /// There is another one of the name.
+    Exists,
+}
+
+/// All objects, and all that ever happened to them.
+pub(super) struct World {
+    pub(super) story: Story,
+    pub(super) now: Timestamp,
+    objects: BTreeMap<Id, Value>,
+    /// Every change in order; a deletion has no object.
+    pub(super) log: Vec<(Id, Option<Value>)>,
+    tale: Tale,
+    /// The newest leader that has let a run in.
+    newest: usize,
+    /// How many Jobs were ever made for a run.
+    jobs: BTreeMap<Id, usize>,
+}
+
+impl World {
+    pub(super) fn new(story: Story) -> Self {
+        Self {
+            story,
+            now: beginning(),
+            objects: BTreeMap::new(),
+            log: Vec::new(),
+            tale: Tale::default(),
+            newest: 0,
+            jobs: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.now += SignedDuration::from_secs(1);
+    }
+
+    pub(super) fn tale(self) -> Tale {
+        self.tale
+    }
+
+    pub(super) fn get(&self, id: &Id) -> Option<&Value> {
+        self.objects.get(id)
+    }
+
+    /// All objects of a kind.
+    pub(super) fn all(&self, kind: &str) -> impl Iterator<Item = (&Id, &Value)> {
+        self.objects.iter().filter(move |(id, _)| id.0 == kind)
+    }
+
+    fn put(&mut self, id: Id, mut object: Value) {
+        object["metadata"]["resourceVersion"] = json!((self.log.len() + 1).to_string());
+        self.log.push((id.clone(), Some(object.clone())));
+        self.objects.insert(id, object);
+    }
+
+    fn remove(&mut self, id: &Id) {
+        if self.objects.remove(id).is_some() {
+            self.log.push((id.clone(), None));
+        }
+    }
+
+    // -- humans -------------------------------------------------------------
+
+    pub(super) fn make_run(&mut self, number: usize, dice: &mut Dice) {
+        let (name, namespace) = (format!("r{number:02}"), ["one", "two"][dice.below(2)]);
+        let hosts: BTreeSet<usize> = (0..=dice.below(3)).map(|_| dice.below(HOSTS)).collect();
+        let host = |it: usize| json!({ "name": format!("h{it}"), "address": format!("h{it}:22") });
+        let hosts: Vec<Value> = hosts.into_iter().map(host).collect();
+        // Kubernetes knows seconds alone, so several are of one age; their UIDs decide then.
+        let age = self.now.as_second() / 8 * 8;
+        let object = json!({
+            "apiVersion": "ansibleee.openstack.org/v1beta1",
+            "kind": "OpenStackAnsibleEE",
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": format!("{:03}-{name}", dice.below(1000)),
+                "generation": 1,
+                "creationTimestamp": Timestamp::from_second(age).unwrap().to_string(),
+            },
+            "spec": { "playbook": "a.yml", "inputHash": name, "hosts": hosts },
+        });
+        self.put(("OpenStackAnsibleEE".into(), namespace.into(), name), object);
+    }
+
+    /// Deletes a run, whatever it does; its Job goes at once, its pods take their time.
+    pub(super) fn delete_some_run(&mut self, dice: &mut Dice) -> bool {
+        let runs: Vec<Id> = self.all("OpenStackAnsibleEE").map(|it| it.0.clone()).collect();
+        if runs.is_empty() {
+            return false;
+        }
+        let run = runs[dice.below(runs.len())].clone();
+        self.remove(&run);
+        let is_its = |it: &Value| it["metadata"]["annotations"][RUN] == run.2.as_str();
+        let jobs: Vec<Id> = self
+            .all("Job")
+            .filter(|it| it.0.1 == run.1 && is_its(it.1))
+            .map(|it| it.0.clone())
+            .collect();
+        let pods: Vec<Id> = self
+            .all("Pod")
+            .filter(|it| it.0.1 == run.1 && is_its(it.1))
+            .map(|it| it.0.clone())
+            .collect();
+        for job in &jobs {
+            self.remove(job);
+        }
+        for pod in pods {
+            let mut object = self.objects[&pod].clone();
+            object["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
+            self.put(pod, object);
+        }
+        true
+    }
+
+    // -- the API server -----------------------------------------------------
+
+    /// Takes a write as the API server would, and returns the object as it is then.
+    pub(super) fn write(&mut self, step: &Step, by: &Leader) -> Result<(Id, Value), Refused> {
+        let id = id_of(&step.target);
+        let there = self.objects.get(&id).cloned();
+        match (&step.write, there) {
+            (Write::Status { status, resource_version, .. }, Some(mut object)) => {
+                if resource_version.as_deref() != object["metadata"]["resourceVersion"].as_str() {
+                    return Err(Refused::Conflict);
+                }
+                let was_in = is_in(&object);
+                object["status"] = status.clone();
+                if !was_in && is_in(&object) {
+                    self.check_admission(&id, &object, by);
+                }
+                self.put(id.clone(), object);
+            }
+            (Write::Create { object, identity }, Some(there)) => {
+                if object.pointer(identity) != there.pointer(identity) {
+                    return Err(Refused::Exists);
+                }
+            }
+            (Write::Create { object, .. }, None) => {
+                let mut object = object.clone();
+                object["metadata"]["uid"] = json!(format!("{}-{}", id.2, self.log.len()));
+                object["metadata"]["creationTimestamp"] = json!(self.now.to_string());
+                if id.0 == "Job" {
+                    let run = object["metadata"]["annotations"][RUN].as_str().unwrap().to_owned();
+                    let of = ("OpenStackAnsibleEE".to_owned(), id.1.clone(), run);
+                    *self.jobs.entry(of).or_default() += 1;
+                }
+                self.put(id.clone(), object);
+            }
+            (Write::Status { .. } | Write::Delete { .. }, None) => return Err(Refused::Gone),
+            (_, _) => panic!("not foreseen: {step:?}"),
+        }
+        Ok((id.clone(), self.objects[&id].clone()))
+    }
+
+    /// A write of a leader that has been replaced meanwhile.
+    pub(super) fn late_write(&mut self, old: &Leader, step: &Step) {
+        if is_admission(step) && self.write(step, old) == Err(Refused::Conflict) {
+            self.tale.fenced += 1;
+        }
+    }
+
+    // -- Kubernetes' own controllers ----------------------------------------
+
+    /// One Job or pod goes one step further.
+    pub(super) fn go_on(&mut self, dice: &mut Dice) {
+        let is_open = |it: &Value| it["status"]["conditions"].as_array().is_none_or(Vec::is_empty);
+        let jobs = self.all("Job").filter(|it| is_open(it.1));
+        let leaving =
+            self.all("Pod").filter(|it| it.1["metadata"]["deletionTimestamp"].is_string());
+        let ids: Vec<Id> = jobs.chain(leaving).map(|it| it.0.clone()).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let id = ids[dice.below(ids.len())].clone();
+        if id.0 == "Pod" {
+            self.remove(&id);
+            return;
+        }
+        let mut job = self.objects[&id].clone();
+        let pod_id: Id = ("Pod".into(), id.1.clone(), format!("{}-pod", id.2));
+        let Some(mut pod) = self.objects.get(&pod_id).cloned() else {
+            if job["status"]["startTime"].is_string() {
+                self.put(pod_id.clone(), pod_of(&job, &pod_id));
+            } else {
+                job["status"] = json!({ "startTime": self.now.to_string() });
+                self.put(id, job);
+            }
+            return;
+        };
+        let phase = pod["status"]["phase"].as_str().unwrap().to_owned();
+        match phase.as_str() {
+            "Pending" => {
+                pod["status"] = running();
+                self.put(pod_id, pod);
+            }
+            "Running" if dice.one_in(2) => {
+                pod["status"] = ended(&job, dice.one_in(4));
+                self.put(pod_id, pod);
+            }
+            "Running" => {}
+            _ => {
+                let type_ = if phase == "Succeeded" { "Complete" } else { "Failed" };
+                let time = self.now.to_string();
+                job["status"]["conditions"] =
+                    json!([{ "type": type_, "status": "True", "lastTransitionTime": time }]);
+                self.put(id, job);
+            }
+        }
+    }
+
+    // -- what must never be, and what must be -------------------------------
+
+    /// The hosts of each run that touches them or may do so at any moment.
+    fn busy(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
+        let mut busy: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+        for (id, run) in self.all("OpenStackAnsibleEE").filter(|it| is_in(it.1) && !has_ended(it.1))
+        {
+            busy.entry((id.1.clone(), id.2.clone())).or_default().extend(addresses(run));
+        }
+        let is_open = |it: &Value| it["status"]["conditions"].as_array().is_none_or(Vec::is_empty);
+        let is_live =
+            |it: &Value| !["Succeeded", "Failed"].map(Value::from).contains(&it["status"]["phase"]);
+        let jobs = self.all("Job").filter(|it| is_open(it.1));
+        for (id, object) in jobs.chain(self.all("Pod").filter(|it| is_live(it.1))) {
+            let annotations = &object["metadata"]["annotations"];
+            let hosts: Vec<String> =
+                serde_json::from_str(annotations[ADDRESSES].as_str().unwrap()).unwrap();
+            let run = annotations[RUN].as_str().unwrap().to_owned();
+            busy.entry((id.1.clone(), run)).or_default().extend(hosts);
+        }
+        busy
+    }
+
+    /// No host is shared, no limit passed, no run has two Jobs.
+    pub(super) fn check(&mut self) {
+        let busy = self.busy();
+        let mut held: BTreeMap<&String, &(String, String)> = BTreeMap::new();
+        for (run, hosts) in &busy {
+            for host in hosts {
+                let other = held.insert(host, run);
+                assert_eq!(other, None, "{:?}: {run:?} too touches {host}", self.story);
+            }
+        }
+        let limits = self.story.limits;
+        assert!(busy.len() <= limits.total, "{:?}: {busy:?}", self.story);
+        for namespace in ["one", "two"] {
+            let count = busy.keys().filter(|it| it.0 == namespace).count();
+            let is_within = limits.per_namespace.is_none_or(|it| count <= it);
+            assert!(is_within, "{:?}: {count} in {namespace}", self.story);
+        }
+        // Whoever deletes a run asks for nothing any more; news of that may come in any order.
+        let mut made = self.jobs.iter().filter(|(run, _)| self.objects.contains_key(*run));
+        assert!(made.all(|(_, jobs)| *jobs == 1), "{:?}: {:?}", self.story, self.jobs);
+        self.tale.most_active = self.tale.most_active.max(busy.len());
+    }
+
+    /// A run is let in: in its turn, and by no leader that another has replaced already.
+    fn check_admission(&mut self, id: &Id, run: &Value, by: &Leader) {
+        let story = self.story;
+        assert!(by.number >= self.newest, "{story:?}: leader {} lets {id:?} in late", by.number);
+        self.newest = by.number;
+        let hosts = addresses(run);
+        for (other_id, other) in self.all("OpenStackAnsibleEE").filter(|it| !is_in(it.1)) {
+            let is_shared = addresses(other).iter().any(|it| hosts.contains(it));
+            let is_passed_over = is_shared && age(other) < age(run) && by.knows(other_id);
+            assert!(!is_passed_over, "{story:?}: {id:?} overtakes {other_id:?}");
+        }
+        self.tale.admissions.push((id.2.clone(), by.number));
+    }
+
+    /// With everything known and the scheduler at rest, a run that waits has a reason.
+    pub(super) fn check_that_nobody_waits_in_vain(&self) {
+        let busy = self.busy();
+        let limits = self.story.limits;
+        for (id, run) in self.all("OpenStackAnsibleEE").filter(|it| !is_in(it.1)) {
+            let hosts = addresses(run);
+            let is_held = busy.values().any(|it| hosts.iter().any(|host| it.contains(host)));
+            let is_behind = self.all("OpenStackAnsibleEE").any(|(_, other)| {
+                !is_in(other)
+                    && age(other) < age(run)
+                    && addresses(other).iter().any(|it| hosts.contains(it))
+            });
+            let in_namespace = busy.keys().filter(|it| it.0 == id.1).count();
+            let is_full = busy.len() >= limits.total
+                || limits.per_namespace.is_some_and(|it| in_namespace >= it);
+            assert!(is_held || is_behind || is_full, "{:?}: {id:?} waits in vain", self.story);
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.all("OpenStackAnsibleEE").all(|it| has_ended(it.1)) && self.busy().is_empty()
+    }
+
+    pub(super) fn waiting(&self) -> Vec<&Id> {
+        self.all("OpenStackAnsibleEE").filter(|it| !has_ended(it.1)).map(|it| it.0).collect()
+    }
+}
+
+/// Whether a step lets a run in.
+pub(super) fn is_admission(step: &Step) -> bool {
+    matches!(&step.write, Write::Status { status, .. } if status["admission"].is_object())
+}
+
+fn id_of(target: &Target) -> Id {
+    (target.kind.kind.clone(), target.namespace.clone(), target.name.clone())
+}
+
+/// Whether a run was let in; each is once.
+fn is_in(run: &Value) -> bool {
+    run["status"]["admission"].is_object()
+}
+
+fn has_ended(run: &Value) -> bool {
+    ["Succeeded", "Failed"].map(Value::from).contains(&run["status"]["JobStatus"])
+}
+
+fn addresses(run: &Value) -> BTreeSet<String> {
+    let hosts = run["spec"]["hosts"].as_array().unwrap();
+    hosts.iter().map(|it| it["address"].as_str().unwrap().to_owned()).collect()
+}
+
+fn age(run: &Value) -> (&str, &str) {
+    let text = |it: &'static str| run["metadata"][it].as_str().unwrap();
+    (text("creationTimestamp"), text("uid"))
+}
+
+fn pod_of(job: &Value, id: &Id) -> Value {
+    let mut metadata = job["spec"]["template"]["metadata"].clone();
+    metadata["name"] = json!(id.2);
+    metadata["namespace"] = json!(id.1);
+    metadata["uid"] = json!(id.2);
+    metadata["labels"][JOB_NAME] = job["metadata"]["name"].clone();
+    json!({ "metadata": metadata, "status": { "phase": "Pending" } })
+}
+
+fn running() -> Value {
+    let container = json!({ "name": "openstackansibleee", "state": { "running": {} } });
+    json!({ "phase": "Running", "containerStatuses": [container] })
+}
+
+/// How a pod ends: with a word about each host, or without any.
+fn ended(job: &Value, is_killed: bool) -> Value {
+    let hosts = job["metadata"]["annotations"][ADDRESSES].as_str().unwrap();
+    let hosts: Vec<String> = serde_json::from_str(hosts).unwrap();
+    let done = json!({
+        "v": 1,
+        "hosts": "o".repeat(hosts.len()),
+        "changed": vec![0; hosts.len()],
+        "failures": [],
+    });
+    let (phase, code, message) =
+        if is_killed { ("Failed", 137, String::new()) } else { ("Succeeded", 0, done.to_string()) };
+    let state = json!({ "terminated": { "exitCode": code, "message": message } });
+    let container = json!({ "name": "openstackansibleee", "state": state });
+    json!({ "phase": phase, "containerStatuses": [container] })
+}

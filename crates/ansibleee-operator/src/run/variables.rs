@@ -1,0 +1,87 @@
+//! The runner container's environment: the human's variables, and the contract with image and callback.
+
+use common::api::ansibleee::AnsibleEeSpec;
+use k8s_openapi::api::core::v1::EnvVar;
+
+use super::job::{CALLBACK_DIR, deadline, is_engines};
+
+/// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
+const MARGIN: i64 = 120;
+/// Where a container's last words are read from.
+const RESULT_FILE: &str = "/dev/termination-log";
+
+/// A variable that tells Ansible where plugins are, ours among the human's.
+struct Plugins {
+    variable: &'static str,
+    /// Where Ansible looks without the variable, as far as an image may have some there.
+    usual: &'static str,
+    /// Holds the human's own folders where their value comes from another object.
+    alias: &'static str,
+}
+
+/// The callback tells the result; the same file as a vars plugin tells of a limit that leaves no
+/// host, for that ends Ansible before it asks any callback.
+const PLUGINS: [Plugins; 2] = [
+    Plugins {
+        variable: "ANSIBLE_CALLBACK_PLUGINS",
+        usual: "",
+        alias: "EDPM_OTHER_CALLBACK_PLUGINS",
+    },
+    Plugins {
+        variable: "ANSIBLE_VARS_PLUGINS",
+        usual: "~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars",
+        alias: "EDPM_OTHER_VARS_PLUGINS",
+    },
+];
+
+/// The human's variables, then ours, which win.
+pub fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+    let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
+    let mut ours = vec![
+        plain("ANSIBLE_HOST_KEY_CHECKING", "True"),
+        plain("EDPM_RUN_HOSTS", &hosts.join(",")),
+        plain("EDPM_RESULT_FILE", RESULT_FILE),
+        plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
+    ];
+    let mut env: Vec<EnvVar> = Vec::new();
+    let mut folders: Vec<String> = PLUGINS.iter().map(|it| joined(it.usual)).collect();
+    for variable in &spec.env {
+        let idx = PLUGINS.iter().position(|it| it.variable == variable.name);
+        match (idx, &variable.value_from) {
+            (Some(idx), None) => {
+                let own = variable.value.as_deref().filter(|it| !it.is_empty());
+                folders[idx] = joined(own.unwrap_or(PLUGINS[idx].usual));
+            }
+            (Some(idx), Some(_)) => {
+                let alias = PLUGINS[idx].alias;
+                env.push(EnvVar { name: alias.into(), ..variable.clone() });
+                folders[idx] = joined(&format!("$({alias})"));
+            }
+            (None, _) if ours.iter().all(|it| it.name != variable.name) => {
+                env.push(variable.clone());
+            }
+            (None, _) => {}
+        }
+    }
+    ours.extend(PLUGINS.iter().zip(&folders).map(|(it, folders)| plain(it.variable, folders)));
+    ours.extend(limits(spec));
+    env.extend(ours);
+    env
+}
+
+fn joined(folders: &str) -> String {
+    if folders.is_empty() { CALLBACK_DIR.into() } else { format!("{folders}:{CALLBACK_DIR}") }
+}
+
+/// ansible-runner's own limits, below the Job's: it stops Ansible in order and says so.
+fn limits(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+    let Some(deadline) = deadline(spec).filter(|_| is_engines(spec)) else { return Vec::new() };
+    let limit = (deadline - MARGIN.min(deadline / 2)).max(1).to_string();
+    let is_set = |name: &str| spec.env.iter().any(|it| it.name == name);
+    let names = ["RUNNER_JOB_TIMEOUT", "RUNNER_IDLE_TIMEOUT"];
+    names.into_iter().filter(|it| !is_set(it)).map(|it| plain(it, &limit)).collect()
+}
+
+fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
+}

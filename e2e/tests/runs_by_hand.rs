@@ -1,0 +1,177 @@
+//! Runs that a human makes: what upstream's spec promises, and how each ends. Their hosts are the
+//! runner pod itself, so no host is needed.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use e2e::{Namespace, says};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+/// How long a run may take, from its creation to its result.
+const RUN: Duration = Duration::from_mins(2);
+
+const INVENTORY: &str =
+    "all: {hosts: {a: {ansible_connection: local}, b: {ansible_connection: local}}}";
+
+/// Asserts the types of the variables in [`variables`].
+const TYPES: &str = r#"
+- ansible.builtin.assert:
+    that:
+      - n is integer and n is not boolean and n == 1
+      - big is integer and big == 9007199254740993
+      - f is float
+      - b is boolean and b
+      - t is string and t == "1"
+      - d.x[0] is integer and d.x[1] is string
+"#;
+
+fn variables() -> Value {
+    json!({ "n": 1, "big": 9_007_199_254_740_993_i64, "f": 1.5, "b": true, "t": "1",
+            "d": { "x": [1, "1"] } })
+}
+
+/// A play over all hosts with the given tasks.
+fn play(tasks: &str) -> String {
+    let tasks: Vec<String> = tasks.trim().lines().map(|it| format!("    {it}")).collect();
+    let tasks = tasks.join("\n");
+    format!("- name: By hand\n  hosts: all\n  gather_facts: false\n  tasks:\n{tasks}\n")
+}
+
+/// A spec over hosts `a` and `b` that is tried once; `address` keeps the tests apart.
+fn spec(address: &str, more: &Value) -> Value {
+    let host = |name: &str| json!({ "name": name, "address": format!("{address}-{name}:22") });
+    let mut spec = json!({
+        "inventory": INVENTORY,
+        "backoffLimit": 0,
+        "hosts": [host("a"), host("b")],
+    });
+    for (name, value) in more.as_object().into_iter().flatten() {
+        spec[name] = value.clone();
+    }
+    spec
+}
+
+/// Waits until the run's Ready has that reason and words.
+async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
+    let what = format!("{reason} with {words:?}");
+    let is_told = |it: &AnsibleEe| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(conditions.unwrap_or_default(), "Ready", reason, words)
+    };
+    ns.wait::<AnsibleEe>(run, &what, RUN, is_told).await
+}
+
+fn outcomes(run: &AnsibleEe) -> Vec<HostOutcome> {
+    run.status.iter().flat_map(|it| &it.hosts).map(|it| it.result).collect()
+}
+
+#[tokio::test]
+async fn variables_keep_their_types_in_a_play_and_in_a_role() -> Result<()> {
+    let ns = Namespace::new("by-hand-types").await?;
+    let role: ConfigMap = serde_json::from_value(json!({
+        "metadata": { "name": "judge" },
+        "data": { "main.yml": TYPES },
+    }))?;
+    ns.api::<ConfigMap>().create(&PostParams::default(), &role).await?;
+    let mounts = json!([{
+        "volumes": [{ "name": "judge", "configMap": { "name": "judge" } }],
+        "mounts": [{ "name": "judge", "mountPath": "/runner/roles/judge/tasks" }],
+    }]);
+    for (name, more) in [
+        ("play", json!({ "playbookContents": play(TYPES) })),
+        ("old-play", json!({ "play": play(TYPES) })),
+        ("role", json!({ "role": "judge", "extraMounts": mounts })),
+    ] {
+        let mut spec = spec(&format!("types-{name}"), &more);
+        spec["extraVars"] = variables();
+        spec["cmdLine"] = json!("--limit 'a,b'");
+        ns.create::<AnsibleEe>(name, spec).await?;
+    }
+    for name in ["play", "old-play", "role"] {
+        let run = told(&ns, name, "Ready", &["2 of 2 hosts done"]).await?;
+        assert_eq!(outcomes(&run), [HostOutcome::Ok; 2], "{name}");
+    }
+    ns.done().await
+}
+
+#[tokio::test]
+async fn each_way_to_fail_has_its_own_reason() -> Result<()> {
+    let ns = Namespace::new("by-hand-failures").await?;
+    let fail =
+        "- name: Break\n  ansible.builtin.fail: {msg: broken}\n  when: inventory_hostname == 'b'";
+    let fail = play(fail);
+    let fine = play("- ansible.builtin.debug:");
+    let cases = [
+        ("task", json!({ "playbookContents": fail }), "TaskFailed", "b, task 'Break'"),
+        (
+            "limit",
+            json!({ "playbookContents": fine, "cmdLine": "--limit elsewhere" }),
+            "NoHostMatched",
+            "--limit in spec.cmdLine leaves no host",
+        ),
+        (
+            "pattern",
+            json!({ "playbookContents": fine.replace("hosts: all", "hosts: elsewhere") }),
+            "NoHostMatched",
+            "No play reached any of the hosts",
+        ),
+        (
+            "syntax",
+            json!({ "playbookContents": fine.replace("tasks:", "taskz:") }),
+            "InvalidPlaybook",
+            "cannot read the playbook",
+        ),
+        ("nowhere", json!({ "playbook": "nowhere.yml" }), "InvalidPlaybook", "exit code 1"),
+        (
+            "deadline",
+            json!({ "playbookContents": play("- ansible.builtin.command: sleep 300"),
+                    "activeDeadlineSeconds": 20 }),
+            "DeadlineExceeded",
+            "stopped at its deadline",
+        ),
+        (
+            "account",
+            json!({ "playbookContents": fine, "serviceAccountName": "default" }),
+            "InvalidSpec",
+            "ansibleee.allowedServiceAccounts",
+        ),
+        (
+            "quotes",
+            json!({ "playbookContents": fine, "cmdLine": "--limit 'a" }),
+            "InvalidSpec",
+            "spec.cmdLine: a quotation mark is not closed",
+        ),
+    ];
+    for (name, more, _, _) in &cases {
+        ns.create::<AnsibleEe>(name, spec(&format!("failures-{name}"), more)).await?;
+    }
+    for (name, _, reason, words) in &cases {
+        told(&ns, name, reason, &[words]).await?;
+    }
+    let run = told(&ns, "task", "TaskFailed", &[]).await?;
+    assert_eq!(outcomes(&run), [HostOutcome::Ok, HostOutcome::Failed]);
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_run_waits_for_the_one_before_it_on_the_same_host() -> Result<()> {
+    let ns = Namespace::new("by-hand-order").await?;
+    let first = play("- ansible.builtin.command: sleep 10");
+    let second = play("- ansible.builtin.debug:");
+    ns.create::<AnsibleEe>("first", spec("order", &json!({ "playbookContents": first }))).await?;
+    // Two of the same second would go by their UIDs.
+    told(&ns, "first", "Requested", &[]).await?;
+    ns.create::<AnsibleEe>("second", spec("order", &json!({ "playbookContents": second }))).await?;
+    told(&ns, "second", "Queued", &["first (host a, order-a:22)"]).await?;
+    let first = told(&ns, "first", "Ready", &[]).await?;
+    let second = told(&ns, "second", "Ready", &[]).await?;
+    let times = |it: &AnsibleEe| {
+        let status = it.status.clone().unwrap_or_default();
+        (status.start_time.map(|it| it.0), status.completion_time.map(|it| it.0))
+    };
+    assert!(times(&second).0 >= times(&first).1, "{:?} {:?}", times(&first), times(&second));
+    ns.done().await
+}
