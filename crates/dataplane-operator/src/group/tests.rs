@@ -22,6 +22,7 @@ use super::{Group, Observed, decide};
 use crate::default_services;
 use crate::reasons::KINDS;
 
+mod neighbours;
 #[path = "rollout_tests.rs"]
 mod rollout;
 

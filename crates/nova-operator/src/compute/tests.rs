@@ -27,6 +27,7 @@ use crate::reasons::KINDS;
 use crate::release::Chosen;
 use crate::vault::Content;
 
+mod again;
 mod cell_matches;
 
 /// The world as the API server would hold it, and what was written to it.

@@ -20,6 +20,7 @@ use crate::annotations::{CELL, COMPUTE_CONDITION};
 use crate::reasons::KINDS;
 
 mod cell;
+mod names;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({
