@@ -48,6 +48,7 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let report = Report::read()?.context("no test has run yet: cargo xtask test")?;
     let pages = pages()?;
     let mut faults = faults(&pages, &in_repo);
+    faults.extend(pages.iter().filter_map(incomplete));
     if let Some(path) = specification {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         faults.extend(misquotes(&pages, &text));
@@ -117,19 +118,26 @@ pub(crate) fn part_of(test: &str) -> &str {
     }
 }
 
-/// What is wrong with the tables, whatever ran; `holds` tells whether a text stands at its place.
+/// The rows that a page lacks.
+fn incomplete(page: &Page) -> Option<String> {
+    let there: BTreeSet<usize> = page.rows.iter().map(|it| it.number).collect();
+    let missing: Vec<String> =
+        (1..=page.n_rows).filter(|it| !there.contains(it)).map(|it| it.to_string()).collect();
+    (!missing.is_empty()).then(|| format!("{} lacks rows: {}", page.file, missing.join(", ")))
+}
+
+/// What is wrong with the rows that are there, whatever ran; `holds` tells whether a text stands at its place.
 fn faults(pages: &[Page], holds: &impl Fn(&Place) -> Result<(), String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut rows_of: BTreeMap<&str, usize> = BTreeMap::new();
     for page in pages {
-        if page.rows.len() < page.n_rows {
-            faults.push(format!("{} has {} rows, not {}", page.file, page.rows.len(), page.n_rows));
-        }
-        for (idx, row) in page.rows.iter().enumerate() {
+        let mut last = 0;
+        for row in &page.rows {
             let mut found = faults_of(page, row, holds);
-            if row.number != idx + 1 {
-                found.push(format!("it stands in place {}", idx + 1));
+            if row.number <= last {
+                found.push(format!("it stands behind row {last}"));
             }
+            last = row.number;
             let named: BTreeSet<&str> = row.tests.iter().map(String::as_str).collect();
             named.into_iter().for_each(|it| *rows_of.entry(it).or_default() += 1);
             let told = |it| format!("{}, row {}: {it}", page.file, row.number);

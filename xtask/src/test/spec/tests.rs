@@ -10,7 +10,7 @@ fn row(number: usize, tests: &[&str]) -> Row {
 }
 
 fn page(rows: Vec<Row>) -> Page {
-    Page { file: "p.md", n_rows: 1, is_quoting: true, rows }
+    Page { file: "p.md", n_rows: 3, is_quoting: true, rows }
 }
 
 fn place() -> Place {
@@ -58,9 +58,13 @@ fn a_row_waits_for_the_parts_that_did_not_run() {
 
 #[test]
 fn a_table_that_is_short_or_out_of_order_is_noticed() {
-    assert_eq!(found(vec![row(1, &["a b"]), row(2, &["a b"])]), "");
-    assert_eq!(found(vec![]), "p.md has 0 rows, not 1");
-    assert_eq!(found(vec![row(2, &["a b"])]), "p.md, row 2: it stands in place 1");
+    let of = |numbers: &[usize]| page(numbers.iter().map(|it| row(*it, &["a b"])).collect());
+    assert_eq!(incomplete(&of(&[1, 2, 3])), None);
+    assert_eq!(incomplete(&of(&[2])).as_deref(), Some("p.md lacks rows: 1, 3"));
+    assert_eq!(found(of(&[1, 3]).rows), "");
+    for numbers in [[2, 1], [1, 1]] {
+        assert!(found(of(&numbers).rows).contains("it stands behind row"), "{numbers:?}");
+    }
 }
 
 #[test]
