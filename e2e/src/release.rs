@@ -22,6 +22,7 @@ impl Release {
         let watch = format!("watchNamespaces={{{}}}", watched.name);
         let kinds = [
             "OpenStackAnsibleEE",
+            "OpenStackDataPlane",
             "OpenStackDataPlaneNode",
             "OpenStackDataPlaneRole",
             "OpenStackDataPlaneService",

@@ -14,8 +14,9 @@ use invariants::{of_kind, text};
 /// The chart, from the project's root.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "OpenStackAnsibleEE",
+    "OpenStackDataPlane",
     "OpenStackDataPlaneNode",
     "OpenStackDataPlaneRole",
     "OpenStackDataPlaneService",

@@ -134,6 +134,9 @@ pub struct Step {
 /// All that a controller wants to do now, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
+    /// Writes that do not depend on each other, made before the steps: one that is refused keeps
+    /// none of the others back, only the steps.
+    pub apart: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
     /// When to look again although nothing happens; `None` waits for a change.
@@ -141,6 +144,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// All writes in the order in which they are tried.
+    pub fn all(&self) -> impl Iterator<Item = &Step> {
+        self.apart.iter().chain(&self.steps)
+    }
+
     /// Adds a step.
     pub fn push(&mut self, step: Step) {
         self.steps.push(step);

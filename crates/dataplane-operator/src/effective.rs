@@ -1,8 +1,8 @@
-//! What holds for a node: its own values over its role's, field by field.
+//! What holds for a node: its own values over its role's and its data plane's, field by field.
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{DeployStrategy, Node, NodeSection, Role};
+use common::api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
 use common::api::shared::{AnyMap, VolMounts};
 use common::engine::build::Options;
 use k8s_openapi::api::core::v1::EnvVar;
@@ -56,14 +56,14 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The values of `node` under `role`.
-    pub fn of(role: Option<&Role>, node: &Node) -> Self {
+    /// The values of `node` under `role`, which may be part of `plane`.
+    pub fn of(plane: Option<&DataPlane>, role: Option<&Role>, node: &Node) -> Self {
         let own = node.spec.node.clone().unwrap_or_default();
         let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
         let (mut vars, networks) = (vars(&template, &own), networks(&template, &own));
         let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
-        let strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
-        let role_strategy = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+        let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
+        let strategy = own_strategy.over(role_strategy(plane, role));
         let host = node.spec.ansible_host.clone().or_else(|| node.spec.host_name.clone());
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
         Self {
@@ -94,8 +94,8 @@ impl Effective {
                 node.spec.network_attachments.clone(),
                 from_role(|it| it.spec.network_attachments.clone()),
             ),
-            deploy: strategy.deploy.or(role_strategy.deploy).unwrap_or(false),
-            options: options(strategy, role_strategy),
+            deploy: strategy.deploy.unwrap_or(false),
+            options: options(strategy),
         }
     }
 
@@ -144,15 +144,21 @@ fn networks(template: &NodeSection, own: &NodeSection) -> Value {
     serde_json::to_value(networks).unwrap_or_default()
 }
 
-fn options(own: DeployStrategy, inherited: DeployStrategy) -> Options {
-    let first = |own: Option<String>, inherited: Option<String>| {
-        [own, inherited].into_iter().flatten().find(|it| !it.is_empty())
-    };
+fn options(strategy: DeployStrategy) -> Options {
     Options {
-        tags: first(own.ansible_tags, inherited.ansible_tags),
-        skip_tags: first(own.ansible_skip_tags, inherited.ansible_skip_tags),
-        limit: first(own.ansible_limit, inherited.ansible_limit),
+        tags: strategy.ansible_tags,
+        skip_tags: strategy.ansible_skip_tags,
+        limit: strategy.ansible_limit,
     }
+}
+
+/// How deployments of a role are steered: as it says itself, else as its data plane does.
+///
+/// It is computed here and nowhere written: the fields of the role stay its author's.
+pub fn role_strategy(plane: Option<&DataPlane>, role: Option<&Role>) -> DeployStrategy {
+    let own = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+    let inherited = plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+    own.over(inherited)
 }
 
 #[cfg(test)]
@@ -163,7 +169,19 @@ mod tests {
     fn effective(role: &Value, node: &Value) -> Effective {
         let role: Role = object("OpenStackDataPlaneRole", role);
         let node: Node = object("OpenStackDataPlaneNode", node);
-        Effective::of(Some(&role), &node)
+        Effective::of(None, Some(&role), &node)
+    }
+
+    /// `deployStrategy` of a data plane, a role and a node; `Null` where there is none.
+    fn strategy(levels: [&Value; 3]) -> Effective {
+        let spec = |it: &Value| {
+            if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
+        };
+        let [plane, role, node] = levels.map(spec);
+        let plane: DataPlane = object("OpenStackDataPlane", &plane);
+        let role: Role = object("OpenStackDataPlaneRole", &role);
+        let node: Node = object("OpenStackDataPlaneNode", &node);
+        Effective::of(Some(&plane), Some(&role), &node)
     }
 
     fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
@@ -197,13 +215,50 @@ mod tests {
     }
 
     #[test]
-    fn deploy_is_the_nodes_else_the_roles_else_false() {
-        let on = json!({ "deployStrategy": { "deploy": true } });
-        let off = json!({ "deployStrategy": { "deploy": false } });
-        assert!(effective(&on, &json!({})).deploy);
-        assert!(!effective(&on, &off).deploy);
-        assert!(!effective(&json!({}), &json!({})).deploy);
-        assert!(effective(&off, &on).deploy);
+    fn deploy_is_the_nodes_else_the_roles_else_the_data_planes_else_false() {
+        let (on, off) = (json!({ "deploy": true }), json!({ "deploy": false }));
+        let (open, none) = (json!({}), Value::Null);
+        let cases = [
+            ([&none, &none, &none], false),
+            ([&open, &open, &open], false),
+            ([&on, &none, &none], true),
+            ([&on, &open, &none], true),
+            ([&on, &off, &none], false),
+            ([&on, &off, &on], true),
+            ([&on, &on, &off], false),
+            ([&off, &on, &none], true),
+            ([&off, &none, &on], true),
+            ([&none, &on, &open], true),
+            ([&none, &off, &on], true),
+        ];
+        for (levels, expected) in cases {
+            assert_eq!(strategy(levels).deploy, expected, "{levels:?}");
+        }
+    }
+
+    #[test]
+    fn what_narrows_the_runs_is_inherited_field_by_field() {
+        let found = strategy([
+            &json!({ "ansibleTags": "p", "ansibleSkipTags": "p", "ansibleLimit": "p" }),
+            &json!({ "ansibleTags": "r", "ansibleSkipTags": "" }),
+            &json!({ "ansibleTags": "n" }),
+        ]);
+        let text = |it: &str| Some(it.to_owned());
+        let expected = Options { tags: text("n"), skip_tags: text("p"), limit: text("p") };
+        assert_eq!(found.options, expected);
+    }
+
+    #[test]
+    fn the_size_of_shards_is_the_roles_else_the_data_planes() {
+        let plane: DataPlane =
+            object("OpenStackDataPlane", &json!({ "deployStrategy": { "batchSize": 7 } }));
+        let of = |spec: &Value| {
+            let role: Role = object("OpenStackDataPlaneRole", spec);
+            role_strategy(Some(&plane), Some(&role)).batch_size()
+        };
+        assert_eq!(of(&json!({})), 7);
+        assert_eq!(of(&json!({ "deployStrategy": { "batchSize": 3 } })), 3);
+        assert_eq!(role_strategy(None, None).batch_size(), 50);
     }
 
     #[test]

@@ -5,4 +5,5 @@ pub mod effective;
 pub mod group;
 pub mod inputs;
 pub mod operator;
+pub mod plane;
 pub mod reasons;

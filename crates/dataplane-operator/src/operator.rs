@@ -1,10 +1,10 @@
-//! The process: what it watches, what wakes which group, and what it may do.
+//! The process: what it watches, what wakes which controller, and what it may do.
 
 use std::sync::Arc;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule};
 use common::refusal::Refusal;
@@ -22,6 +22,9 @@ use shell::sources::{self, Sources};
 
 use crate::group::observe::{self, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
+use crate::plane;
+use crate::plane::children::controller;
+use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -37,10 +40,12 @@ pub struct Args {
 
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
+    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
+    // What the maps of a data plane state.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],
-        &["get", "list", "watch"],
+        &["create", "delete", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["dataplane.openstack.org"],
@@ -49,13 +54,21 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles/status", "openstackdataplanenodes/status"],
+        &[
+            "openstackdataplanes/status",
+            "openstackdataplaneroles/status",
+            "openstackdataplanenodes/status",
+        ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of inventories and runs.
+    // blockOwnerDeletion in the owner references of roles, nodes, inventories and runs.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplaneroles/finalizers", "openstackdataplanenodes/finalizers"],
+        &[
+            "openstackdataplanes/finalizers",
+            "openstackdataplaneroles/finalizers",
+            "openstackdataplanenodes/finalizers",
+        ],
         &["update"],
     ),
     Rule::of(
@@ -77,10 +90,13 @@ pub async fn run(args: Args) -> Result<()> {
     runtime.run().await
 }
 
-/// The watches and the one controller.
+/// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
-    let roles: Arc<Cache<Role>> = Cache::new(vec![]);
-    let nodes: Arc<Cache<Node>> = Cache::new(vec![(BY_ROLE, Box::new(role_of))]);
+    let planes: Arc<Cache<DataPlane>> = Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
+    let roles: Arc<Cache<Role>> =
+        Cache::new(vec![(BY_OWNER, Box::new(controller_of)), (BY_PLANE, Box::new(plane_of))]);
+    let nodes: Arc<Cache<Node>> =
+        Cache::new(vec![(BY_OWNER, Box::new(controller_of)), (BY_ROLE, Box::new(role_of))]);
     let services: Arc<Cache<Service>> = Cache::new(vec![]);
     let runs: Arc<Cache<AnsibleEe>> = Cache::new(vec![(BY_OWNER, Box::new(owner_of))]);
     let secrets: Arc<MetadataCache<Secret>> = Cache::new(vec![]);
@@ -88,6 +104,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let config_maps: Arc<MetadataCache<ConfigMap>> = sources::metadata(NAME);
     let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
     let caches: Vec<Arc<dyn Absorb>> = vec![
+        Arc::<Cache<DataPlane>>::clone(&planes),
         Arc::<Cache<Role>>::clone(&roles),
         Arc::<Cache<Node>>::clone(&nodes),
         Arc::<Cache<Service>>::clone(&services),
@@ -97,13 +114,24 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let api = candidate.api(caches);
     let queue = Arc::new(Queue::default());
     wake(&queue, &roles, &nodes, &services, &runs, &sources);
+    let maps = Maps {
+        world: plane::observe::World {
+            planes: Arc::clone(&planes),
+            roles: Arc::clone(&roles),
+            nodes: Arc::clone(&nodes),
+        },
+    };
+    let plane_queue = Arc::new(Queue::default());
+    plane::wake::wake(&plane_queue, &queue, &maps.world);
+    leader.watch(&planes, "");
     leader.watch(&roles, "");
     leader.watch(&nodes, "");
     leader.watch(&services, "");
     leader.watch(&runs, "");
     leader.watch(&secrets, "");
     leader.watch(&config_maps, "");
-    let world = World { roles, nodes, services, runs, sources, api: Arc::clone(&api) };
+    let world = World { planes, roles, nodes, services, runs, sources, api: Arc::clone(&api) };
+    leader.run(maps, Arc::clone(&api), plane_queue).await;
     leader.run(Groups { world }, api, queue).await;
     leader.finish().await
 }
@@ -156,6 +184,33 @@ fn role_of(node: &Node) -> Vec<Key> {
 
 fn owner_of(run: &AnsibleEe) -> Vec<Key> {
     run.owner_references().iter().map(|it| Key::new(namespace(run), &it.uid)).collect()
+}
+
+fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    let owner = controller(object.meta());
+    owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
+}
+
+struct Maps {
+    world: plane::observe::World,
+}
+
+impl Controller for Maps {
+    type Observed = plane::Observed;
+
+    const NAME: &'static str = "data-plane";
+
+    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
+        Ok(plane::observe::observe(&self.world, key))
+    }
+
+    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
+        plane::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        plane::decide::refused(seen, refusal, now)
+    }
 }
 
 struct Groups {

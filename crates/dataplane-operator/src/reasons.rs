@@ -1,14 +1,19 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{
-    ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
+    ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 use common::engine::outcome::Reason;
 
-use crate::group::status::{BAREMETAL_READY, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
+use crate::group::status::{
+    BAREMETAL_READY, DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE,
+};
+
+mod data_plane;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
+    Kind { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
     Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
 ];
@@ -50,6 +55,20 @@ const ROLE: &[Aspect] = &[
         &[NODES_READY],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneNode")),
+    aspect(
+        DATA_PLANE_FOUND,
+        "The data plane that `spec.dataPlane` names exists; absent where none is named. `Ready` does \
+         not depend on it.",
+        &[
+            Word::good("Found", "What node and role leave open is taken from the data plane."),
+            Word::bad(
+                "DataPlaneNotFound",
+                "The data plane does not exist, so nothing is taken from it.",
+                "When it appears.",
+                "Create it, or correct `spec.dataPlane`.",
+            ),
+        ],
+    ),
     WRITES,
 ];
 
@@ -151,20 +170,10 @@ const DEPLOYMENT: &[Word] = &[
         "NotRequested",
         "Nothing may run.",
         "No.",
-        "Set `deployStrategy.deploy: true` on node or role.",
+        "Set `deployStrategy.deploy: true` on node, role or data plane.",
     ),
-    Word::bad(
-        "WaitingForTurn",
-        "As many hosts as `maxUnavailable` allows are being deployed.",
-        "Yes.",
-        "Wait.",
-    ),
-    Word::bad(
-        "Paused",
-        "`pauseOnFailure` is set, and a host of the role fails.",
-        "When no host fails.",
-        "Correct the cause that the role names, or set `pauseOnFailure: false`.",
-    ),
+    HELD[0],
+    HELD[1],
     Word::bad(
         "LeftOut",
         "`ansibleLimit` leaves the host out, and nothing was deployed to it.",

@@ -21,7 +21,8 @@ use crate::lease::LeadershipWatch;
 /// A plan that was not carried out to its end.
 #[derive(Debug)]
 pub struct Stopped {
-    /// The step that failed; those before it were made.
+    /// The step that failed, counted through [`Plan::all`]; the plan's steps before it were made,
+    /// and whichever of those that stand apart could be.
     pub at: usize,
     /// Why.
     pub error: Error,
@@ -84,25 +85,49 @@ impl Api {
     /// Steps are made in order, each only while this process leads, and the first failure ends the
     /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
     /// was decided about an object that is gone is void, the later steps too.
+    /// The writes that stand apart come first: all are tried, and the first refused one is told.
     /// What was written is in the cache of its kind when this returns.
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
     pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
-        for (at, step) in plan.steps.iter().enumerate() {
-            let stopped = |error| Stopped { at, error };
-            self.require_leadership(step).map_err(stopped)?;
-            let target = &step.target;
-            tracing::info!(
-                kind = target.kind.kind,
-                object = %format_args!("{}/{}", target.namespace, target.name),
-                write = name_of(&step.write),
-                because = step.because,
-                "write"
-            );
-            self.write(step).await.map_err(stopped)?;
+        self.carry_out_apart(&plan.apart).await?;
+        for (at, step) in plan.all().enumerate().skip(plan.apart.len()) {
+            self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
         }
         Ok(())
+    }
+
+    /// Tries each of the steps, whatever the API server answers to the others.
+    async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), Stopped> {
+        let mut first: Option<Stopped> = None;
+        for (at, step) in steps.iter().enumerate() {
+            let Err(error) = self.carry_out_step(step).await else { continue };
+            let is_answer = error.is_answer();
+            let is_refusal = |it: &Stopped| it.error.refusal().is_some();
+            let stopped = Stopped { at, error };
+            // A refusal is told on the object, everything else is only repeated.
+            if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
+                first = Some(stopped);
+            }
+            if !is_answer {
+                break;
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    async fn carry_out_step(&self, step: &Step) -> Result<()> {
+        self.require_leadership(step)?;
+        let target = &step.target;
+        tracing::info!(
+            kind = target.kind.kind,
+            object = %format_args!("{}/{}", target.namespace, target.name),
+            write = name_of(&step.write),
+            because = step.because,
+            "write"
+        );
+        self.write(step).await
     }
 
     fn require_leadership(&self, step: &Step) -> Result<()> {

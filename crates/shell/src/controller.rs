@@ -60,11 +60,11 @@ async fn reconcile<C: Controller>(
         tracing::debug!(error = error.chain(), "deleted meanwhile");
         return Ok(plan.look_again);
     }
-    if let Some(words) = error.refusal() {
-        let refusal = Refusal::of(&plan.steps[at], error.reason(), words);
+    if let (Some(words), Some(step)) = (error.refusal(), plan.all().nth(at)) {
+        let refusal = Refusal::of(step, error.reason(), words);
         let mut telling = C::refused(&seen, &refusal, now);
         // What the plan has written before it ended need not be written again.
-        telling.steps.retain(|it| !plan.steps[..at].contains(it));
+        telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
         if let Err(Stopped { error, .. }) = api.carry_out(&telling).await {
             tracing::debug!(error = error.chain(), "the refusal could not be told");
         }

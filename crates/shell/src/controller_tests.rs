@@ -33,11 +33,12 @@ impl Controller for Two {
     fn decide(_seen: &(), _now: Timestamp) -> Plan {
         let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
         let look_again = Some(Duration::from_secs(7));
-        Plan { steps: vec![status("good"), object], look_again }
+        Plan { steps: vec![status("good"), object], look_again, ..Plan::default() }
     }
 
     fn refused(_seen: &(), refusal: &Refusal, _now: Timestamp) -> Plan {
-        Plan { steps: vec![status("good"), status(&refusal.words)], look_again: None }
+        let steps = vec![status("good"), status(&refusal.words)];
+        Plan { steps, ..Plan::default() }
     }
 }
 

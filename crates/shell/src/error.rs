@@ -183,6 +183,20 @@ impl Error {
         }
     }
 
+    /// Whether the API server answered about this one object, so that other writes may do better.
+    pub fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Conflict { .. }
+                | Self::AlreadyExists { .. }
+                | Self::NotFound { .. }
+                | Self::Gone { .. }
+                | Self::Forbidden { .. }
+                | Self::Invalid { .. }
+                | Self::Refused { .. }
+        )
+    }
+
     /// Whether nothing is left to write to, which is no failure.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Gone { .. })

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use common::conditions::declared::{ATTEMPTS, Aspect, Kind, ON_EVERY_KIND, Repeats, WRITES};
+use common::conditions::declared::{ATTEMPTS, Aspect, HELD, Kind, ON_EVERY_KIND, Repeats, WRITES};
 use common::engine::outcome::Reason;
 
 use super::{Generated, WRITE, described, stale};
@@ -248,9 +248,10 @@ fn no_reason_is_used_that_is_not_declared() {
 
 #[test]
 fn no_reason_is_declared_that_is_not_used() {
-    // The summary's own word is a constant of the conditions, and refusals are told by one code.
-    let refusals = WRITES.reasons.iter().map(|it| it.reason).chain([WRITES.type_]);
-    let shared: Vec<&str> = refusals.chain([common::conditions::READY]).collect();
+    // The summary's own word is a constant of the conditions; refusals and limits of a rollout are
+    // told by one code.
+    let words = WRITES.reasons.iter().chain(&HELD).map(|it| it.reason);
+    let shared: Vec<&str> = words.chain([WRITES.type_, common::conditions::READY]).collect();
     for (operator, kinds) in OPERATORS {
         let used = quoted(operator);
         for word in declared(kinds).into_iter().filter(|it| !shared.contains(it)) {

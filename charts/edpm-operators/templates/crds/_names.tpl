@@ -5,6 +5,7 @@
   "NovaCell": "novacells.nova.openstack.org",
   "NovaExternalCompute": "novaexternalcomputes.nova.openstack.org",
   "OpenStackAnsibleEE": "openstackansibleees.ansibleee.openstack.org",
+  "OpenStackDataPlane": "openstackdataplanes.dataplane.openstack.org",
   "OpenStackDataPlaneNode": "openstackdataplanenodes.dataplane.openstack.org",
   "OpenStackDataPlaneRole": "openstackdataplaneroles.dataplane.openstack.org",
   "OpenStackDataPlaneService": "openstackdataplaneservices.dataplane.openstack.org"

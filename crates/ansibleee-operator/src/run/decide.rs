@@ -374,7 +374,7 @@ fn pods_of(seen: &Observed, job: &str) -> Vec<Pod> {
 }
 
 fn plan(step: Option<Step>) -> Plan {
-    Plan { steps: step.into_iter().collect(), look_again: None }
+    Plan { steps: step.into_iter().collect(), ..Plan::default() }
 }
 
 #[cfg(test)]

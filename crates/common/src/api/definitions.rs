@@ -10,6 +10,7 @@ use super::{ansibleee, dataplane, nova};
 pub fn all() -> Vec<CustomResourceDefinition> {
     [
         ansibleee::AnsibleEe::crd(),
+        dataplane::DataPlane::crd(),
         dataplane::Node::crd(),
         dataplane::Role::crd(),
         dataplane::Service::crd(),

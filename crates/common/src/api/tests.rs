@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy};
 use super::dataplane::{
-    Node, NodeSection, NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
+    DataPlane, Node, NodeSection, NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service,
+    ServiceSpec,
 };
 use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus};
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
@@ -145,6 +146,39 @@ fn deploy_has_no_default_anywhere() {
             assert!(schema.get("default").is_none(), "{path}");
         }
     });
+}
+
+/// A default in an entry would be applied as if its author had stated it.
+#[test]
+fn an_entry_of_a_data_planes_map_has_no_default_and_all_fields_of_its_kind() {
+    let mut fields: [Vec<String>; 2] = Default::default();
+    each_schema(|path, schema| {
+        for (idx, (map, kind)) in
+            [("roles", "OpenStackDataPlaneRole"), ("nodes", "OpenStackDataPlaneNode")]
+                .into_iter()
+                .enumerate()
+        {
+            if let Some(field) = path.strip_prefix(&format!("OpenStackDataPlane.spec.{map}{{}}")) {
+                assert!(schema.get("default").is_none(), "{path}");
+                fields[idx].push(field.to_owned());
+            }
+            if let Some(field) = path.strip_prefix(&format!("{kind}.spec")) {
+                fields[idx].retain(|it| it != field);
+            }
+        }
+    });
+    assert_eq!(fields, [vec![""; 0], vec![""; 0]]);
+}
+
+#[test]
+fn a_role_in_the_map_of_a_data_plane_belongs_to_no_other() {
+    let plane = |role: Value| {
+        let object = json!({ "metadata": { "name": "a" }, "spec": { "roles": { "r": role } } });
+        broken::<DataPlane>(&object, None)
+    };
+    assert_eq!(plane(json!({})), "");
+    assert_eq!(plane(json!({ "dataPlane": "a" })), "");
+    assert!(plane(json!({ "dataPlane": "b" })).contains("leave its dataPlane out"));
 }
 
 #[test]
@@ -308,6 +342,52 @@ spec:
     assert!(template.extra_mounts[0].reaches_runs());
     assert_eq!(template.ansible_vars["ctlplane_mtu"], 1500);
     assert_eq!(role.spec.deploy_strategy.unwrap().batch_size(), 50);
+}
+
+#[test]
+fn a_data_plane_as_upstream_writes_it_keeps_every_field() {
+    let plane: DataPlane = round_trip(
+        r#"
+apiVersion: dataplane.openstack.org/v1beta1
+kind: OpenStackDataPlane
+metadata: {name: openstack-edpm}
+spec:
+  deployStrategy: {deploy: true}
+  nodes:
+    edpm-compute-0:
+      role: edpm-compute
+      hostName: edpm-compute-0
+      ansibleHost: 192.168.122.100
+      deployStrategy: {deploy: false}
+      node:
+        ansibleVars: {fqdn_internalapi: "{{ ansible_fqdn }}"}
+        networks: [{name: CtlPlane, subnetName: subnet1, fixedIP: 192.168.122.100}]
+  roles:
+    edpm-compute:
+      services: [configure-network, run-os]
+      preProvisioned: true
+      env: [{name: ANSIBLE_FORCE_COLOR, value: "True"}]
+      nodeTemplate: {ansibleUser: root, managementNetwork: ctlplane}
+"#,
+    );
+    assert_eq!(plane.spec.roles["edpm-compute"].len(), 4);
+    assert!(!plane.spec.prune);
+}
+
+#[test]
+fn the_example_of_a_data_plane_states_only_what_its_kinds_know() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data-plane");
+    let text = std::fs::read_to_string(file.join("data-plane.yaml")).unwrap();
+    let plane: DataPlane = round_trip(&text);
+    for role in plane.spec.roles.values() {
+        let typed: RoleSpec = serde_json::from_value(json!(role)).unwrap();
+        kept("role", &json!(role), &json!(typed));
+    }
+    for node in plane.spec.nodes.values() {
+        let typed: NodeSpec = serde_json::from_value(json!(node)).unwrap();
+        kept("node", &json!(node), &json!(typed));
+    }
+    assert_eq!((plane.spec.roles.len(), plane.spec.nodes.len()), (1, 2));
 }
 
 #[test]

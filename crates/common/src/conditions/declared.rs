@@ -126,6 +126,22 @@ pub const WRITES: Aspect = aspect(
     &[FORBIDDEN, INVALID, ALREADY_EXISTS],
 );
 
+/// Why a deployment does not begin yet, by the words of [`Hold`](crate::engine::rollout::Hold).
+pub const HELD: [Word; 2] = [
+    Word::bad(
+        "WaitingForTurn",
+        "As many hosts as `maxUnavailable` allows are being deployed.",
+        "Yes.",
+        "Wait.",
+    ),
+    Word::bad(
+        "Paused",
+        "`pauseOnFailure` is set, and a host of the role fails.",
+        "When no host fails.",
+        "Correct the cause that the role names, or set `pauseOnFailure: false`.",
+    ),
+];
+
 /// What failed attempts mean; each of [`Reason::ALL`] has its row.
 pub const ATTEMPTS: &[Word] = &[
     Word::bad(

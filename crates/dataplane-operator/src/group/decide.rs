@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::default_services;
+use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
 use crate::group::host::{self, Judged};
@@ -64,13 +65,13 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     for host in hosts {
         let findings = node_findings(&host, role, refusal.as_ref());
         let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
-        plan.steps.extend(node_step(&host, role, findings, now));
+        plan.steps.extend(node_step(seen, &host, findings, now));
         judged.push((host, ready, up_to_date));
     }
     plan.steps.extend(superseded);
     // A new run wakes the group, and the role then names it: one write instead of two.
-    if let Some(role) = role.filter(|_| new_runs.is_empty() || refusal.is_some()) {
-        plan.steps.extend(role_step(role, &group_faults, refusal, &judged, now));
+    if new_runs.is_empty() || refusal.is_some() {
+        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, now));
     }
     plan.steps.extend(new_runs);
     for (host, _, _) in &judged {
@@ -106,7 +107,7 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let limits = seen.role.as_ref().map(|it| it.spec.limits()).unwrap_or_default();
+    let limits = seen.limits();
     if !limits.is_set() {
         return hosts;
     }
@@ -155,7 +156,7 @@ fn new_runs(seen: &Observed, role: &Role, judged: &[Judged]) -> Vec<Step> {
     }
     let reach: BTreeMap<String, Reach> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
-    let strategy = role.spec.deploy_strategy.clone().unwrap_or_default();
+    let strategy = role_strategy(seen.plane.as_deref(), Some(role));
     let create = |shard: &Shard| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, role, &shard.service, hosts.get(first.as_str())?)?;

@@ -59,7 +59,7 @@ pub fn judge(
     hold: Option<Hold>,
     now: Timestamp,
 ) -> Judged {
-    let mut effective = Effective::of(seen.role.as_deref(), node);
+    let mut effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.

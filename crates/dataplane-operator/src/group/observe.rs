@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::rollout::Limits;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
@@ -12,13 +13,13 @@ use shell::error::Result;
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Sources};
 
-use crate::effective::Effective;
+use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
-/// Index of runs by the UID of their owner.
+/// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
 
 /// Which hosts are decided together.
@@ -65,6 +66,8 @@ pub struct Observed {
     pub namespace: String,
     /// The role, where it exists.
     pub role: Option<Arc<Role>>,
+    /// The data plane that the role names, where it exists.
+    pub plane: Option<Arc<DataPlane>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
     /// The services that the role lists, where they exist.
@@ -86,8 +89,17 @@ pub struct Inventory {
     pub owned: Owned,
 }
 
+impl Observed {
+    /// What is allowed of a rollout over the group.
+    pub fn limits(&self) -> Limits {
+        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
+    }
+}
+
 /// The watched world.
 pub struct World {
+    /// All data planes.
+    pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
@@ -111,6 +123,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
+    let plane = plane(world, &namespace, role.as_deref());
     let services = services(world, &namespace, role.as_deref());
     let wanted = wanted_sources(&namespace, role.as_deref(), &nodes, &services);
     let inventory_names = inventory_names(&namespace, &group, &nodes);
@@ -125,7 +138,17 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let owner = role.as_ref().and_then(|it| it.uid()).unwrap_or_default();
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    Ok(Some(Observed { group, namespace, role, nodes, services, sources, runs, inventories }))
+    Ok(Some(Observed {
+        group,
+        namespace,
+        role,
+        plane,
+        nodes,
+        services,
+        sources,
+        runs,
+        inventories,
+    }))
 }
 
 fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {
@@ -143,6 +166,16 @@ fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>,
     }
 }
 
+fn plane(world: &World, namespace: &str, role: Option<&Role>) -> Option<Arc<DataPlane>> {
+    let name = role.and_then(data_plane_of)?;
+    world.planes.get(&Key::new(namespace, name))
+}
+
+/// The name of the data plane that a role names.
+pub fn data_plane_of(role: &Role) -> Option<&str> {
+    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
+}
+
 fn services(world: &World, namespace: &str, role: Option<&Role>) -> BTreeMap<String, Arc<Service>> {
     let names = role.map(|it| it.spec.services.as_slice()).unwrap_or_default();
     let find =
@@ -158,7 +191,8 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = nodes
         .iter()
-        .filter_map(|it| Effective::of(role, it).ssh_secret)
+        // A data plane has no word on it.
+        .filter_map(|it| Effective::of(None, role, it).ssh_secret)
         .map(|it| SourceRef::secret(namespace, &it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
     ssh.chain(data).collect()

@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use crate::group::build::node_inventory_name;
 use crate::group::faults::{Fault, provisions};
 use crate::group::host::Judged;
+use crate::group::observe::{Observed, data_plane_of};
 use crate::inputs;
 
 /// Phase -1.
@@ -21,6 +22,8 @@ pub const BAREMETAL_READY: &str = "BaremetalReady";
 pub const INPUT_READY: &str = "InputReady";
 /// Every service succeeded.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The data plane that a role names exists.
+pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
 
@@ -146,7 +149,8 @@ fn not_running(host: &Judged) -> Finding {
     Finding::waiting(
         DEPLOYMENT_READY,
         "NotRequested",
-        "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.",
+        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or the role's \
+         OpenStackDataPlane.",
     )
 }
 
@@ -211,8 +215,8 @@ fn hold_text(hold: &Hold) -> &'static str {
 
 /// The status step of a node, where its status does not say so already.
 pub fn node_step(
+    seen: &Observed,
     host: &Judged,
-    role: Option<&Role>,
     findings: NodeFindings,
     now: Timestamp,
 ) -> Option<Step> {
@@ -220,10 +224,10 @@ pub fn node_step(
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let is_complete = findings.up_to_date.status == Truth::True;
-    let limits = role.map(|it| it.spec.limits()).unwrap_or_default();
+    let limits = seen.limits();
     let wanted = NodeStatus {
         observed_generation: node.metadata.generation,
-        observed_role: role.map(observed_role),
+        observed_role: seen.role.as_deref().map(observed_role),
         conditions: settle(&previous, findings.all, node.metadata.generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
@@ -261,13 +265,14 @@ fn observed_role(role: &Role) -> ObservedRole {
 
 /// The status step of a role, where its status does not say so already.
 pub fn role_step(
-    role: &Role,
+    seen: &Observed,
     faults: &[Fault],
     refusal: Option<Finding>,
     hosts: &[(Judged, Finding, Finding)],
     now: Timestamp,
 ) -> Option<Step> {
-    let nodes = nodes_finding(role, hosts);
+    let role = seen.role.as_deref()?;
+    let nodes = nodes_finding(seen, hosts);
     let good = nodes.clone().under(READY);
     let blocking: Vec<Finding> =
         [Some(input(faults)), refusal, Some(nodes)].into_iter().flatten().collect();
@@ -275,6 +280,7 @@ pub fn role_step(
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
+    all.extend(data_plane(seen.plane.is_some(), role));
     let count = |holds: fn(&(Judged, Finding, Finding)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
@@ -291,8 +297,28 @@ pub fn role_step(
     status_step(Target::of::<Role>(role), observed, &wanted, &previous, &next)
 }
 
+/// Whether the data plane that the role names exists; nothing where it names none.
+///
+/// `Ready` does not depend on it: a role that says itself what is deployed needs no data plane.
+fn data_plane(is_there: bool, role: &Role) -> Option<Finding> {
+    let name = data_plane_of(role)?;
+    if is_there {
+        let text = format!(
+            "What deployStrategy of node and role leaves open is taken from OpenStackDataPlane \
+             {name}."
+        );
+        return Some(Finding::good(DATA_PLANE_FOUND, "Found", text));
+    }
+    let text = format!(
+        "OpenStackDataPlane {name}, named in spec.dataPlane of OpenStackDataPlaneRole {}, does not \
+         exist, so nothing is taken from it: create it or correct spec.dataPlane.",
+        role.name_any()
+    );
+    Some(Finding::warning(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
+}
+
 /// The sum of the nodes, with the first ones that are not ready by name.
-fn nodes_finding(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Finding {
+fn nodes_finding(seen: &Observed, hosts: &[(Judged, Finding, Finding)]) -> Finding {
     let total = hosts.len();
     let mut open: Vec<&(Judged, Finding, Finding)> =
         hosts.iter().filter(|(_, ready, _)| !ready.holds()).collect();
@@ -302,7 +328,7 @@ fn nodes_finding(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Finding {
     if open.len() > NAMED_HOSTS {
         texts.push(format!("And {} more.", open.len() - NAMED_HOSTS));
     }
-    texts.extend(held_text(role, hosts));
+    texts.extend(held_text(seen, hosts));
     let text = texts.join(" ");
     let Some((_, worst, _)) = open.first() else {
         return Finding::good(DEPLOYMENT_READY, "NodesReady", text);
@@ -315,12 +341,12 @@ fn nodes_finding(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Finding {
 }
 
 /// How many nodes the role's limits hold back.
-fn held_text(role: &Role, hosts: &[(Judged, Finding, Finding)]) -> Option<String> {
+fn held_text(seen: &Observed, hosts: &[(Judged, Finding, Finding)]) -> Option<String> {
     let count = |hold: &Hold| hosts.iter().filter(|it| it.0.hold.as_ref() == Some(hold)).count();
     match (count(&Hold::Turn), count(&Hold::Paused)) {
         (0, 0) => None,
         (n_waiting, 0) => {
-            let max = role.spec.limits().max_unavailable_text();
+            let max = seen.limits().max_unavailable_text();
             Some(format!("{n_waiting} wait for their turn (maxUnavailable {max})."))
         }
         (_, n_paused) => Some(format!(

@@ -71,6 +71,7 @@ impl World {
             group: Group::Role("compute".into()),
             namespace: NAMESPACE.into(),
             role: Some(Arc::new(role)),
+            plane: None,
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
@@ -193,6 +194,12 @@ impl World {
 
     fn condition(&self, node: usize, type_: &str) -> (String, String) {
         let status = self.seen.nodes[node].status.as_ref().unwrap();
+        let found = find(&status.conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn role_condition(&self, type_: &str) -> (String, String) {
+        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
         let found = find(&status.conditions, type_).unwrap();
         (format!("{:?}", found.status), found.reason.clone())
     }
@@ -395,6 +402,29 @@ fn going_back_after_a_failure_runs_again() {
     world.set_var("a");
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
+    let mut world = World::new();
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.data_plane = Some("plane".into());
+    role.spec.deploy_strategy = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "NotRequested"));
+    assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
+    let spec = json!({ "deployStrategy": { "deploy": true } });
+    world.seen.plane = Some(Arc::new(object("OpenStackDataPlane", "plane", &spec)));
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    assert_eq!(world.role_condition("DataPlaneFound"), is("True", "Found"));
+    world.deploy();
+    // The data plane that is gone takes nothing back, and the role stays ready.
+    world.seen.plane = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
+    assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
 }
 
 #[test]

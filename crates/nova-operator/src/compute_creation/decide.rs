@@ -40,7 +40,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
     let finding = refusal.finding(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
-    Plan { steps, look_again: None }
+    Plan { steps, ..Plan::default() }
 }
 
 /// This operator's condition on a node.

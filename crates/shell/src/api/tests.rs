@@ -120,7 +120,7 @@ fn delete() -> Step {
 }
 
 fn plan(steps: Vec<Step>) -> Plan {
-    Plan { steps, look_again: None }
+    Plan { steps, ..Plan::default() }
 }
 
 /// Carries out steps; the versions of what is in the cache then, and the word of the failure.
@@ -176,6 +176,32 @@ async fn the_first_failure_ends_a_plan_and_is_known_by_its_place() {
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
     assert_eq!(stopped.error.refusal(), Some("told so"));
     assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told() {
+    let answers = [
+        failure(409, "Conflict"),
+        failure(403, "Forbidden"),
+        failure(422, "Invalid"),
+        (200, object("a", "1", "5")),
+    ];
+    let server = Server::answering(answers);
+    let apart = vec![apply(), apply(), apply(), apply()];
+    let plan = Plan { apart, steps: vec![delete()], ..Plan::default() };
+    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
+    // All four, and no step after them.
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
+    let server = Server::answering([failure(503, "ServiceUnavailable")]);
+    let plan = Plan { apart: vec![apply(), apply()], ..Plan::default() };
+    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]

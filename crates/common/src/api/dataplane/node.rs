@@ -106,11 +106,11 @@ pub struct NodeStatus {
     /// The network attachments that are in effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network_attachments: Vec<String>,
-    /// Whether changes are deployed, from the node or its role.
+    /// Whether changes are deployed, from the node, its role or its data plane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy: Option<bool>,
     /// How many ready hosts of the role may be disturbed at once, where it is limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,
     /// Whether no further host of the role is begun with while one of them fails.

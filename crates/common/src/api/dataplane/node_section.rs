@@ -94,7 +94,8 @@ pub struct Network {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployStrategy {
-    /// Whether changes are deployed: the node's value if present, else its role's, else no.
+    /// Whether changes are deployed: the node's value if present, else its role's, else its data
+    /// plane's, else no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy: Option<bool>,
     /// Only tasks with one of these tags run (`--tags`); such a run makes no host ready.
@@ -115,7 +116,7 @@ pub struct DeployStrategy {
     pub batch_size: Option<i32>,
     /// How many ready hosts of a role are disturbed at once: a number, or a share in percent,
     /// rounded down and at least one; all when absent. A node's value is not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,
     /// Whether no further host of a role is begun with while one of them fails; a node's value is
@@ -149,5 +150,31 @@ impl DeployStrategy {
     pub fn batch_size(&self) -> usize {
         let size = self.batch_size.unwrap_or(DEFAULT_BATCH_SIZE);
         usize::try_from(size.clamp(1, 500)).unwrap_or(1)
+    }
+
+    /// These values, and the inherited one for each that is not set; an empty text is not set.
+    #[must_use]
+    pub fn over(self, inherited: Self) -> Self {
+        let Self {
+            deploy,
+            ansible_tags,
+            ansible_limit,
+            ansible_skip_tags,
+            batch_size,
+            max_unavailable,
+            pause_on_failure,
+        } = inherited;
+        let text = |own: Option<String>, inherited: Option<String>| {
+            [own, inherited].into_iter().flatten().find(|it| !it.is_empty())
+        };
+        Self {
+            deploy: self.deploy.or(deploy),
+            ansible_tags: text(self.ansible_tags, ansible_tags),
+            ansible_limit: text(self.ansible_limit, ansible_limit),
+            ansible_skip_tags: text(self.ansible_skip_tags, ansible_skip_tags),
+            batch_size: self.batch_size.or(batch_size),
+            max_unavailable: self.max_unavailable.or(max_unavailable),
+            pause_on_failure: self.pause_on_failure.or(pause_on_failure),
+        }
     }
 }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::node_section::{DeployStrategy, NodeSection};
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, optional_any_map};
 use crate::conditions::Condition;
-use crate::engine::rollout::Limits;
 
 /// What the role's hosts have in common.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -47,7 +46,8 @@ use crate::engine::rollout::Limits;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RoleSpec {
-    /// Name of the `OpenStackDataPlane` that the role is part of.
+    /// Name of the `OpenStackDataPlane` that the role is part of, and whose `deployStrategy` holds
+    /// where role and node leave it open.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub data_plane: Option<String>,
@@ -65,7 +65,7 @@ pub struct RoleSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 200))]
     pub env: Vec<EnvVar>,
-    /// How deployments are steered.
+    /// How deployments are steered; each field wins over the data plane's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_strategy: Option<DeployStrategy>,
     /// `NetworkAttachmentDefinitions` in the same namespace for the pods of the runs.
@@ -78,13 +78,6 @@ pub struct RoleSpec {
     #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
         .message("each service may be listed once"))]
     pub services: Vec<String>,
-}
-
-impl RoleSpec {
-    /// What is allowed of a rollout.
-    pub fn limits(&self) -> Limits {
-        self.deploy_strategy.as_ref().map(DeployStrategy::limits).unwrap_or_default()
-    }
 }
 
 impl Default for RoleSpec {

@@ -1,0 +1,70 @@
+//! Reads everything that the judgement on a data plane needs, from the caches alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::dataplane::{DataPlane, Node, Role};
+use kube::ResourceExt;
+use shell::cache::{Cache, Key};
+
+use crate::group::observe::{BY_OWNER, BY_ROLE};
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The data plane.
+    pub plane: Arc<DataPlane>,
+    /// The roles that are in its map, belong to it, or are named by its nodes.
+    pub roles: BTreeMap<String, Arc<Role>>,
+    /// The nodes that are in its map or belong to it.
+    pub nodes: BTreeMap<String, Arc<Node>>,
+    /// How many nodes, whoever they belong to, name each of its orphaned roles.
+    pub n_followers: BTreeMap<String, usize>,
+}
+
+/// The watched world.
+#[derive(Clone)]
+pub struct World {
+    /// All data planes, indexed [`super::wake::BY_NAMESPACE`].
+    pub planes: Arc<Cache<DataPlane>>,
+    /// All roles, indexed [`BY_OWNER`].
+    pub roles: Arc<Cache<Role>>,
+    /// All nodes, indexed [`BY_OWNER`] and [`BY_ROLE`].
+    pub nodes: Arc<Cache<Node>>,
+}
+
+/// Reads a data plane; `None` where it does not exist.
+pub fn observe(world: &World, key: &Key) -> Option<Observed> {
+    let plane = world.planes.get(key)?;
+    let namespace = &key.namespace;
+    let owner = Key::new(namespace, plane.uid().unwrap_or_default());
+    let nodes = found(&world.nodes, namespace, &owner, plane.spec.nodes.keys());
+    let mut roles = found(&world.roles, namespace, &owner, plane.spec.roles.keys());
+    for name in nodes.values().filter_map(|it| it.spec.role.as_ref()) {
+        if !roles.contains_key(name)
+            && let Some(role) = world.roles.get(&Key::new(namespace, name))
+        {
+            roles.insert(name.clone(), role);
+        }
+    }
+    let is_orphan = |it: &&Arc<Role>| !plane.spec.roles.contains_key(&it.name_any());
+    let followers = |it: Arc<Role>| {
+        let name = it.name_any();
+        let n_nodes = world.nodes.indexed(BY_ROLE, &Key::new(namespace, &name)).len();
+        (name, n_nodes)
+    };
+    let ours = world.roles.indexed(BY_OWNER, &owner);
+    let n_followers = ours.iter().filter(is_orphan).cloned().map(followers).collect();
+    Some(Observed { plane, roles, nodes, n_followers })
+}
+
+/// The objects of these names, and those of this owner.
+fn found<'a, K: shell::cache::Watchable>(
+    cache: &Cache<K>,
+    namespace: &str,
+    owner: &Key,
+    names: impl Iterator<Item = &'a String>,
+) -> BTreeMap<String, Arc<K>> {
+    let listed = names.filter_map(|it| cache.get(&Key::new(namespace, it)));
+    listed.chain(cache.indexed(BY_OWNER, owner)).map(|it| (it.name_any(), it)).collect()
+}
