@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::count::Found;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Tests};
 use super::report::Report;
 use crate::paths;
 use table::{Place, Row};
@@ -104,10 +104,20 @@ fn judge<'a>(row: &'a Row, report: &Report) -> (Vec<String>, BTreeSet<&'a str>) 
             Some(Outcome::Passed) => {}
             Some(Outcome::Failed) => faults.push(format!("{test} failed")),
             Some(Outcome::Skipped) => faults.push(format!("{test} was skipped")),
-            None => faults.push(format!("{test} is no test of part {part}")),
+            None => faults.push(absent(test, part, tests)),
         }
     }
     (faults, waiting)
+}
+
+/// Tests move from file to file, and keep what they say.
+fn absent(test: &str, part: &str, tests: &Tests) -> String {
+    let sentence = |it: &str| it.rsplit("::").next().map(str::to_owned);
+    let moved = tests.keys().find(|it| it.contains("::") && sentence(it) == sentence(test));
+    match moved {
+        Some(name) => format!("{test} is no test of part {part}, but {name} is"),
+        None => format!("{test} is no test of part {part}"),
+    }
 }
 
 /// The part whose report has a test: its first word, or the crate's unit tests.

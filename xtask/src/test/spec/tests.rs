@@ -1,6 +1,5 @@
 //! The tables of the docs hold, and a table that does not is noticed.
 
-use super::super::outcome::Tests;
 use super::table::Mutant;
 use super::*;
 
@@ -40,6 +39,7 @@ fn a_test_that_is_absent_skipped_or_failed_is_named() {
         ("common a::bad", "common a::bad failed"),
         ("common a::off", "common a::off was skipped"),
         ("common a::gone", "common a::gone is no test of part unit"),
+        ("common b::bad", "common b::bad is no test of part unit, but common a::bad is"),
     ] {
         let row = row(1, &["common a::good", test]);
         let (faults, waiting) = judge(&row, &report);
