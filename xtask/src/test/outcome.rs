@@ -50,7 +50,8 @@ pub(crate) fn of_line(line: &str) -> Option<(String, Outcome)> {
     };
     let name = match (name.strip_prefix("test "), name.split_once(" (")) {
         (Some(name), _) => name.strip_suffix(" - should panic").unwrap_or(name),
-        (None, Some((_, id))) => id.strip_suffix(')')?,
+        // A part of a Python test that fails bears its name too.
+        (None, Some((_, id))) => id.split_once(')')?.0,
         (None, None) => return None,
     };
     Some((name.to_owned(), outcome))
@@ -74,6 +75,7 @@ mod tests {
         assert_eq!(of("test_b (test_a.A.test_b) ... ok"), is("test_a.A.test_b", "passed"));
         assert_eq!(of("test_b (test_a.A.test_b) ... FAIL"), is("test_a.A.test_b", "failed"));
         assert_eq!(of("test_b (t.A.test_b) ... skipped 'no'"), is("t.A.test_b", "skipped"));
+        assert_eq!(of("  test_b (t.A.test_b) (i=1) ... FAIL"), is("t.A.test_b", "failed"));
         for line in ["running 3 tests", "test a has been running for over 60 seconds", "x ... ok"] {
             assert_eq!(of(line), None, "{line}");
         }
