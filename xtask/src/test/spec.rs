@@ -53,7 +53,9 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         faults.extend(misquotes(&pages, &text));
     }
-    faults.iter().for_each(|it| println!("{it}"));
+    for fault in &faults {
+        println!("{fault}");
+    }
     let mut found = Found::one("the tables", Outcome::of(faults.is_empty()));
     let mut waiting: BTreeSet<&str> = BTreeSet::new();
     for page in &pages {
@@ -149,7 +151,9 @@ fn faults(pages: &[Page], holds: &impl Fn(&Place) -> Result<(), String>) -> Vec<
             }
             last = row.number;
             let named: BTreeSet<&str> = row.tests.iter().map(String::as_str).collect();
-            named.into_iter().for_each(|it| *rows_of.entry(it).or_default() += 1);
+            for test in named {
+                *rows_of.entry(test).or_default() += 1;
+            }
             let told = |it| format!("{}, row {}: {it}", page.file, row.number);
             faults.extend(found.into_iter().map(told));
         }
