@@ -92,7 +92,10 @@ async fn killed_while_a_run_has_no_job_yet() -> Result<()> {
 async fn killed_while_a_job_runs() -> Result<()> {
     let _turn = TURN.lock().await;
     let (ns, host) = deployed("job-runs", "192.168.122.171").await?;
-    redeploy(&ns, &host, "b", is_running).await?;
+    let run = redeploy(&ns, &host, "b", is_running).await?;
+    let job = run.status.and_then(|it| it.job).context("a running run names its Job")?;
+    let active = ns.api::<Job>().get(&job.name).await?.status.and_then(|it| it.active);
+    assert_eq!(active, Some(1), "the Job runs");
     for name in ["ansibleee-operator", "dataplane-operator", "nova-operator"] {
         operator::kill(name).await?;
     }
@@ -105,12 +108,32 @@ async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()>
     let (ns, host) = deployed("job-done", "192.168.122.172").await?;
     let run = redeploy(&ns, &host, "c", is_running).await?;
     let stopped = operator::stop("ansibleee-operator").await?;
-    let job = run.status.and_then(|it| it.job).context("a running run names its Job")?;
+    let job = run.status.clone().and_then(|it| it.job).context("a running run names its Job")?;
     let is_complete = |it: &Job| {
         let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
         conditions.into_iter().flatten().any(|it| it.type_ == "Complete" && it.status == "True")
     };
     ns.wait::<Job>(&job.name, "complete", Duration::from_mins(2), is_complete).await?;
+    let run = ns.api::<AnsibleEe>().get(&run.metadata.name.unwrap_or_default()).await?;
+    assert!(is_running(&run), "the end was written before the kill");
+    stopped.kill().await?;
+    ends_well(ns, host, 2).await
+}
+
+#[tokio::test]
+async fn dataplane_operator_killed_when_a_run_has_ended_and_no_node_says_so() -> Result<()> {
+    const VICTIM: &str = "dataplane-operator";
+    let _turn = TURN.lock().await;
+    let (ns, host) = deployed("run-done", "192.168.122.173").await?;
+    let run = redeploy(&ns, &host, "d", is_running).await?;
+    let stopped = operator::stop(VICTIM).await?;
+    let has_ended = |it: &AnsibleEe| {
+        it.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Succeeded)
+    };
+    ns.wait::<AnsibleEe>(&run.name_any(), "succeeded", RUN, has_ended).await?;
+    let node = ns.api::<Node>().get(&host.name).await?.status.unwrap_or_default();
+    let is_done = node.services.iter().all(|it| it.state == RunState::Succeeded);
+    assert!(!is_done, "the end was written before the kill");
     stopped.kill().await?;
     ends_well(ns, host, 2).await
 }

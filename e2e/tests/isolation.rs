@@ -44,6 +44,7 @@ async fn a_host_that_is_away_delays_nobody_and_is_met_when_it_returns() -> Resul
     ns.wait::<Role>(ROLE, "1/2 ready", journey::RUN, of_role).await?;
 
     let before = sessions(&near).await?;
+    assert!(before > 0, "sshd notes no sessions");
     sshd(&away, "start").await?;
     ready(&ns, &away.name).await?;
     assert_eq!(sessions(&near).await?, before, "somebody logged in to {}", near.name);

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::{Role, RunState};
+use common::api::dataplane::{Node, Role, RunState};
 use common::api::nova::{Cell, ExternalCompute};
 use e2e::demo::{self, Demo, HOSTS, conditions};
+use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use kube::ResourceExt;
 use serde_json::json;
@@ -247,9 +248,23 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
         ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
     let refused = |it: &ExternalCompute| says(conditions(it), "Ready", "TaskFailed", &words);
     let compute = demo.compute(host, "refused by its message bus", refused).await?;
-    let has_container = demo.on(host, "podman container exists nova_compute").await;
+    demo.ns.event("NovaExternalCompute", host, "TaskFailed").await?;
+    let of_node = |it: &Node| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(
+            conditions.unwrap_or_default(),
+            "nova.openstack.org/Compute",
+            "TaskFailed",
+            &words[..2],
+        )
+    };
+    demo.ns.wait::<Node>(host, "told of its compute", RUN, of_node).await?;
+    // It ends and is started again for as long as it is refused.
+    let runs = "until podman container inspect -f '{{.State.Running}}' nova_compute | \
+                grep -qx true; do sleep 0.2; done";
+    let has_container = demo.on(host, &format!("timeout 60 bash -c \"{runs}\"")).await;
     demo.configure(host, &options).await?;
-    has_container.context("the container is there")?;
+    has_container.context("the container runs")?;
     let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let nova = services.iter().find(|it| it.name == "nova").context("nova is a service")?;
     assert_eq!(nova.state, RunState::Succeeded, "nova-compute was started");

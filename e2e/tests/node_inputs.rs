@@ -83,6 +83,7 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
         says(conditions.unwrap_or_default(), "Ready", "ServiceNotFound", &words)
     };
     ns.wait::<Role>("compute", "ServiceNotFound", SOON, of_role).await?;
+    ns.event("OpenStackDataPlaneRole", "compute", "ServiceNotFound").await?;
     ns.create::<Service>("no-such-service", json!({ "playbook": "a.b.c" })).await?;
     healed(&ns).await?;
     ns.done().await

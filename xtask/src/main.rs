@@ -52,7 +52,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::Lab(args) => lab::main(&args),
         Command::Mutants(args) => mutants::main(&args),
-        Command::Test(args) => test::main(&args),
+        Command::Test(args) if test::main(&args) => Ok(()),
+        Command::Test(_) => return ExitCode::FAILURE,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ pub(crate) mod spec;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::{chart, cluster::Choice, demo, paths, sh};
@@ -53,10 +53,10 @@ enum Part {
     Spec,
 }
 
-/// Runs the parts; fails if anything failed, after all of them.
+/// Runs all parts, whatever fails; whether nothing did. The count is the last line.
 ///
 /// What became of each test is written down as it goes, in place of the last report.
-pub(crate) fn main(args: &Args) -> Result<()> {
+pub(crate) fn main(args: &Args) -> bool {
     let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
     let mut report = Report::default();
     let mut total = Count::default();
@@ -73,14 +73,14 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         total += found.count;
         if part != Part::Spec {
             report.parts.insert(name, found.tests);
-            report.write()?;
+            if let Err(error) = report.write() {
+                println!("{error:#}");
+                total.failed += 1;
+            }
         }
     }
     println!("\n{total}");
-    if total.failed > 0 {
-        bail!("tests failed");
-    }
-    Ok(())
+    total.failed == 0
 }
 
 impl Part {

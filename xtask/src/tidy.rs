@@ -46,7 +46,7 @@ const LIMIT: usize = 500;
 
 fn metadata() -> Value {
     let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version", "1", "--offline"]).current_dir(paths::repo());
+    cargo.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(paths::repo());
     serde_json::from_str(&sh::run(&mut cargo).unwrap()).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
 fn the_pure_crate_holds_no_client_and_no_runtime() {
     let mut cargo = Command::new("cargo");
     cargo.args(["tree", "--package", "common", "--edges", "normal", "--prefix", "none"]);
-    cargo.args(["--format", "{p}", "--offline"]).current_dir(paths::repo());
+    cargo.args(["--format", "{p}", "--locked"]).current_dir(paths::repo());
     let tree = sh::run(&mut cargo).unwrap();
     for line in tree.lines() {
         let name = line.split(' ').next().unwrap_or_default();
@@ -89,7 +89,16 @@ fn the_pure_crate_holds_no_client_and_no_runtime() {
 /// Every file that is followed by git, or will be, below a folder, with that ending.
 pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut git = Command::new("git");
-    git.args(["ls-files", "--cached", "--others", "--exclude-standard", folder]);
+    // The checkout may belong to another user than the one who tests it.
+    git.args([
+        "-c",
+        "safe.directory=*",
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        folder,
+    ]);
     git.current_dir(paths::repo());
     let list = sh::run(&mut git).unwrap();
     let files = list.lines().filter(|it| it.ends_with(ending)).map(|it| paths::repo().join(it));

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::reads::Reads;
@@ -40,6 +40,9 @@ impl Audit {
 
     /// The operators' requests between two positions.
     pub(crate) fn requests(&self, from: u64, to: u64) -> Result<Requests> {
+        if to < from || std::fs::metadata(&self.path)?.len() < to {
+            bail!("{} was rotated meanwhile: measure again", self.path.display());
+        }
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(from))?;
         let mut requests = Requests::default();

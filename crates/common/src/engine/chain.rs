@@ -96,6 +96,8 @@ pub struct Chain {
 enum Next {
     Nothing,
     Attempt(ServiceRun),
+    /// Its run is gone without a result.
+    Lost(ServiceRun),
     Stop(State),
 }
 
@@ -234,6 +236,12 @@ fn advance(
                 }
                 services.extend(seen);
             }
+            Next::Lost(service) => {
+                if state == State::Done {
+                    state = failed(&service, None);
+                }
+                services.push(service);
+            }
             Next::Attempt(attempt) => {
                 has_new_attempt |= Some(&attempt) != seen.as_ref();
                 if state == State::Done {
@@ -274,10 +282,41 @@ fn next(
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
+        Some((seen, RunState::Running)) if is_lost(host, seen, runs) => {
+            Next::Lost(lost(host, seen, now))
+        }
         // Recorded, and its run was not made yet: the process ended in between.
         Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
         Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
         None => Next::Attempt(attempt(host, wanted, seen, runs, now)),
+    }
+}
+
+/// Whether the run of a service that was running is gone, deleted by somebody: what it did on the
+/// host is not known.
+///
+/// Not where a later service has run since: then it had succeeded, and was cleared away unrecorded.
+fn is_lost(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
+    let place = host.recorded.iter().position(|it| it.name == seen.name).unwrap_or_default();
+    let later = host.recorded.iter().skip(place + 1);
+    let has_run = |it: &ServiceRun| {
+        let is_of = |run: &Run<'_>| run.attempts.get(host.name).is_some_and(|at| at.is_of(it));
+        runs.iter().any(|run| run.service == it.name && is_of(run))
+    };
+    seen.run.as_ref().is_some_and(|it| !exists(it)) && !later.clone().any(has_run)
+}
+
+fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
+    let run = seen.run.as_deref().unwrap_or_default();
+    let (reason, message) = outcome::lost(&seen.name, run, host.name, host.redeploy);
+    ServiceRun {
+        state: RunState::Failed,
+        failures: seen.failures + 1,
+        since: Time(now),
+        reason: Some(reason.as_str().to_owned()),
+        message: Some(message),
+        ..seen.clone()
     }
 }
 
@@ -320,7 +359,8 @@ fn retry(
 fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let (secret, version) = host.ssh_key;
     let run = runs.iter().find(|it| Some(it.name()) == seen.run);
-    run.and_then(|it| it.ssh_key_version(secret)).is_some_and(|used| used != version)
+    // A run that did not use this Secret at all used another one.
+    run.is_some_and(|it| it.ssh_key_version(secret).is_none_or(|used| used != version))
 }
 
 /// The next attempt: its number is above all that were ever made, recorded or not.

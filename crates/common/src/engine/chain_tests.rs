@@ -79,6 +79,20 @@ fn a_recorded_attempt_without_a_run_gets_the_same_run_again() {
 }
 
 #[test]
+fn a_run_that_somebody_deleted_is_not_made_again_by_itself() {
+    let mut running = record(RunState::Running, "A", 1);
+    running.run = Some("r".into());
+    let chain = judged("A", &[running], &[], true);
+    assert_eq!(service(&chain), (RunState::Failed, "A", 1));
+    let State::Failed { reason, message, retry_at } = &chain.state else { panic!("{chain:?}") };
+    assert_eq!((*reason, *retry_at), (Reason::ResultUnknown, None));
+    assert!(message.contains("AnsibleEE r") && message.contains("kubectl annotate"), "{message}");
+    // It stays told, and another input is another attempt.
+    assert_eq!(judged("A", &chain.services, &[], true).state, chain.state);
+    assert_eq!(judged("B", &chain.services, &[], true).state, needs("B", 2));
+}
+
+#[test]
 fn only_the_success_of_the_newest_attempt_counts() {
     for (recorded_attempt, expected) in [(1, State::Done), (2, needs("A", 2))] {
         let recorded = [record(RunState::Running, "A", recorded_attempt)];
@@ -182,8 +196,11 @@ fn a_refused_key_is_tried_at_once_with_another_secret() {
     let mut other = object;
     let keys = json!({ "key": "0" }).to_string();
     other.metadata.annotations.as_mut().unwrap().insert(super::super::run::SSH_KEYS.into(), keys);
-    let now_due = judged("A", &[failed], &[other], true);
-    assert_eq!(now_due.state, needs("A", 2));
+    let now_due = judged("A", &[failed.clone()], std::slice::from_ref(&other), true);
+    assert_eq!(now_due.state, needs("A", 2), "another version of the Secret");
+    let keys = json!({ "another": "1" }).to_string();
+    other.metadata.annotations.as_mut().unwrap().insert(super::super::run::SSH_KEYS.into(), keys);
+    assert_eq!(judged("A", &[failed], &[other], true).state, needs("A", 2), "another Secret");
 }
 
 #[test]

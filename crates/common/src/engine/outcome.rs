@@ -138,7 +138,8 @@ pub enum Outcome {
 pub fn of(run: &Run<'_>, host: &str, partial: bool, redeploy: &str) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
-        HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
+        // Another host's failure does not mean that this one should have been reached.
+        HostOutcome::NotReached if partial => return Outcome::LeftOut,
         HostOutcome::Failed => Reason::TaskFailed,
         HostOutcome::Unreachable => Reason::HostUnreachable,
         HostOutcome::KeyRefused => Reason::KeyRefused,
@@ -147,6 +148,17 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, redeploy: &str) -> Outcome {
         HostOutcome::Unknown => class_of(run.object.status.as_ref()),
     };
     Outcome::Failed { reason, message: message(run, host, reason, redeploy) }
+}
+
+/// What is said of a run that is gone before its result was seen.
+pub fn lost(service: &str, run: &str, host: &str, redeploy: &str) -> (Reason, String) {
+    let reason = Reason::ResultUnknown;
+    let next = reason.next_step(redeploy);
+    let text = format!(
+        "Host {host} has no result (service {service}, AnsibleEE {run}): the run was deleted before \
+         it had told one. {next}"
+    );
+    (reason, text)
 }
 
 /// The class of a run that reported nothing about a host.
