@@ -44,18 +44,18 @@ const CHECKS: [Check; 11] = [
     ("the image must be named", image),
 ];
 
-/// Runs all checks with the lab's Helm; how many there are, or what failed.
-pub(crate) fn checks() -> Result<usize> {
-    let mut failures = Vec::new();
+/// Runs all checks with the lab's Helm: the name of each, and whether it holds.
+pub(crate) fn checks() -> Vec<(&'static str, bool)> {
+    let mut outcomes = Vec::new();
     for (name, check) in CHECKS {
         let outcome = check();
         println!("chart: {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
-        if let Err(error) = outcome {
-            failures.push(format!("{name}: {error:#}"));
+        if let Err(error) = &outcome {
+            println!("{error:#}");
         }
+        outcomes.push((name, outcome.is_ok()));
     }
-    ensure!(failures.is_empty(), "{}", failures.join("\n"));
-    Ok(CHECKS.len())
+    outcomes
 }
 
 fn helm(verb: &[&str], values: &[&str]) -> Command {
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     #[ignore = "needs Helm, which the lab builds: `cargo xtask test chart`"]
     fn the_chart_holds() {
-        assert_eq!(checks().unwrap(), CHECKS.len());
+        assert!(checks().iter().all(|(_, holds)| *holds));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod demo;
 mod hosts;
 mod images;
 mod lab;
+mod mutants;
 mod paths;
 mod sh;
 mod test;
@@ -36,6 +37,8 @@ enum Command {
     Demo(demo::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
+    /// See whether the tests catch the changes of the code that the docs name.
+    Mutants(mutants::Args),
     /// Run the project's tests, whole or in parts.
     Test(test::Args),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::ControlPlane => controlplane::main(),
         Command::Demo(args) => demo::main(&args),
         Command::Lab(args) => lab::main(&args),
+        Command::Mutants(args) => mutants::main(&args),
         Command::Test(args) if test::main(&args) => Ok(()),
         Command::Test(_) => return ExitCode::FAILURE,
     };

@@ -1,14 +1,21 @@
 //! `cargo xtask test`: every check of the project, whole or in parts, with one count at the end.
 
 mod count;
+pub(crate) mod outcome;
+mod programs;
+mod report;
+pub(crate) mod spec;
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::{chart, cluster::Choice, demo, paths, sh};
-use count::{Count, counted};
+use count::{Count, Found, Shown, counted};
+use outcome::Outcome;
+use report::Report;
 
 /// Run the project's tests.
 #[derive(clap::Args)]
@@ -16,6 +23,9 @@ pub(crate) struct Args {
     /// Only these parts; all of them without any.
     #[arg(value_enum)]
     parts: Vec<Part>,
+    /// The text of the specification, with which the quotes of docs/spec-002.md are compared.
+    #[arg(long, value_name = "FILE")]
+    specification: Option<PathBuf>,
     #[command(flatten)]
     cluster: Choice,
 }
@@ -39,44 +49,52 @@ enum Part {
     Chart,
     /// The collection and the callback plugin, by real runs of Ansible.
     Ansible,
+    /// The tables of what is proven by which test, against the report of the tests that ran last.
+    Spec,
 }
 
 /// Runs all parts, whatever fails; whether nothing did. The count is the last line.
+///
+/// What became of each test is written down as it goes, in place of the last report.
 pub(crate) fn main(args: &Args) -> bool {
     let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
+    let mut report = Report::default();
     let mut total = Count::default();
-    for part in parts {
+    // The tables are judged by what ran before them.
+    let (last, first): (Vec<Part>, Vec<Part>) = parts.iter().partition(|it| **it == Part::Spec);
+    for part in first.into_iter().chain(last.into_iter().take(1)) {
         let name = format!("{part:?}").to_lowercase();
         println!("\n== {name}");
-        let count = part.run(&args.cluster).unwrap_or_else(|error| {
+        let found = part.run(args).unwrap_or_else(|error| {
             println!("{error:#}");
-            Count { passed: 0, failed: 1 }
+            Found::one(&name, Outcome::Failed)
         });
-        println!("== {name}: {count}");
-        total += count;
+        println!("== {name}: {}", found.count);
+        total += found.count;
+        if part != Part::Spec {
+            report.parts.insert(name, found.tests);
+            if let Err(error) = report.write() {
+                println!("{error:#}");
+                total.failed += 1;
+            }
+        }
     }
     println!("\n{total}");
     total.failed == 0
 }
 
 impl Part {
-    fn run(self, cluster: &Choice) -> Result<Count> {
+    fn run(self, args: &Args) -> Result<Found> {
         match self {
-            Self::Format => check(cargo(&["fmt", "--all", "--check"])),
+            Self::Format => check("rustfmt", cargo(&["fmt", "--all", "--check"])),
             Self::Lint => lint(),
             Self::Deny => deny(),
-            Self::Unit => counted(cargo(&[
-                "test",
-                "--workspace",
-                "--exclude",
-                "e2e",
-                "--no-fail-fast",
-                "--quiet",
-            ])),
+            Self::Unit => unit(),
             Self::Oslo => oslo(),
-            Self::Chart => chart(),
+            Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
-            Self::E2e => e2e(cluster),
+            Self::E2e => e2e(&args.cluster),
+            Self::Spec => spec::check(args.specification.as_deref()),
         }
     }
 }
@@ -88,21 +106,22 @@ fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// One check that holds or does not.
-fn check(mut command: Command) -> Result<Count> {
+fn check(name: &str, mut command: Command) -> Result<Found> {
     sh::run(&mut command)?;
-    Ok(Count::one())
+    Ok(Found::one(name, Outcome::Passed))
 }
 
-fn lint() -> Result<Count> {
+fn lint() -> Result<Found> {
     let all = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-    let mut count = check(cargo(&all))?;
+    let mut found = check("clippy", cargo(&all))?;
     // Alone, so that another crate's features cannot hide what it lacks.
-    count += check(cargo(&["check", "--package", "common", "--quiet"]))?;
-    Ok(count)
+    let alone = cargo(&["check", "--package", "common", "--quiet"]);
+    found += check("the pure crate compiles alone", alone)?;
+    Ok(found)
 }
 
 /// The database of advisories is a git repository, which is not a package source: it is left out.
-fn deny() -> Result<Count> {
+fn deny() -> Result<Found> {
     let root = paths::cache().join("tools");
     let program = root.join("bin/cargo-deny");
     if !program.exists() {
@@ -115,42 +134,70 @@ fn deny() -> Result<Count> {
     }
     let mut deny = Command::new(program);
     deny.args(["check", "bans", "licenses", "sources"]).current_dir(paths::repo());
-    check(deny)
+    check("cargo-deny", deny)
 }
 
-fn chart() -> Result<Count> {
-    Ok(Count { passed: chart::checks()?, failed: 0 })
+fn unit() -> Result<Found> {
+    const OURS: [&str; 4] = ["test", "--workspace", "--exclude", "e2e"];
+    let mut found = run_all(&programs::build(cargo(&OURS))?, Shown::Bad, |_| {})?;
+    let examples = cargo(&[&OURS[..], &["--doc", "--quiet"]].concat());
+    found += counted(examples, "", Shown::Bad)?;
+    Ok(found)
 }
 
-fn ansible() -> Result<Count> {
+/// Runs programs of tests, each to its end, whatever became of the others.
+fn run_all(
+    programs: &[programs::Program],
+    shown: Shown,
+    prepare: impl Fn(&mut Command),
+) -> Result<Found> {
+    let mut found = Found::default();
+    for program in programs {
+        let mut command = program.command();
+        prepare(&mut command);
+        found += counted(command, &program.prefix, shown)?;
+    }
+    Ok(found)
+}
+
+fn chart() -> Found {
+    let mut found = Found::default();
+    for (name, holds) in chart::checks() {
+        found.add(format!("chart {name}"), Outcome::of(holds));
+    }
+    found
+}
+
+fn ansible() -> Result<Found> {
     let mut tests = Command::new(paths::repo().join("ansible/tests/run"));
     tests.current_dir(paths::repo());
-    counted(tests)
+    counted(tests, "ansible ", Shown::Bad)
 }
 
-fn oslo() -> Result<Count> {
+fn oslo() -> Result<Found> {
     // The whole workspace, so that no dependency is compiled anew with other features.
     sh::run(&mut cargo(&["build", "--workspace", "--example", "oslo_answers", "--quiet"]))?;
     let mut tests = Command::new(paths::repo().join("crates/nova-operator/tests/oslo/run"));
     tests.arg(paths::compiled().join("debug/examples/oslo_answers"));
-    counted(tests)
+    counted(tests, "oslo ", Shown::Bad)
 }
 
 /// The demo brings the lab, the hosts and the operators; the tests then do their worst to it.
-fn e2e(cluster: &Choice) -> Result<Count> {
+fn e2e(cluster: &Choice) -> Result<Found> {
     demo::show(cluster)?;
-    let mut count = Count::one();
+    let mut found = Found::one("e2e demo", Outcome::Passed);
     demo::verify(cluster)?;
-    count += Count::one();
+    found += Found::one("e2e demo --verify", Outcome::Passed);
     let env = cluster.env()?;
-    let mut tests =
-        cargo(&["test", "--package", "e2e", "--no-fail-fast", "--", "--test-threads=4"]);
-    if env.is_lab() {
-        let others = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(env.bin.clone()).chain(std::env::split_paths(&others));
-        tests.env("PATH", std::env::join_paths(folders)?);
-    }
-    tests.env("KUBECONFIG", &env.kubeconfig);
-    count += counted(tests)?;
-    Ok(count)
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(env.bin.clone()).chain(std::env::split_paths(&others));
+    let path = std::env::join_paths(folders)?;
+    let prepare = |tests: &mut Command| {
+        tests.arg("--test-threads=4").env("KUBECONFIG", &env.kubeconfig);
+        if env.is_lab() {
+            tests.env("PATH", &path);
+        }
+    };
+    found += run_all(&programs::build(cargo(&["test", "--package", "e2e"]))?, Shown::All, prepare)?;
+    Ok(found)
 }

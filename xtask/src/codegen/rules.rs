@@ -97,6 +97,15 @@ fn the_runs_operator_may_not_read_secrets() {
     assert!(!ansibleee_operator::RULES.iter().any(|it| it.resources.contains(&"secrets")));
 }
 
+/// Whoever prepares hosts works beside any service, and above none.
+#[test]
+fn the_operator_of_hosts_has_no_right_on_a_service_of_openstack() {
+    let groups = dataplane_operator::operator::RULES.iter().flat_map(|it| it.groups);
+    let of_openstack: BTreeSet<&&str> = groups.filter(|it| it.ends_with("openstack.org")).collect();
+    let known = ["ansibleee.openstack.org", "dataplane.openstack.org"];
+    assert_eq!(of_openstack, known.iter().collect());
+}
+
 #[test]
 fn a_lease_is_bound_to_its_name_but_for_its_creation() {
     let rules = election("x-operator");

@@ -1,4 +1,4 @@
-//! How many tests passed and failed, read from what test runners print.
+//! How many tests passed and failed and which, read from what test runners print.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -6,6 +6,8 @@ use std::ops::AddAssign;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+
+use super::outcome::{self, Outcome, Tests};
 
 /// Tests that passed and failed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -17,11 +19,6 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// One that passed.
-    pub(crate) fn one() -> Self {
-        Self { passed: 1, failed: 0 }
-    }
-
     /// What a line says: `test result: ok. 3 passed; 1 failed; …` or `3 passed, 1 failed`.
     fn of_line(line: &str) -> Option<Self> {
         let line = line.trim();
@@ -49,26 +46,88 @@ impl fmt::Display for Count {
     }
 }
 
-/// Runs a test runner, shows what it prints and adds up what it counts.
+/// What a part of the tests came to.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Found {
+    /// How many tests passed and failed.
+    pub(crate) count: Count,
+    /// What became of each.
+    pub(crate) tests: Tests,
+}
+
+impl Found {
+    /// One test.
+    pub(crate) fn one(name: &str, outcome: Outcome) -> Self {
+        let mut found = Self::default();
+        found.add(name.to_owned(), outcome);
+        found
+    }
+
+    /// Adds a test.
+    pub(crate) fn add(&mut self, name: String, outcome: Outcome) {
+        match outcome {
+            Outcome::Passed => self.count.passed += 1,
+            Outcome::Failed => self.count.failed += 1,
+            Outcome::Skipped => {}
+        }
+        self.tests.insert(name, outcome);
+    }
+}
+
+impl AddAssign for Found {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.tests.extend(other.tests);
+    }
+}
+
+/// Which lines about single tests are shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shown {
+    /// All of them: each takes its time.
+    All,
+    /// Only of tests that did not pass.
+    Bad,
+}
+
+/// Runs a test runner, shows what it prints, and adds up what it counts and names.
 ///
-/// A runner that fails without a failed test, or counts no test, is one failure.
-pub(crate) fn counted(mut command: Command) -> Result<Count> {
+/// Each name is prefixed. A runner that fails without a failed test, prints no result, or does not
+/// name each test that it counts, is one failure.
+pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Result<Found> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().context("no stdout")?;
-    let mut count = Count::default();
+    let mut found = Found::default();
+    let mut count = None;
     for line in BufReader::new(stdout).lines() {
         let line = line?;
-        match Count::of_line(&line) {
-            Some(found) => count += found,
-            None if line.trim().is_empty() => {}
-            None => println!("{line}"),
+        let test = outcome::of_line(&line);
+        let is_good = test.as_ref().is_some_and(|it| it.1 == Outcome::Passed);
+        if let Some(result) = Count::of_line(&line) {
+            *count.get_or_insert_default() += result;
+        } else if !is_noise(&line) && (shown == Shown::All || !is_good) {
+            println!("{line}");
+        }
+        if let Some((name, outcome)) = test {
+            found.add(format!("{prefix}{name}"), outcome);
         }
     }
+    let n_named = found.count.passed;
+    found.count = count.unwrap_or_default();
     let is_good = child.wait()?.success();
-    if (!is_good && count.failed == 0) || count == Count::default() {
-        count.failed += 1;
+    if n_named != found.count.passed {
+        println!("{prefix}: {} passed, but {n_named} of them were named", found.count.passed);
+        found.count.failed += 1;
+    } else if (!is_good && found.count.failed == 0) || count.is_none() {
+        found.count.failed += 1;
     }
-    Ok(count)
+    Ok(found)
+}
+
+fn is_noise(line: &str) -> bool {
+    let is_start =
+        line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test"));
+    line.trim().is_empty() || is_start
 }
 
 #[cfg(test)]
@@ -77,6 +136,12 @@ mod tests {
 
     fn count(passed: usize, failed: usize) -> Count {
         Count { passed, failed }
+    }
+
+    fn printed(text: &str, code: i32) -> Found {
+        let mut runner = Command::new("sh");
+        runner.args(["-c", &format!("printf '{text}'; exit {code}")]);
+        counted(runner, "x ", Shown::Bad).unwrap()
     }
 
     #[test]
@@ -90,9 +155,24 @@ mod tests {
 
     #[test]
     fn a_runner_that_counts_nothing_has_failed() {
-        assert_eq!(counted(Command::new("true")).unwrap(), count(0, 1));
-        let mut runner = Command::new("sh");
-        runner.args(["-c", "echo 2 passed, 0 failed; exit 1"]);
-        assert_eq!(counted(runner).unwrap(), count(2, 1));
+        let found = counted(Command::new("true"), "", Shown::Bad).unwrap();
+        assert_eq!(found.count, count(0, 1));
+        assert_eq!(printed("test a ... ok\n1 passed, 0 failed\n", 1).count, count(1, 1));
+        assert_eq!(printed("test result: ok. 0 passed; 0 failed;\n", 0).count, count(0, 0));
+    }
+
+    #[test]
+    fn each_test_is_named_and_counted() {
+        let text = "test a ... ok\ntest b ... FAILED\ntest c ... ignored\n1 passed, 1 failed\n";
+        let found = printed(text, 1);
+        assert_eq!(found.count, count(1, 1));
+        let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Skipped];
+        let names = ["x a", "x b", "x c"].map(str::to_owned);
+        assert_eq!(found.tests, names.into_iter().zip(outcomes).collect());
+    }
+
+    #[test]
+    fn a_test_that_is_counted_and_not_named_is_a_failure() {
+        assert_eq!(printed("test a ... ok\n2 passed, 0 failed\n", 0).count, count(2, 1));
     }
 }

@@ -18,6 +18,8 @@ use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, External
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
 use crate::yaml;
 
+mod fields;
+
 /// Calls `look` with each schema below `schema` and the path to it.
 fn walk(path: &str, schema: &Value, look: &mut impl FnMut(&str, &Value)) {
     look(path, schema);

@@ -25,6 +25,7 @@ use crate::default_services;
 use crate::reasons::KINDS;
 use crate::vars::Objects;
 
+mod neighbours;
 #[path = "rollout_tests.rs"]
 mod rollout;
 

@@ -31,6 +31,7 @@ use crate::peers::Turn;
 use crate::reasons::KINDS;
 use crate::release::Chosen;
 
+mod again;
 mod cell_matches;
 mod phase_zero;
 mod rollout;

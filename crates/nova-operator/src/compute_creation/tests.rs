@@ -22,6 +22,7 @@ use crate::reasons::KINDS;
 use crate::rival::Rival;
 
 mod cell;
+mod names;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({

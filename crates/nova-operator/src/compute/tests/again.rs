@@ -1,0 +1,71 @@
+//! What runs again and what does not: after a restart, after a failure, once a wait is over.
+
+use super::*;
+
+#[test]
+fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {
+    let mut world = World::deployed();
+    world.seen.runs.clear();
+    assert_eq!(world.settle(), Vec::<String>::new());
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+#[test]
+fn a_failure_takes_ready_from_a_deployed_compute_until_a_changed_input_runs() {
+    let mut world = World::deployed();
+    world.configure(Some("[libvirt]\ncpu_mode = none\n"));
+    world.settle();
+    world.end("Failed");
+    world.settle();
+    let ready = world.condition("Ready");
+    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "TaskFailed"));
+    let n_runs = world.n_runs();
+    world.configure(Some("[libvirt]\ncpu_mode = host-passthrough\n"));
+    world.settle();
+    assert_eq!(world.n_runs(), n_runs + 1);
+    for result in ["Ok", "Ok"] {
+        world.end(result);
+        world.settle();
+    }
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+#[test]
+fn a_compute_is_deployed_once_its_node_is_ready() {
+    let mut world = World::new();
+    world.node().status.as_mut().unwrap().conditions =
+        serde_json::from_value(ready("False")).unwrap();
+    world.settle();
+    assert_eq!((world.n_runs(), world.reason("NodeReady").as_str()), (0, "NodeNotReady"));
+    world.node().status.as_mut().unwrap().conditions =
+        serde_json::from_value(ready("True")).unwrap();
+    assert!(world.settle().contains(&"run libvirt".to_owned()));
+}
+
+#[test]
+fn what_the_node_passes_on_reaches_every_run() {
+    let mut world = World::new();
+    let spec = &mut world.compute().spec;
+    spec.env = serde_json::from_value(json!([{ "name": "A", "value": "b" }])).unwrap();
+    spec.network_attachments = vec!["internalapi".into()];
+    spec.dns_config =
+        Some(serde_json::from_value(json!({ "nameservers": ["192.0.2.53"] })).unwrap());
+    spec.extra_mounts = serde_json::from_value(json!([{
+        "volumes": [{ "name": "ceph", "secret": { "secretName": "ceph" } }],
+        "mounts": [{ "name": "ceph", "mountPath": "/etc/ceph" }],
+    }]))
+    .unwrap();
+    for _ in 0..3 {
+        world.settle();
+        world.end("Ok");
+    }
+    assert_eq!(world.seen.runs.len(), 3);
+    for run in &world.seen.runs {
+        let spec = &run.spec;
+        assert!(spec.env.iter().any(|it| it.name == "A"), "{spec:?}");
+        assert_eq!(spec.network_attachments, ["internalapi"]);
+        assert!(spec.dns_config.is_some());
+        let mut mounts = spec.extra_mounts.iter().flat_map(|it| &it.mounts);
+        assert!(mounts.any(|it| it.mount_path == "/etc/ceph"), "{spec:?}");
+    }
+}

@@ -1,0 +1,92 @@
+//! An operator that nobody here has heard of brings its service to a host, through objects alone.
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use common::api::dataplane::Node;
+use e2e::journey::{self, conditions, ready, trace};
+use e2e::{Host, Namespace, says};
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+/// The made-up operator, as the API server knows it.
+const MANAGER: &str = "agent-operator";
+/// What it says on a node.
+const CONDITION: &str = "agents.example.org/Agent";
+const PLAYBOOK: &str = "
+- name: Bring the agent
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Start it
+      ansible.builtin.shell: echo agent >> trace
+";
+
+/// A run on the host: what is known of it is what the node publishes.
+fn run_on(node: &Node) -> Result<Value> {
+    let status = node.status.as_ref().context("a ready node has a status")?;
+    let inventory = status.inventory_config_map_name.as_ref().context("no inventory")?;
+    let secret = status.ssh_key_secret_name.as_ref().context("no ssh key")?;
+    let address = status.address.as_ref().context("no address")?;
+    let mount = |volume: &str, path: &str, key: &str| json!({ "name": volume, "mountPath": path, "subPath": key, "readOnly": true });
+    Ok(json!({
+        "playbookContents": PLAYBOOK,
+        "hosts": [{ "name": node.name_any(), "address": address }],
+        "backoffLimit": 0,
+        "extraMounts": [{
+            "volumes": [
+                { "name": "inventory", "configMap": { "name": inventory } },
+                { "name": "key", "secret": { "secretName": secret, "defaultMode": 0o440 } },
+            ],
+            "mounts": [
+                mount("inventory", "/runner/inventory/hosts", "inventory"),
+                mount("key", &format!("/runner/env/ssh_key/{secret}"), "ssh-privatekey"),
+                mount("key", &format!("/runner/env/known_hosts/{secret}"), "known_hosts"),
+            ],
+        }],
+    }))
+}
+
+/// Puts the operator's own condition on a node.
+async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
+    let object = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": node },
+        "status": { "conditions": [{
+            "type": CONDITION, "status": "False", "reason": reason, "severity": "Error",
+            "message": "The agent does not answer.", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }] },
+    });
+    let parameters = PatchParams::apply(MANAGER);
+    ns.api::<Node>().patch_status(node, &parameters, &Patch::Apply(&object)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
+    let ns = Namespace::new("service-operator").await?;
+    let host = Host::start(&ns.client, "e2e-agent", "192.168.122.195").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[&host]).await?;
+    let node = ready(&ns, &host.name).await?;
+
+    ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;
+    let has_ended = |it: &AnsibleEe| {
+        it.status.as_ref().is_some_and(|it| it.completion_time.is_some() && !it.hosts.is_empty())
+    };
+    let run = ns.wait::<AnsibleEe>("agent", "ended", journey::RUN, has_ended).await?;
+    let results = run.status.map(|it| it.hosts).unwrap_or_default();
+    assert_eq!(results[0].result, HostOutcome::Ok, "{results:?}");
+    assert_eq!(trace(&host).await?, ["hello", "agent"]);
+
+    // What it says of its service takes nothing from the node, and outlives the node's next runs.
+    tell(&ns, &host.name, "AgentSilent").await?;
+    let greeting = json!({ "spec": { "node": { "ansibleVars": { "greeting": "again" } } } });
+    ns.merge::<Node>(&host.name, greeting).await?;
+    let node = ready(&ns, &host.name).await?;
+    assert!(says(conditions(&node), CONDITION, "AgentSilent", &[]), "{:?}", conditions(&node));
+    assert_eq!(trace(&host).await?, ["hello", "agent", "again"]);
+    host.stop().await?;
+    ns.done().await
+}

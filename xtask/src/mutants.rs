@@ -1,0 +1,103 @@
+//! `cargo xtask mutants`: makes each change of the code that the tables of the docs name, one at a
+//! time and in a copy, and sees whether the tests of its row catch it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::test::outcome::{self, Outcome};
+use crate::test::spec::{self, part_of, table::Row};
+use crate::{paths, sh};
+
+/// See whether the tests catch the mutants that the docs name.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these rows, as `FILE:ROW`, for example `spec-002:7`; all without any.
+    rows: Vec<String>,
+    /// Only mutants that are marked as still to be seen.
+    #[arg(long)]
+    unseen: bool,
+}
+
+/// Tries the mutants; fails unless each is caught.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    let tree = paths::target().join("mutants");
+    let mut survivors = Vec::new();
+    for page in spec::pages()? {
+        let stem = Path::new(page.file).file_stem().unwrap_or_default().to_string_lossy();
+        for row in &page.rows {
+            let name = format!("{stem}:{}", row.number);
+            let Some(mutant) = &row.mutant else { continue };
+            let is_chosen = args.rows.is_empty() || args.rows.contains(&name);
+            if !is_chosen || (args.unseen && mutant.is_seen) {
+                continue;
+            }
+            copy(&tree)?;
+            let verdict = sh::step(&name, || try_out(&tree, row))?;
+            println!("{name}: {verdict}");
+            if !verdict.starts_with("caught") {
+                survivors.push(name);
+            }
+        }
+    }
+    ensure!(survivors.is_empty(), "not caught: {}", survivors.join(", "));
+    Ok(())
+}
+
+/// Makes the copy equal to the working tree; files that are equal keep their time, so that only what
+/// differs is compiled.
+fn copy(tree: &Path) -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let wanted = sh::run(git.current_dir(paths::repo()))?;
+    for name in wanted.lines() {
+        let (from, to) = (paths::repo().join(name), tree.join(name));
+        let Ok(content) = fs::read(&from) else { continue };
+        if fs::read(&to).is_ok_and(|it| it == content) {
+            continue;
+        }
+        fs::create_dir_all(to.parent().context("no folder")?)?;
+        fs::write(&to, content).with_context(|| to.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// What became of a row's mutant.
+fn try_out(tree: &Path, row: &Row) -> Result<String> {
+    let mutant = row.mutant.as_ref().context("no mutant")?;
+    let file = tree.join(&mutant.place.file);
+    let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    ensure!(text.matches(&mutant.place.text).count() == 1, "it has no place in the code");
+    fs::write(&file, text.replace(&mutant.place.text, &mutant.by))?;
+    let mut tests =
+        cargo(tree, &["test", "--workspace", "--lib", "--bins", "--no-fail-fast", "--"]);
+    let named: BTreeSet<&str> = row
+        .tests
+        .iter()
+        .filter(|it| part_of(it) == "unit")
+        .filter_map(|it| it.split_once(' ').map(|(_, test)| test))
+        .collect();
+    tests.arg("--exact").args(&named);
+    let output = tests.output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let outcomes: Vec<(String, Outcome)> = said.lines().filter_map(outcome::of_line).collect();
+    if outcomes.is_empty() {
+        bail!("nothing ran:\n{}", sh::tail(&String::from_utf8_lossy(&output.stderr), 30));
+    }
+    let failed = outcomes.into_iter().filter(|it| it.1 == Outcome::Failed).map(|it| it.0);
+    let failed: BTreeSet<String> = failed.collect();
+    if failed.is_empty() {
+        return Ok("NOT caught".to_owned());
+    }
+    Ok(format!("caught by {}", failed.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
+fn cargo(tree: &Path, arguments: &[&str]) -> Command {
+    let target: PathBuf = paths::compiled().join("mutants-build");
+    let mut cargo = Command::new("cargo");
+    cargo.args(arguments).current_dir(tree).env("CARGO_TARGET_DIR", target);
+    cargo
+}

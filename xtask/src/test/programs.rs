@@ -1,0 +1,100 @@
+//! The test programs of the workspace: built by cargo, and run one by one, so that each test has the
+//! name of its crate.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// A program of tests.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Program {
+    /// What its tests' names start with: the crate, and the file of tests where it is one.
+    pub(crate) prefix: String,
+    executable: PathBuf,
+    folder: PathBuf,
+}
+
+impl Program {
+    /// The command that runs it as cargo would.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+
+    /// Reads a line of cargo's messages; `None` where it tells of anything else.
+    fn of_message(line: &str) -> Option<Self> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        if message["profile"]["test"] != true {
+            return None;
+        }
+        let executable = PathBuf::from(message["executable"].as_str()?);
+        let folder = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+        let package = package(message["package_id"].as_str()?)?;
+        let target = &message["target"];
+        let is_file_of_tests = target["kind"][0] == "test";
+        let prefix = match target["name"].as_str()? {
+            name if is_file_of_tests => format!("{package} {name}::"),
+            _ => format!("{package} "),
+        };
+        Some(Self { prefix, executable, folder })
+    }
+}
+
+/// The name in `path+file:///a/crates/common#0.1.0`, or in `path+file:///a/crates/c#common@0.1.0`.
+fn package(id: &str) -> Option<&str> {
+    let (path, version) = id.rsplit_once('#')?;
+    match version.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => path.rsplit('/').next(),
+    }
+}
+
+/// Builds the programs that `command`, a `cargo test`, would run.
+pub(crate) fn build(mut command: Command) -> Result<Vec<Program>> {
+    command.args(["--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
+    // What the compiler says goes to the human; the messages come here.
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "the tests do not compile");
+    let messages = String::from_utf8(output.stdout).context("what cargo said")?;
+    Ok(messages.lines().filter_map(Program::of_message).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(id: &str, kind: &str, name: &str, is_test: bool) -> String {
+        serde_json::json!({
+            "reason": "compiler-artifact",
+            "package_id": id,
+            "manifest_path": "/a/e2e/Cargo.toml",
+            "target": { "kind": [kind], "name": name },
+            "profile": { "test": is_test },
+            "executable": "/a/target/debug/deps/x-1",
+        })
+        .to_string()
+    }
+
+    fn prefix(id: &str, kind: &str, name: &str) -> Option<String> {
+        Program::of_message(&message(id, kind, name, true)).map(|it| it.prefix)
+    }
+
+    #[test]
+    fn a_test_has_the_name_of_its_crate_and_of_its_file_of_tests() {
+        let of_crate = prefix("path+file:///a/crates/nova-operator#0.1.0", "lib", "nova_operator");
+        assert_eq!(of_crate.as_deref(), Some("nova-operator "));
+        let of_file = prefix("path+file:///a/tests-of-all#e2e@0.1.0", "test", "main_job");
+        assert_eq!(of_file.as_deref(), Some("e2e main_job::"));
+    }
+
+    #[test]
+    fn other_messages_are_no_programs() {
+        let library = message("path+file:///a/e2e#0.1.0", "lib", "e2e", false);
+        for line in [library.as_str(), r#"{"reason":"build-finished"}"#, "warning: x"] {
+            assert_eq!(Program::of_message(line), None, "{line}");
+        }
+    }
+}
