@@ -223,7 +223,7 @@ async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let reason = "NetworkAttachmentNotFound";
     let is_told = |it: &Node| says(told_by(it), "Ready", reason, &words);
     // A kind that is this new may be met only at the second look.
-    ns.wait::<Node>("n0", reason, Duration::from_secs(60), is_told).await?;
+    ns.wait::<Node>("n0", reason, Duration::from_mins(1), is_told).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     let kind = GroupVersionKind::gvk("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
     let resource = ApiResource::from_gvk_with_plural(&kind, "network-attachment-definitions");

@@ -27,19 +27,19 @@ impl kube::Resource for Attachment {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 
-    fn kind(_: &()) -> Cow<'_, str> {
+    fn kind((): &()) -> Cow<'_, str> {
         "NetworkAttachmentDefinition".into()
     }
 
-    fn group(_: &()) -> Cow<'_, str> {
+    fn group((): &()) -> Cow<'_, str> {
         "k8s.cni.cncf.io".into()
     }
 
-    fn version(_: &()) -> Cow<'_, str> {
+    fn version((): &()) -> Cow<'_, str> {
         "v1".into()
     }
 
-    fn plural(_: &()) -> Cow<'_, str> {
+    fn plural((): &()) -> Cow<'_, str> {
         "network-attachment-definitions".into()
     }
 

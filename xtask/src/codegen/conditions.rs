@@ -175,6 +175,14 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "PodScheduled",
             "RuntimeDefault",
             "True",
+            // Operators and effects of tolerations.
+            "Equal",
+            "Exists",
+            "Gt",
+            "Lt",
+            "NoExecute",
+            "NoSchedule",
+            "PreferNoSchedule",
             // Why Kubernetes ended a Job or a container, or cannot start it.
             "BackoffLimitExceeded",
             "ContainerCannotRun",

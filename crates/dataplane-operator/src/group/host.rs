@@ -82,7 +82,9 @@ pub fn judge(
     let has_unknown_vars = vars::are_unknown(&faults);
     let (mut wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
     if has_unknown_vars {
-        wanted.iter_mut().for_each(|it| *it = as_recorded(recorded, &it.service));
+        for it in &mut wanted {
+            *it = as_recorded(recorded, &it.service);
+        }
     }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());

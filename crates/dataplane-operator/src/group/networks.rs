@@ -76,12 +76,11 @@ fn disagreement(seen: &Observed, node: &Node) -> Option<Fault> {
         return None;
     }
     let of_role = seen.role.as_ref().filter(|it| !it.spec.network_attachments.is_empty());
-    let (kind, name, expected) = match of_role {
-        Some(role) => ("OpenStackDataPlaneRole", role.name_any(), &role.spec.network_attachments),
-        None => {
-            let first = seen.nodes.iter().find(|it| !it.spec.network_attachments.is_empty())?;
-            ("OpenStackDataPlaneNode", first.name_any(), &first.spec.network_attachments)
-        }
+    let (kind, name, expected) = if let Some(role) = of_role {
+        ("OpenStackDataPlaneRole", role.name_any(), &role.spec.network_attachments)
+    } else {
+        let first = seen.nodes.iter().find(|it| !it.spec.network_attachments.is_empty())?;
+        ("OpenStackDataPlaneNode", first.name_any(), &first.spec.network_attachments)
     };
     (own != expected).then(|| {
         let text = format!(

@@ -283,7 +283,8 @@ fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>
         .filter_map(|it| it.object.status.as_ref())
         .next_back();
     let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-    match failures.iter().find(|it| it.host == *host).map(|it| it.gist()) {
+    match failures.iter().find(|it| it.host == *host).map(common::api::ansibleee::HostFailure::gist)
+    {
         Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
         _ => reason.to_owned(),
     }

@@ -65,6 +65,7 @@ fn a_config_map_and_a_secret_of_one_name_are_two_inputs() {
     let digests = |content: &str| Digests {
         version: content.to_owned(),
         keys: BTreeMap::from([("k".to_owned(), content.to_owned())]),
+        ..Digests::default()
     };
     let mut world = World::new();
     let service = Arc::make_mut(world.seen.services.get_mut("run-os").unwrap());

@@ -3,14 +3,14 @@
 use super::*;
 use crate::rival::Rival;
 
-fn rival() -> Option<Rival> {
-    Some(Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() })
+fn rival() -> Rival {
+    Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() }
 }
 
 #[test]
 fn a_service_of_the_same_files_is_named_and_nothing_runs_until_it_is_off_the_list() {
     let mut world = World::new();
-    world.seen.rival = rival();
+    world.seen.rival = Some(rival());
     world.settle();
     let condition = world.condition("InputReady");
     assert_eq!((condition.reason.as_str(), world.n_runs()), ("NovaServiceListed", 0));
@@ -24,7 +24,7 @@ fn a_service_of_the_same_files_is_named_and_nothing_runs_until_it_is_off_the_lis
 #[test]
 fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service() {
     let mut world = World::deployed();
-    world.seen.rival = rival();
+    world.seen.rival = Some(rival());
     world.configure(Some("[DEFAULT]\ndebug = true\n"));
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, Truth::True);
