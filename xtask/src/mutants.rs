@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::test::outcome::{self, Outcome};
-use crate::test::spec::{self, part_of, table::Row};
+use crate::test::spec::{self, Page, part_of, table::Row};
 use crate::{paths, sh};
 
 /// See whether the tests catch the mutants that the docs name.
@@ -26,25 +26,38 @@ pub(crate) struct Args {
 pub(crate) fn main(args: &Args) -> Result<()> {
     let tree = paths::target().join("mutants");
     let mut survivors = Vec::new();
-    for page in spec::pages()? {
-        let stem = Path::new(page.file).file_stem().unwrap_or_default().to_string_lossy();
-        for row in &page.rows {
-            let name = format!("{stem}:{}", row.number);
-            let Some(mutant) = &row.mutant else { continue };
-            let is_chosen = args.rows.is_empty() || args.rows.contains(&name);
-            if !is_chosen || (args.unseen && mutant.is_seen) {
-                continue;
-            }
-            copy(&tree)?;
-            let verdict = sh::step(&name, || try_out(&tree, row))?;
-            println!("{name}: {verdict}");
-            if !verdict.starts_with("caught") {
-                survivors.push(name);
-            }
+    for (name, row) in chosen(&spec::pages()?, args) {
+        copy(&tree)?;
+        let verdict = match sh::step(&name, || try_out(&tree, &row)) {
+            Ok(verdict) => verdict,
+            Err(error) => format!("not tried: {error:#}"),
+        };
+        println!("{name}: {verdict}");
+        if !verdict.starts_with("caught") {
+            survivors.push(name);
         }
     }
     ensure!(survivors.is_empty(), "not caught: {}", survivors.join(", "));
     Ok(())
+}
+
+/// The rows whose mutants are asked for, by the file that they change: what lies near is compiled
+/// after another, and the least is compiled again.
+fn chosen(pages: &[Page], args: &Args) -> Vec<(String, Row)> {
+    let mut chosen = Vec::new();
+    for page in pages {
+        let stem = Path::new(page.file).file_stem().unwrap_or_default().to_string_lossy();
+        for row in &page.rows {
+            let name = format!("{stem}:{}", row.number);
+            let is_named = args.rows.is_empty() || args.rows.contains(&name);
+            let is_new = row.mutant.as_ref().is_some_and(|it| !(args.unseen && it.is_seen));
+            if is_named && is_new {
+                chosen.push((name, row.clone()));
+            }
+        }
+    }
+    chosen.sort_by_cached_key(|it| it.1.mutant.as_ref().map(|it| it.place.file.clone()));
+    chosen
 }
 
 /// Makes the copy equal to the working tree; files that are equal keep their time, so that only what
@@ -72,15 +85,19 @@ fn try_out(tree: &Path, row: &Row) -> Result<String> {
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     ensure!(text.matches(&mutant.place.text).count() == 1, "it has no place in the code");
     fs::write(&file, text.replace(&mutant.place.text, &mutant.by))?;
-    let mut tests =
-        cargo(tree, &["test", "--workspace", "--lib", "--bins", "--no-fail-fast", "--"]);
-    let named: BTreeSet<&str> = row
+    let named: BTreeSet<(&str, &str)> = row
         .tests
         .iter()
         .filter(|it| part_of(it) == "unit")
-        .filter_map(|it| it.split_once(' ').map(|(_, test)| test))
+        .filter_map(|it| it.split_once(' '))
         .collect();
-    tests.arg("--exact").args(&named);
+    let crates: BTreeSet<&str> = named.iter().map(|it| it.0).collect();
+    // Programs are left out: what they consist of stands in the libraries.
+    let mut tests = cargo(tree, &["test", "--lib", "--no-fail-fast"]);
+    for name in crates {
+        tests.args(["--package", name]);
+    }
+    tests.args(["--", "--exact"]).args(named.iter().map(|it| it.1));
     let output = tests.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let outcomes: Vec<(String, Outcome)> = said.lines().filter_map(outcome::of_line).collect();
@@ -98,6 +115,8 @@ fn try_out(tree: &Path, row: &Row) -> Result<String> {
 fn cargo(tree: &Path, arguments: &[&str]) -> Command {
     let target: PathBuf = paths::compiled().join("mutants-build");
     let mut cargo = Command::new("cargo");
-    cargo.args(arguments).current_dir(tree).env("CARGO_TARGET_DIR", target);
+    // Nobody looks at a mutant with a debugger.
+    cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "none");
+    cargo.args(arguments).current_dir(tree);
     cargo
 }
