@@ -1,7 +1,7 @@
 //! `cargo xtask mutants`: makes each change of the code that the tables of the docs name, one at a
 //! time and in a copy, and sees whether the tests of its row catch it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,31 +85,43 @@ fn try_out(tree: &Path, row: &Row) -> Result<String> {
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     ensure!(text.matches(&mutant.place.text).count() == 1, "it has no place in the code");
     fs::write(&file, text.replace(&mutant.place.text, &mutant.by))?;
-    let named: BTreeSet<(&str, &str)> = row
-        .tests
-        .iter()
-        .filter(|it| part_of(it) == "unit")
-        .filter_map(|it| it.split_once(' '))
-        .collect();
-    let crates: BTreeSet<&str> = named.iter().map(|it| it.0).collect();
-    // Programs are left out: what they consist of stands in the libraries.
-    let mut tests = cargo(tree, &["test", "--lib", "--no-fail-fast"]);
-    for name in crates {
-        tests.args(["--package", name]);
+    let failed = caught_by(tree, row, &mutant.place.file)?;
+    if failed.is_empty() {
+        return Ok("NOT caught".to_owned());
     }
-    tests.args(["--", "--exact"]).args(named.iter().map(|it| it.1));
-    let output = tests.output()?;
+    Ok(format!("caught by {}", failed.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
+/// The tests of a row that fail; crate by crate, the changed one first, until some do.
+fn caught_by(tree: &Path, row: &Row, changed: &str) -> Result<BTreeSet<String>> {
+    let mut of_crates: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let units = row.tests.iter().filter(|it| part_of(it) == "unit");
+    for (name, test) in units.filter_map(|it| it.split_once(' ')) {
+        of_crates.entry(name).or_default().insert(test);
+    }
+    let mut crates: Vec<(&str, BTreeSet<&str>)> = of_crates.into_iter().collect();
+    crates.sort_by_key(|it| !changed.contains(&format!("/{}/", it.0)));
+    for (name, tests) in crates {
+        let failed = failures(tree, name, &tests)?;
+        if !failed.is_empty() {
+            return Ok(failed);
+        }
+    }
+    Ok(BTreeSet::new())
+}
+
+/// Those of a crate's tests that fail.
+fn failures(tree: &Path, name: &str, named: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
+    // Programs are left out: what they consist of stands in the libraries.
+    let mut tests = cargo(tree, &["test", "--lib", "--package", name, "--", "--exact"]);
+    let output = tests.args(named).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let outcomes: Vec<(String, Outcome)> = said.lines().filter_map(outcome::of_line).collect();
     if outcomes.is_empty() {
         bail!("nothing ran:\n{}", sh::tail(&String::from_utf8_lossy(&output.stderr), 30));
     }
-    let failed = outcomes.into_iter().filter(|it| it.1 == Outcome::Failed).map(|it| it.0);
-    let failed: BTreeSet<String> = failed.collect();
-    if failed.is_empty() {
-        return Ok("NOT caught".to_owned());
-    }
-    Ok(format!("caught by {}", failed.into_iter().collect::<Vec<_>>().join(", ")))
+    let failed = outcomes.into_iter().filter(|it| it.1 == Outcome::Failed);
+    Ok(failed.map(|it| it.0).collect())
 }
 
 fn cargo(tree: &Path, arguments: &[&str]) -> Command {

@@ -3,6 +3,7 @@
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,6 +16,7 @@ use super::outcome::{Outcome, Tests};
 use super::report::Report;
 use crate::paths;
 use table::{Place, Row};
+use written::Sources;
 
 /// In how many rows a test may stand: what proves everything proves nothing in particular.
 const ROWS_OF_A_TEST: usize = 3;
@@ -49,6 +51,7 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let pages = pages()?;
     let mut faults = faults(&pages, &in_repo);
     faults.extend(pages.iter().filter_map(incomplete));
+    faults.extend(unwritten(&pages, &Sources::read()?));
     if let Some(path) = specification {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         faults.extend(misquotes(&pages, &text));
@@ -136,6 +139,19 @@ fn incomplete(page: &Page) -> Option<String> {
     let missing: Vec<String> =
         (1..=page.n_rows).filter(|it| !there.contains(it)).map(|it| it.to_string()).collect();
     (!missing.is_empty()).then(|| format!("{} lacks rows: {}", page.file, missing.join(", ")))
+}
+
+/// The tests that are nowhere written, whatever parts ran.
+fn unwritten(pages: &[Page], sources: &Sources) -> Vec<String> {
+    let mut faults = Vec::new();
+    for page in pages {
+        for row in &page.rows {
+            for test in row.tests.iter().filter(|it| !sources.have(it)) {
+                faults.push(format!("{}, row {}: no test {test}", page.file, row.number));
+            }
+        }
+    }
+    faults
 }
 
 /// What is wrong with the rows that are there, whatever ran; `holds` tells whether a text stands at its place.

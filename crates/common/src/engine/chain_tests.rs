@@ -89,6 +89,25 @@ fn only_the_success_of_the_newest_attempt_counts() {
     }
 }
 
+#[test]
+fn a_success_stands_in_the_record_alone_and_counts_for_its_own_inputs() {
+    // No run is left that could tell of it.
+    let recorded = [record(RunState::Succeeded, "A", 1)];
+    let chain = judged("A", &recorded, &[], true);
+    assert_eq!((chain.state, chain.services.as_slice()), (State::Done, &recorded[..]));
+    assert_eq!(judged("B", &recorded, &[], true).state, needs("B", 2));
+}
+
+#[test]
+fn a_failure_on_the_host_is_no_success_and_leaves_what_was_deployed() {
+    let mut recorded = record(RunState::Running, "B", 2);
+    recorded.deployed_hash = Some("A".into());
+    let chain = judged("B", &[recorded], &[done("B", 2, "Failed")], true);
+    assert_eq!(service(&chain), (RunState::Failed, "B", 2));
+    assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
+    assert!(matches!(chain.state, State::Failed { reason: Reason::TaskFailed, .. }), "{chain:?}");
+}
+
 fn needs(hash: &str, number: i64) -> State {
     let attempt = tried(hash, number);
     State::NeedsRun(Need { service: "a".into(), group: "g".into(), attempt })
