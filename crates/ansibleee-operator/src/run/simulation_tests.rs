@@ -179,6 +179,34 @@ fn late_admissions_of_an_old_leader_meet_a_conflict() {
 }
 
 #[test]
+fn a_run_that_is_made_again_under_its_name_waits_for_the_pods_of_the_old_one() {
+    let mut dice = Dice(0);
+    let limits = Limits { total: 10, per_namespace: None };
+    let mut world = World::new(Story { seed: 0, limits, handovers: 0, has_deletions: true });
+    let mut leader = Leader::elected(&world, 1);
+    world.make_run(0, &mut dice);
+    let id = world.all("OpenStackAnsibleEE").next().unwrap().0.clone();
+    let goes_on = |world: &mut World, leader: &mut Leader| {
+        leader.hear_everything(world);
+        leader.schedule(world);
+        leader.look_at_all_runs(world);
+    };
+    while world.all("Pod").next().is_none() {
+        goes_on(&mut world, &mut leader);
+        world.go_on(&mut dice);
+    }
+    world.delete_some_run(&mut dice);
+    world.make_again(&id);
+    let is_in = |world: &World| world.get(&id).unwrap()["status"]["admission"].is_object();
+    goes_on(&mut world, &mut leader);
+    assert!(!is_in(&world), "a pod of the run before it still works on its hosts");
+    // The pod, the only thing that can go on, goes.
+    world.go_on(&mut dice);
+    goes_on(&mut world, &mut leader);
+    assert!(is_in(&world));
+}
+
+#[test]
 fn the_limit_is_reached_and_not_passed() {
     let limits = Limits { total: 3, per_namespace: Some(2) };
     let tale = play(Story { seed: 3, limits, handovers: 1, has_deletions: false });

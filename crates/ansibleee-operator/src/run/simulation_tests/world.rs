@@ -104,6 +104,15 @@ impl World {
         self.put(("OpenStackAnsibleEE".into(), namespace.into(), name), object);
     }
 
+    /// A run that was deleted is made again under its name.
+    pub(super) fn make_again(&mut self, id: &Id) {
+        let is_it = |it: &&(Id, Option<Value>)| it.0 == *id && it.1.is_some();
+        let first = self.log.iter().find(is_it).and_then(|it| it.1.clone());
+        let mut object = first.expect("it was there");
+        object["metadata"]["uid"] = json!(format!("again-{}", id.2));
+        self.put(id.clone(), object);
+    }
+
     /// Deletes a run, whatever it does; its Job goes at once, its pods take their time.
     pub(super) fn delete_some_run(&mut self, dice: &mut Dice) -> bool {
         let runs: Vec<Id> = self.all("OpenStackAnsibleEE").map(|it| it.0.clone()).collect();
@@ -142,7 +151,9 @@ impl World {
         let there = self.objects.get(&id).cloned();
         match (&step.write, there) {
             (Write::Status { status, resource_version, .. }, Some(mut object)) => {
-                if resource_version.as_deref() != object["metadata"]["resourceVersion"].as_str() {
+                // A write that names no version meets no conflict.
+                let there = object["metadata"]["resourceVersion"].as_str();
+                if resource_version.as_deref().is_some_and(|it| there != Some(it)) {
                     return Err(Refused::Conflict);
                 }
                 let was_in = is_in(&object);

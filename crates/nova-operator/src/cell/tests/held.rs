@@ -58,6 +58,7 @@ fn a_cell_is_held_for_as_long_as_it_has_computes() {
     assert_eq!(last_write(&seen), None);
     seen.computes.clear();
     assert_eq!(last_write(&seen), Some(release()));
+    assert_eq!(status(&seen).computes, Some(0), "a cell that only is not held goes on");
     finalizers(&mut seen, &["x/y", holds::CELL], true);
     assert_eq!(last_write(&seen), Some(release()));
     seen.computes = vec![compute("n0")];

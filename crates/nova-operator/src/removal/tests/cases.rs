@@ -182,6 +182,28 @@ fn an_operator_killed_after_every_single_write_cleans_up_once_and_forgets_nothin
 }
 
 #[test]
+fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
+    let mut world = World::new();
+    world.delete_node(false);
+    world.settle();
+    world.end("Ok");
+    // The cell's own controller is late, or its write is refused.
+    for _ in 0..9 {
+        let creation = world.creation().map(|it| compute_creation::decide(&it, world.now));
+        let ending = world.ending().map(|it| compute::decide(&it, world.now));
+        for plan in creation.into_iter().chain(ending) {
+            world.take_all(&plan.steps);
+            world.collect();
+        }
+    }
+    assert_eq!(world.told_by_node().0, "LeftInNova");
+    assert!(world.compute.is_some() && world.leftovers().is_empty());
+    world.settle();
+    gone(&world);
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
 fn whatever_its_node_asks_for_meanwhile_a_compute_goes() {
     for asked in ["nova-cell0", "No Name", "nova-cell2", ""] {
         let mut world = World::new();
