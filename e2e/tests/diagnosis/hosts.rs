@@ -13,9 +13,10 @@ use serde_json::json;
 
 use crate::world::{CELL, PATIENCE, has_run, is_held, job_ends, of_node, pod_runs};
 
-/// Where nobody answers; two, for runs at one address wait for each other.
+/// Where nobody answers; each of its own, for runs at one address wait for each other.
 const NOBODY: &str = "192.168.123.201";
 const GONE: &str = "192.168.123.202";
+const UNASKED: &str = "192.168.123.203";
 const NOVA_CELL: &str = "nova-cell1";
 
 /// Works for minutes, in the runner pod itself.
@@ -43,6 +44,7 @@ async fn before(ns: &Namespace, fault: &Fault, host: &Host) -> Result<()> {
     let (address, key, known) = match fault.name {
         "host-unreachable" => (NOBODY, key.clone(), line(NOBODY)?),
         "host-not-cleaned" => (GONE, key.clone(), line(GONE)?),
+        "run-deleted" => (UNASKED, key.clone(), line(UNASKED)?),
         "ssh-key-refused" => (host.address.as_str(), host.refused_key()?, known.clone()),
         "host-key-mismatch" => (host.address.as_str(), key.clone(), host.wrong_known_hosts()?),
         _ => (host.address.as_str(), key.clone(), known.clone()),
