@@ -45,6 +45,7 @@ async fn judged(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
+    transcript::forget(fault);
     let ns = Namespace::new(&format!("fault-{}", fault.name)).await?;
     let words = fault.words.map(|it| it.replace(NAMESPACE, &ns.name));
     before(&ns, fault).await.context("the world before it")?;

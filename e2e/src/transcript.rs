@@ -49,10 +49,20 @@ pub fn normalised(text: &str, namespace: &str) -> String {
 
 /// Leaves the transcript of a fault where `cargo xtask codegen` finds it.
 pub fn keep(fault: &Fault, text: &str) -> Result<()> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/diagnosis"));
-    std::fs::create_dir_all(&folder)?;
-    let file = folder.join(format!("{}.txt", fault.name));
+    let file = file(fault);
+    file.parent().map(std::fs::create_dir_all).transpose()?;
     std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+/// Takes away what an earlier run has left of a fault.
+pub fn forget(fault: &Fault) {
+    // Mostly there is none.
+    let _ = std::fs::remove_file(file(fault));
+}
+
+fn file(fault: &Fault) -> PathBuf {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/diagnosis"));
+    folder.join(format!("{}.txt", fault.name))
 }
 
 #[cfg(test)]
