@@ -79,10 +79,12 @@ async fn create(ns: &Namespace, fault: &Fault) -> Result<()> {
     ns.create::<AnsibleEe>("run", spec).await.map(drop)
 }
 
-/// Where the fact is the end of a run, the run is there before.
+/// Where the fact is the end of a run, the run is there before; what fails sooner is not.
 async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     match fault.name {
-        "by-hand-account-not-allowed" => Ok(()),
+        "by-hand-account-not-allowed"
+        | "by-hand-image-not-pulled"
+        | "by-hand-environment-missing" => Ok(()),
         "by-hand-job-refused" => no_more(ns, "count/jobs.batch").await,
         "by-hand-job-deleted" => {
             create(ns, fault).await?;
@@ -95,8 +97,14 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
     match fault.name {
         "by-hand-account-not-allowed" | "by-hand-job-refused" => create(ns, fault).await,
-        "by-hand-image-not-pulled" => pod_waits(ns, &["ErrImagePull", "ImagePullBackOff"]).await,
-        "by-hand-environment-missing" => pod_waits(ns, &["CreateContainerConfigError"]).await,
+        "by-hand-image-not-pulled" => {
+            create(ns, fault).await?;
+            pod_waits(ns, &["ErrImagePull", "ImagePullBackOff"]).await
+        }
+        "by-hand-environment-missing" => {
+            create(ns, fault).await?;
+            pod_waits(ns, &["CreateContainerConfigError"]).await
+        }
         "by-hand-job-deleted" => {
             let jobs = ns.list::<Job>().await?;
             let job = jobs.first().context("no Job")?.name_any();
