@@ -163,6 +163,8 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "False",
             "File",
             "IfNotPresent",
+            // The API server's own word for what it refuses.
+            "Invalid",
             "Job",
             "Never",
             "None",
