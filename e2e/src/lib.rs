@@ -5,6 +5,7 @@
 
 pub mod demo;
 mod host;
+pub mod installation;
 pub mod journey;
 mod namespace;
 pub mod operator;
