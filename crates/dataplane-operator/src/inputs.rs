@@ -103,7 +103,7 @@ fn add(inputs: &mut Inputs, name: &str, value: &Value) {
 }
 
 #[cfg(test)]
-mod golden;
+mod golden_tests;
 
 #[cfg(test)]
 mod tests {
