@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::images::Tree;
 use crate::images::sources::{TARGET, compile};
@@ -113,13 +113,12 @@ fn is_ours(file: &str) -> bool {
     CRATES.contains(&name.as_str())
 }
 
+/// An empty folder of that name.
 fn emptied(folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
-    if let Err(error) = fs::create_dir_all(folder) {
-        bail!("create {}: {error}", folder.display());
-    }
+    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     Ok(folder.to_path_buf())
 }
 
