@@ -9,6 +9,7 @@ pub mod describe;
 pub mod diagnosis;
 pub mod faults;
 mod host;
+pub mod installation;
 pub mod journey;
 pub mod kstatus;
 mod namespace;
