@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::images::Tree;
 use crate::images::sources::{TARGET, compile};
@@ -26,10 +26,30 @@ const CRATES: [&str; 7] = [
     "xtask",
 ];
 
+/// Whether the release before can be had: it is made already, or the history reaches back to it.
+///
+/// # Errors
+/// A whole history that lacks it is a mistake, and not a reason to leave a test out.
+pub(crate) fn can_be_had() -> Result<bool> {
+    if folder().join("operators").is_dir() || sh::succeeds(&mut is_there()) {
+        return Ok(true);
+    }
+    let mut shallow = git();
+    shallow.args(["rev-parse", "--is-shallow-repository"]);
+    // Without git, or outside a clone, there is no history either.
+    let is_whole = sh::run(&mut shallow).is_ok_and(|it| it.trim() == "false");
+    ensure!(!is_whole, "the history has no commit {BEFORE}, which is to be the release before");
+    println!(
+        "no upgrade is tested: this is no clone with the commit {BEFORE}, the release before (git \
+         fetch --unshallow brings it)"
+    );
+    Ok(false)
+}
+
 /// The sources and programs of the release before, kept in the cache once they are made.
 pub(crate) fn before() -> Result<Tree> {
     let _lock = sh::lock("release")?;
-    let folder = paths::cache().join("releases").join(&BEFORE[..12]);
+    let folder = folder();
     let (root, programs) = (folder.join("source"), folder.join("operators"));
     if !root.is_dir() {
         sh::step("take the release before from the history", || unpack(&folder, &root))?;
@@ -40,15 +60,17 @@ pub(crate) fn before() -> Result<Tree> {
     Ok(Tree { root, programs: Some(programs) })
 }
 
-fn unpack(folder: &Path, root: &Path) -> Result<()> {
+fn folder() -> PathBuf {
+    paths::cache().join("releases").join(&BEFORE[..12])
+}
+
+fn is_there() -> Command {
     let mut is_there = git();
     is_there.args(["cat-file", "-e", &format!("{BEFORE}^{{commit}}")]);
-    sh::run(&mut is_there).with_context(|| {
-        format!(
-            "this clone has no commit {BEFORE}, the release before: git fetch --unshallow, or git \
-             fetch origin {BEFORE}"
-        )
-    })?;
+    is_there
+}
+
+fn unpack(folder: &Path, root: &Path) -> Result<()> {
     let fresh = emptied(&root.with_extension("new"))?;
     let archive = folder.join("source.tar");
     sh::run(git().args(["archive", "--format=tar", "--output"]).arg(&archive).arg(BEFORE))?;
