@@ -71,12 +71,20 @@ pub fn conditions(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Waits until the node is ready with its present inputs.
+/// Waits until the node is ready with its present inputs and those of its role.
 pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
+    let role = ns.api::<Node>().get(node).await?.spec.role.filter(|it| !it.is_empty());
+    let role = match role {
+        Some(role) => ns.api::<Role>().get(&role).await?.metadata.generation,
+        None => None,
+    };
     let is_ready = |it: &Node| {
+        let status = it.status.as_ref();
+        let observed_role = status.and_then(|it| it.observed_role.as_ref());
         holds(conditions(it), "Ready")
             && holds(conditions(it), "UpToDate")
-            && it.status.as_ref().and_then(|it| it.observed_generation) == it.metadata.generation
+            && status.and_then(|it| it.observed_generation) == it.metadata.generation
+            && observed_role.map(|it| it.generation) >= role
     };
     ns.wait::<Node>(node, "ready and up to date", RUN, is_ready).await
 }

@@ -3,13 +3,20 @@
 //! The tests need a cluster with the operators installed, named by `KUBECONFIG`; `cargo xtask test
 //! e2e` brings both.
 
+pub mod attachments;
 pub mod demo;
+pub mod describe;
+pub mod diagnosis;
+pub mod faults;
 mod host;
+pub mod installation;
 pub mod journey;
+pub mod kstatus;
 mod namespace;
 pub mod operator;
 mod program;
 mod release;
+pub mod transcript;
 
 pub use host::Host;
 pub use namespace::{Kind, Namespace};

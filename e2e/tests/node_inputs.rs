@@ -6,14 +6,10 @@ use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
 use common::conditions::Condition;
-use e2e::{Namespace, says};
+use e2e::{Namespace, attachments, says};
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
-use kube::runtime::wait::{await_condition, conditions};
-use kube::{Api, Client, ResourceExt};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(15);
@@ -187,34 +183,10 @@ async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
     ns.done().await
 }
 
-/// The definition of Multus' kind, without Multus. It stays: the operator goes on watching it.
-async fn serve_attachments(client: &Client) -> Result<()> {
-    let names = json!({
-        "kind": "NetworkAttachmentDefinition", "listKind": "NetworkAttachmentDefinitionList",
-        "plural": "network-attachment-definitions", "singular": "network-attachment-definition",
-    });
-    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    let name = "network-attachment-definitions.k8s.cni.cncf.io";
-    let object = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": name },
-        "spec": { "group": "k8s.cni.cncf.io", "names": names, "scope": "Namespaced", "versions": [{
-            "name": "v1", "served": true, "storage": true,
-            "schema": { "openAPIV3Schema": schema },
-        }] },
-    });
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
-    let established = await_condition(api, name, conditions::is_crd_established());
-    tokio::time::timeout(SOON, established).await??;
-    Ok(())
-}
-
 #[tokio::test]
 async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let ns = Namespace::new("attachments").await?;
-    serve_attachments(&ns.client).await?;
+    attachments::serve(&ns.client).await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["networkAttachments"] = json!(["ctlplane"]);
@@ -225,11 +197,7 @@ async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     // A kind that is this new may be met only at the second look.
     ns.wait::<Node>("n0", reason, Duration::from_mins(1), is_told).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
-    let kind = GroupVersionKind::gvk("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "network-attachment-definitions");
-    let object = DynamicObject::new("ctlplane", &resource).data(json!({ "spec": {} }));
-    let api: Api<DynamicObject> = Api::namespaced_with(ns.client.clone(), &ns.name, &resource);
-    api.create(&PostParams::default(), &object).await?;
+    attachments::create(&ns, "ctlplane").await?;
     healed(&ns).await?;
     ns.done().await
 }

@@ -3,6 +3,7 @@
 mod chart;
 #[cfg(test)]
 mod conditions;
+mod faults;
 mod options;
 #[cfg(test)]
 mod rules;
@@ -23,7 +24,8 @@ const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/c
 const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
-/// copies of them, its roles and its table of values, and the docs' table of conditions.
+/// copies of them, its roles and its table of values, the docs' table of conditions, and, of the
+/// transcripts of the last end-to-end run, the docs' list of faults.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What else is written; it needs the Python index, and is not checked.
@@ -57,7 +59,9 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         }
         return declared(false);
     }
-    for it in &drift {
+    // What was told on a lab is another thing each time, and not there without one: not checked.
+    let told: Vec<Generated> = faults::file(&root)?.into_iter().collect();
+    for it in drift.iter().chain(&stale(&root, &told)) {
         it.mend(&root)?;
         println!("{}", it.described());
     }

@@ -3,7 +3,7 @@
 pub(crate) mod facts;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -14,7 +14,7 @@ use report::Report;
 
 /// The namespace of the operators, and the name of their release.
 pub(crate) const OPERATORS: &str = "edpm-system";
-const RELEASE: &str = "edpm-operators";
+pub(crate) const RELEASE: &str = "edpm-operators";
 
 /// Show the main job.
 #[derive(clap::Args)]
@@ -41,8 +41,8 @@ pub(crate) fn show(cluster: &Choice) -> Result<()> {
     let images = report.time("images", || images::for_cluster(&env))?;
     report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
     report.time("hosts", || hosts::up(&env, images.reference("edpm-host")?))?;
-    report.time("operators", || install(&env, &images))?;
-    report.time("example", || sh::step("apply the example", || apply_example(&env)))?;
+    report.time("operators", || install(&env, &paths::repo(), &values(&images, "values")?))?;
+    report.time("example", || apply_example(&env, &paths::repo()))?;
     report.time("deployment", || {
         sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))
     })?;
@@ -74,24 +74,29 @@ pub(crate) fn verify(cluster: &Choice) -> Result<()> {
     Ok(())
 }
 
-/// Installs the chart, or upgrades it to these images.
-pub(crate) fn install(env: &lab::Env, images: &images::Set) -> Result<()> {
-    let values = paths::target().join("demo/values.yaml");
-    sh::write_if_changed(&values, &images.helm_values()?)?;
+/// The file with the chart's values for these images.
+pub(crate) fn values(images: &images::Set, name: &str) -> Result<PathBuf> {
+    let file = paths::target().join(format!("demo/{name}.yaml"));
+    sh::write_if_changed(&file, &images.helm_values()?)?;
+    Ok(file)
+}
+
+/// Installs the chart of a source tree, or upgrades to it.
+pub(crate) fn install(env: &lab::Env, root: &Path, values: &Path) -> Result<()> {
     sh::step("install the chart", || {
         let mut helm = env.tool("helm");
-        helm.args(["upgrade", "--install", RELEASE])
-            .arg(paths::repo().join("charts/edpm-operators"));
+        helm.args(["upgrade", "--install", RELEASE]).arg(root.join("charts/edpm-operators"));
         helm.args(["--namespace", OPERATORS, "--create-namespace", "--wait", "--timeout", "3m"]);
-        helm.arg("--values").arg(&values).args(["--set", "dnsPolicy=Default"]);
+        helm.arg("--values").arg(values).args(["--set", "dnsPolicy=Default"]);
         sh::run(&mut helm).map(drop)
     })
 }
 
-fn apply_example(env: &lab::Env) -> Result<()> {
+/// Writes the example of a source tree.
+pub(crate) fn apply_example(env: &lab::Env, root: &Path) -> Result<()> {
     let mut apply = env.kubectl();
-    apply.args(["apply", "-k"]).arg(paths::repo().join("examples/seed-002"));
-    sh::run(&mut apply).map(drop)
+    apply.args(["apply", "-k"]).arg(root.join("examples/seed-002"));
+    sh::step("apply the example", || sh::run(&mut apply).map(drop))
 }
 
 /// `kubectl get` of one object as JSON.

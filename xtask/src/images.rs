@@ -2,13 +2,14 @@
 
 mod build;
 mod inputs;
-mod sources;
+pub(crate) mod sources;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::{lab, sh};
+use crate::{lab, paths, sh};
 use build::Store;
 use inputs::{Context, Extra};
 
@@ -60,6 +61,24 @@ const IMAGES: &[Image] = &[
     Image { name: "operators", from: Some("base"), extra: &[Extra::Operators], pushed: true },
 ];
 
+/// The sources of images: this working tree, or those of a release.
+pub(crate) struct Tree {
+    /// The root of the repository.
+    pub(crate) root: PathBuf,
+    /// The folder of the operators' programs; without one they are compiled when they are needed.
+    pub(crate) programs: Option<PathBuf>,
+}
+
+impl Tree {
+    /// This working tree.
+    pub(crate) fn present() -> Self {
+        Self { root: paths::repo(), programs: None }
+    }
+}
+
+/// The images that the chart's values name.
+const OF_CHART: [&str; 4] = ["operators", "ansible-runner", "nova-compute", "nova-libvirt"];
+
 /// The images of one build, as a cluster names them.
 pub(crate) struct Set {
     references: BTreeMap<&'static str, String>,
@@ -93,7 +112,8 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     for name in &args.only {
         by_name(name)?;
     }
-    let set = provide(registry, plain_http, &args.only)?;
+    let only: Vec<&str> = args.only.iter().map(String::as_str).collect();
+    let set = provide(&Tree::present(), registry, plain_http, &only)?;
     if !args.only.is_empty() {
         return Ok(());
     }
@@ -103,12 +123,17 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 
 /// Brings the cluster's registry up to date.
 pub(crate) fn for_cluster(env: &lab::Env) -> Result<Set> {
-    provide(&env.registry, env.plain_http, &[])
+    provide(&Tree::present(), &env.registry, env.plain_http, &[])
+}
+
+/// Brings those images of other sources into the cluster's registry that their chart needs.
+pub(crate) fn of_tree(env: &lab::Env, tree: &Tree) -> Result<Set> {
+    provide(tree, &env.registry, env.plain_http, &OF_CHART)
 }
 
 /// Brings one image of the lab's registry up to date and returns its reference.
 pub(crate) fn for_lab_only(name: &str) -> Result<String> {
-    let set = provide(lab::REGISTRY, true, &[name.to_owned()])?;
+    let set = provide(&Tree::present(), lab::REGISTRY, true, &[name])?;
     set.reference(name).map(str::to_owned)
 }
 
@@ -117,17 +142,19 @@ pub(crate) fn for_lab_only(name: &str) -> Result<String> {
 /// # Guarantees
 /// An image whose inputs did not change is not built: its tag is a hash of them, and the registry
 /// is asked for the tag first.
-fn provide(registry: &str, plain_http: bool, only: &[String]) -> Result<Set> {
+fn provide(tree: &Tree, registry: &str, plain_http: bool, only: &[&str]) -> Result<Set> {
     let _lock = sh::lock("images")?;
     sources::tools()?;
     let store = Store::open(registry, plain_http)?;
     let mut plans = Plans::new();
     let mut references = BTreeMap::new();
-    for image in IMAGES.iter().filter(|it| it.pushed && wanted(it.name, only)) {
-        let tag = plan(image, &mut plans)?;
+    for image in
+        IMAGES.iter().filter(|it| it.pushed && (only.is_empty() || only.contains(&it.name)))
+    {
+        let tag = plan(tree, image, &mut plans)?;
         let reference = store.reference(image.name, &tag);
         if !store.is_pushed(&reference) {
-            build_with_parents(&store, image, &plans)?;
+            build_with_parents(tree, &store, image, &plans)?;
             sh::step(&format!("push {reference}"), || store.push(image.name, &tag))?;
         }
         references.insert(image.name, reference);
@@ -135,44 +162,40 @@ fn provide(registry: &str, plain_http: bool, only: &[String]) -> Result<Set> {
     Ok(Set { references })
 }
 
-fn wanted(name: &str, only: &[String]) -> bool {
-    only.is_empty() || only.iter().any(|it| it == name)
-}
-
 fn by_name(name: &str) -> Result<&'static Image> {
     IMAGES.iter().find(|it| it.name == name).with_context(|| format!("there is no image {name}"))
 }
 
 /// Gathers the inputs of an image and of those that it starts from; returns its tag.
-fn plan(image: &'static Image, plans: &mut Plans) -> Result<String> {
+fn plan(tree: &Tree, image: &'static Image, plans: &mut Plans) -> Result<String> {
     if let Some((_, tag)) = plans.get(image.name) {
         return Ok(tag.clone());
     }
     let parent = match image.from {
-        Some(name) => plan(by_name(name)?, plans)?,
+        Some(name) => plan(tree, by_name(name)?, plans)?,
         None => String::new(),
     };
-    let context = inputs::collect(image.name, image.extra)?;
+    let context = inputs::collect(tree, image.name, image.extra)?;
     let tag = context.tag(&parent);
     plans.insert(image.name, (context, tag.clone()));
     Ok(tag)
 }
 
 /// Builds an image, and first the one that it starts from, unless the store has them.
-fn build_with_parents(store: &Store, image: &Image, plans: &Plans) -> Result<()> {
+fn build_with_parents(tree: &Tree, store: &Store, image: &Image, plans: &Plans) -> Result<()> {
     let (context, tag) = plans.get(image.name).context("an image was not planned")?;
     if store.has(image.name, tag) {
         return Ok(());
     }
     let parent = match image.from {
         Some(name) => {
-            build_with_parents(store, by_name(name)?, plans)?;
+            build_with_parents(tree, store, by_name(name)?, plans)?;
             plans.get(name).map(|(_, tag)| (name, tag.as_str()))
         }
         None => None,
     };
     sh::step(&format!("build image {}", image.name), || {
-        store.build(image.name, tag, parent, context, image.extra)
+        store.build(tree, (image.name, tag), parent, context, image.extra)
     })
 }
 
@@ -192,7 +215,11 @@ mod tests {
     #[test]
     fn every_image_has_a_containerfile() {
         for image in IMAGES {
-            assert!(inputs::folder(image.name).join("Containerfile").is_file(), "{}", image.name);
+            assert!(
+                inputs::folder(&Tree::present(), image.name).join("Containerfile").is_file(),
+                "{}",
+                image.name
+            );
         }
     }
 }

@@ -50,6 +50,7 @@ enum Action {
 }
 
 /// How to reach a cluster: the lab, or one that exists already.
+#[derive(Clone)]
 pub(crate) struct Env {
     /// The administrator's kubeconfig.
     pub(crate) kubeconfig: PathBuf,

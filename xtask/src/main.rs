@@ -16,10 +16,12 @@ mod images;
 mod lab;
 mod mutants;
 mod paths;
+mod release;
 mod sh;
 mod test;
 #[cfg(test)]
 mod tidy;
+mod upgrade;
 
 /// The project's own commands.
 #[derive(Parser)]

@@ -1,9 +1,11 @@
 //! `cargo xtask test`: every check of the project, whole or in parts, with one count at the end.
 
 mod count;
+mod e2e;
 pub(crate) mod outcome;
 mod programs;
 mod report;
+mod restarts;
 pub(crate) mod spec;
 
 use std::path::PathBuf;
@@ -12,10 +14,11 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::{chart, cluster::Choice, demo, paths, sh};
+use crate::{chart, cluster::Choice, paths, sh};
 use count::{Count, Found, Shown, counted};
 use outcome::Outcome;
 use report::Report;
+use restarts::Seed;
 
 /// Run the project's tests.
 #[derive(clap::Args)]
@@ -26,6 +29,10 @@ pub(crate) struct Args {
     /// The text of the specification, with which the quotes of docs/spec-002.md are compared.
     #[arg(long, value_name = "FILE")]
     specification: Option<PathBuf>,
+    /// Restart an operator every 20 to 60 seconds during the end-to-end tests, at random, or as the
+    /// seed of an earlier run says.
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "now")]
+    restarts: Option<Seed>,
     #[command(flatten)]
     cluster: Choice,
 }
@@ -93,7 +100,7 @@ impl Part {
             Self::Oslo => oslo(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
-            Self::E2e => e2e(&args.cluster),
+            Self::E2e => e2e::run(&args.cluster, args.restarts),
             Self::Spec => spec::check(args.specification.as_deref()),
         }
     }
@@ -139,23 +146,17 @@ fn deny() -> Result<Found> {
 
 fn unit() -> Result<Found> {
     const OURS: [&str; 4] = ["test", "--workspace", "--exclude", "e2e"];
-    let mut found = run_all(&programs::build(cargo(&OURS))?, Shown::Bad, |_| {})?;
+    let mut found = run_all(&programs::build(cargo(&OURS))?)?;
     let examples = cargo(&[&OURS[..], &["--doc", "--quiet"]].concat());
     found += counted(examples, "", Shown::Bad)?;
     Ok(found)
 }
 
 /// Runs programs of tests, each to its end, whatever became of the others.
-fn run_all(
-    programs: &[programs::Program],
-    shown: Shown,
-    prepare: impl Fn(&mut Command),
-) -> Result<Found> {
+fn run_all(programs: &[programs::Program]) -> Result<Found> {
     let mut found = Found::default();
     for program in programs {
-        let mut command = program.command();
-        prepare(&mut command);
-        found += counted(command, &program.prefix, shown)?;
+        found += counted(program.command(), &program.prefix, Shown::Bad)?;
     }
     Ok(found)
 }
@@ -180,24 +181,4 @@ fn oslo() -> Result<Found> {
     let mut tests = Command::new(paths::repo().join("crates/nova-operator/tests/oslo/run"));
     tests.arg(paths::compiled().join("debug/examples/oslo_answers"));
     counted(tests, "oslo ", Shown::Bad)
-}
-
-/// The demo brings the lab, the hosts and the operators; the tests then do their worst to it.
-fn e2e(cluster: &Choice) -> Result<Found> {
-    demo::show(cluster)?;
-    let mut found = Found::one("e2e demo", Outcome::Passed);
-    demo::verify(cluster)?;
-    found += Found::one("e2e demo --verify", Outcome::Passed);
-    let env = cluster.env()?;
-    let others = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(env.bin.clone()).chain(std::env::split_paths(&others));
-    let path = std::env::join_paths(folders)?;
-    let prepare = |tests: &mut Command| {
-        tests.arg("--test-threads=4").env("KUBECONFIG", &env.kubeconfig);
-        if env.is_lab() {
-            tests.env("PATH", &path);
-        }
-    };
-    found += run_all(&programs::build(cargo(&["test", "--package", "e2e"]))?, Shown::All, prepare)?;
-    Ok(found)
 }

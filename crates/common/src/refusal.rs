@@ -54,7 +54,13 @@ impl Refusal {
 
     /// Object, cause and next step.
     fn message(&self) -> String {
-        let next_step = match self.reason {
+        let Self { what, words, .. } = self;
+        format!("{what}: {words}. {}; it is tried again by itself.", self.next_step())
+    }
+
+    /// What a human does about it.
+    pub fn next_step(&self) -> &'static str {
+        match self.reason {
             "Forbidden" => {
                 "Raise the quota, change the policy or give the operator the permission that is \
                  missing"
@@ -64,9 +70,7 @@ impl Refusal {
                  differently"
             }
             _ => "Correct what it is made from, or the policy that refuses it",
-        };
-        let Self { what, words, .. } = self;
-        format!("{what}: {words}. {next_step}; it is tried again by itself.")
+        }
     }
 }
 

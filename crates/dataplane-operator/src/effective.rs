@@ -45,6 +45,9 @@ pub struct Effective {
     pub networks: Value,
     /// Variables of the role, overridden by the node's; none whose value comes from a Secret.
     pub vars: AnyMap,
+    /// Variables of the role that a field of the node replaces. No host gets them, but they were
+    /// inputs once, and what was an input stays one: else the hosts would be deployed again.
+    pub replaced_vars: AnyMap,
     /// Which variables come from `ConfigMaps` and Secrets, and from where.
     pub origins: Origins,
     /// What the role gives all its hosts from Secrets, whatever a node has instead.
@@ -73,7 +76,8 @@ impl Effective {
         let own = node.spec.node.clone().unwrap_or_default();
         let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
         let networks = networks(&template, &own);
-        let Merged { mut vars, mut origins, group_secrets } = merged(&template, node, objects);
+        let Merged { mut vars, replaced_vars, mut origins, group_secrets } =
+            merged(&template, node, objects);
         let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
         origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
@@ -99,6 +103,7 @@ impl Effective {
             management_network: own.management_network.or(template.management_network),
             networks,
             vars,
+            replaced_vars,
             origins,
             group_secrets,
             env: first_set(
@@ -148,6 +153,7 @@ fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
 /// The variables of both levels.
 struct Merged {
     vars: AnyMap,
+    replaced_vars: AnyMap,
     origins: Origins,
     group_secrets: Origins,
 }
@@ -170,12 +176,17 @@ fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
     of_node.retain(|it, _| !set.contains(it.as_str()));
     let (mut vars, mut origins) = (AnyMap::new(), Origins::new());
     put(&mut vars, &mut origins, of_role, objects);
-    let of_role = template.ansible_vars.iter().filter(|it| !set.contains(it.0.as_str()));
-    vars.extend(of_role.map(|(name, value)| (name.clone(), value.clone())));
+    let (mut replaced_vars, of_role): (AnyMap, AnyMap) =
+        template.ansible_vars.clone().into_iter().partition(|it| set.contains(it.0.as_str()));
+    replaced_vars.retain(|it, _| {
+        // The address is an input by itself.
+        ![HOST_VAR, PORT_VAR].contains(&it.as_str()) && !own.ansible_vars.contains_key(it)
+    });
+    vars.extend(of_role);
     put(&mut vars, &mut origins, of_node, objects);
     origins.retain(|it, _| !own.ansible_vars.contains_key(it));
     vars.extend(own.ansible_vars.clone());
-    Merged { vars, origins, group_secrets }
+    Merged { vars, replaced_vars, origins, group_secrets }
 }
 
 fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objects) {

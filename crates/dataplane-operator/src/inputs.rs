@@ -38,7 +38,8 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
     for (name, value) in fields {
         add(&mut inputs, name, &value);
     }
-    for (name, value) in host.vars.iter().filter(|it| !host.origins.contains_key(it.0)) {
+    let vars = host.vars.iter().filter(|it| !host.origins.contains_key(it.0));
+    for (name, value) in vars.chain(&host.replaced_vars) {
         inputs.insert(format!("ansibleVars.{name}"), hash::short(value));
     }
     inputs.extend(vars::inputs(&host.origins));
@@ -100,6 +101,9 @@ fn add(inputs: &mut Inputs, name: &str, value: &Value) {
         inputs.insert(name.to_owned(), hash::short(value));
     }
 }
+
+#[cfg(test)]
+mod golden_tests;
 
 #[cfg(test)]
 mod tests {

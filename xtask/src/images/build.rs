@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::inputs::{Context, Extra};
-use super::{inputs, sources};
+use super::{Tree, inputs, sources};
 use crate::{paths, sh};
 
 /// buildah's storage and the registry that images go to.
@@ -55,8 +55,8 @@ impl Store {
     /// The name appears only on a complete image: buildah tags at the end.
     pub(super) fn build(
         &self,
-        name: &str,
-        tag: &str,
+        tree: &Tree,
+        (name, tag): (&str, &str),
         parent: Option<(&str, &str)>,
         context: &Context,
         extra: &[Extra],
@@ -74,10 +74,10 @@ impl Store {
             build.arg("--build-arg").arg(format!("BASE={}", local(name, tag)));
         }
         if extra.contains(&Extra::RootFs) {
-            sources::root_file_system(&inputs::folder(name), &staged.join("rootfs.tar"))?;
+            sources::root_file_system(&inputs::folder(tree, name), &staged.join("rootfs.tar"))?;
         }
         if extra.contains(&Extra::Wheels) {
-            let wheels = sources::wheels(&inputs::folder(name).join("requirements.lock"))?;
+            let wheels = sources::wheels(&inputs::folder(tree, name).join("requirements.lock"))?;
             build.arg("--volume").arg(format!("{}:/wheels:ro", wheels.display()));
         }
         sh::run(build.args(["--tag", &local(name, tag)]).arg(&staged))?;

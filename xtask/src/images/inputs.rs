@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::sources;
-use crate::{paths, sh};
+use super::{Tree, sources};
+use crate::sh;
 
 /// Raised when the way of building changes so that equal inputs give another image.
 const REVISION: &str = "1";
@@ -33,18 +33,18 @@ pub(super) struct Context {
 }
 
 /// The folder of an image's own files.
-pub(super) fn folder(name: &str) -> PathBuf {
-    paths::repo().join("lab/images").join(name)
+pub(super) fn folder(tree: &Tree, name: &str) -> PathBuf {
+    tree.root.join("lab/images").join(name)
 }
 
 /// Gathers an image's files; programs are compiled here, since their bytes are inputs.
-pub(super) fn collect(name: &str, extra: &[Extra]) -> Result<Context> {
+pub(super) fn collect(tree: &Tree, name: &str, extra: &[Extra]) -> Result<Context> {
     let mut context = Context { files: BTreeMap::new(), content: Vec::new() };
-    context.add(&folder(name), "")?;
+    context.add(&folder(tree, name), "")?;
     for it in extra {
         match it {
-            Extra::Folder { from, to } => context.add(&paths::repo().join(from), to)?,
-            Extra::Operators => context.add(&sources::operators()?, "bin")?,
+            Extra::Folder { from, to } => context.add(&tree.root.join(from), to)?,
+            Extra::Operators => context.add(&sources::operators(tree)?, "bin")?,
             // Both follow from files of the image's own folder.
             Extra::RootFs | Extra::Wheels => {}
         }
@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn byte_code_is_no_input() {
-        let seen = collect("kolla", &[Extra::Folder { from: "ansible", to: "ansible" }]).unwrap();
+        let extra = [Extra::Folder { from: "ansible", to: "ansible" }];
+        let seen = collect(&Tree::present(), "kolla", &extra).unwrap();
         assert!(seen.files.contains_key("Containerfile"));
         assert!(!seen.files.keys().any(|it| it.contains("__pycache__")));
     }

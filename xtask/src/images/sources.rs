@@ -6,9 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::Tree;
 use crate::{paths, sh};
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// What the operators are compiled for.
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 const OPERATORS: &[&str] = &["dataplane-operator", "nova-operator", "ansibleee-operator"];
 
 /// The programs that building needs, each with the Debian package that has it.
@@ -82,25 +84,36 @@ pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder of the operators' programs, compiled so that they need no library.
-pub(super) fn operators() -> Result<PathBuf> {
+/// The folder of the operators' programs.
+pub(super) fn operators(tree: &Tree) -> Result<PathBuf> {
+    if let Some(programs) = &tree.programs {
+        return Ok(programs.clone());
+    }
     let folder = paths::target().join("operators");
-    fs::create_dir_all(&folder)?;
     sh::step("compile the operators", || {
-        let mut cargo = Command::new("cargo");
-        cargo.current_dir(paths::repo()).env("RUSTFLAGS", "-C target-feature=+crt-static");
-        cargo.args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
-        for operator in OPERATORS {
-            cargo.args(["--package", operator]);
-        }
-        sh::run(&mut cargo)
+        compile(&tree.root, &std::path::absolute(paths::compiled())?, &folder)
     })?;
+    Ok(folder)
+}
+
+/// Compiles the operators of a source tree in `target`, so that they need no library, and copies the
+/// programs into a folder.
+pub(crate) fn compile(root: &Path, target: &Path, folder: &Path) -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).env("CARGO_TARGET_DIR", target);
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    cargo.args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
     for operator in OPERATORS {
-        let program = paths::compiled().join(TARGET).join("release").join(operator);
+        cargo.args(["--package", operator]);
+    }
+    sh::run(&mut cargo)?;
+    fs::create_dir_all(folder)?;
+    for operator in OPERATORS {
+        let program = target.join(TARGET).join("release").join(operator);
         if !program.is_file() {
             bail!("cargo built no {}", program.display());
         }
         fs::copy(&program, folder.join(operator))?;
     }
-    Ok(folder)
+    Ok(())
 }

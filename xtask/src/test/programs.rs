@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::sh;
+
 /// A program of tests.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Program {
@@ -22,6 +24,13 @@ impl Program {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         command
+    }
+
+    /// The names of its tests, without the prefix.
+    pub(crate) fn tests(&self) -> Result<Vec<String>> {
+        let list = sh::run(self.command().args(["--list", "--format", "terse"]))?;
+        let name = |line: &str| line.strip_suffix(": test").map(str::to_owned);
+        Ok(list.lines().filter_map(name).collect())
     }
 
     /// Reads a line of cargo's messages; `None` where it tells of anything else.

@@ -192,7 +192,9 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         let next = status::conclude(run, next, good_input(), finding, now);
         return plan(status::write(run, &next, "the Job can never be created"));
     }
-    let message = format!("Job {name} cannot be created; it is tried again by itself: {cause}");
+    let next_step = refusal.next_step();
+    let message =
+        format!("Job {name} cannot be created: {cause}. {next_step}; it is tried again by itself.");
     let finding = Finding::warning(JOB_READY, "JobRefused", conditions::trimmed(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), finding, now);
     plan(status::write(run, &next, "the Job was refused"))
@@ -263,10 +265,23 @@ fn judge(seen: &Observed, job: &Job, trouble: Option<Trouble>) -> (Option<Reason
             let is_other = containers.iter().all(|it| it.image != wanted);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's words alternate between the error and its pause after it.
-            let message = told_as(&seen.run, reason).unwrap_or(message);
+            let message = told_as(&seen.run, reason).unwrap_or_else(|| {
+                // What a parent's human does, the parent says itself.
+                if is_engines(spec) { message } else { with_next_step(reason, &message) }
+            });
             (is_withdrawn.then_some(reason), Finding::warning(JOB_READY, reason.as_str(), message))
         }
     }
+}
+
+/// What the human of a hand-made run does about a pod that cannot start.
+fn with_next_step(reason: Reason, message: &str) -> String {
+    let next_step = if reason == Reason::ImagePullFailed {
+        "Correct spec.image, or its registry"
+    } else {
+        "Create what is missing, or correct the spec"
+    };
+    format!("{}. {next_step}; kubelet goes on trying.", message.trim_end_matches('.'))
 }
 
 /// What the Job's condition says already, if for the same reason.

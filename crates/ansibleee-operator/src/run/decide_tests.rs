@@ -302,6 +302,13 @@ fn a_hand_made_run_is_left_to_kubelet_until_it_names_another_image() {
     let stuck = seen(started(by_hand()), vec![job_of("")], vec![waiting("ErrImagePull")]);
     check(&stuck, "Running ImagePullFailed");
     let mut run = after(&stuck);
+    let told = status::told(run.status.as_ref().unwrap());
+    assert!(
+        told.ends_with(
+            "ErrImagePull: no. Correct spec.image, or its registry; kubelet goes on trying."
+        ),
+        "{told}"
+    );
     check(&seen(run.clone(), vec![job_of("")], vec![waiting("ImagePullBackOff")]), "");
     run.spec.image = Some("runner:2".into());
     run.metadata.generation = Some(2);
@@ -456,6 +463,10 @@ fn a_job_that_the_api_server_refuses_is_told_once() {
     let plan = refused(&it, &quota, now());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(status["conditions"][0]["reason"], "JobRefused");
+    let told = status["conditions"][0]["message"].as_str().unwrap();
+    for words in ["Job run-", "cannot be created: exceeded quota. Raise the quota"] {
+        assert!(told.contains(words), "{told}");
+    }
     let run = AnsibleEe { status: serde_json::from_value(status.clone()).unwrap(), ..it.run };
     let again = seen(run, vec![], vec![]);
     assert_eq!(refused(&again, &quota, now()), Plan::default());

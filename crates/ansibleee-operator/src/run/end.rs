@@ -44,7 +44,14 @@ fn class(end: &End<'_>) -> (Reason, String) {
     let end = job.end().cloned().unwrap_or_default();
     let name = job.name_any();
     if end.reason == "DeadlineExceeded" {
-        let message = format!("Job {name} was stopped at its deadline ({})", end.message);
+        // A run of the engine has its parent to say what to do.
+        let next_step = if is_engines(&run.spec) {
+            ""
+        } else {
+            "; see what took so long, or raise spec.activeDeadlineSeconds"
+        };
+        let message =
+            format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
         return (Reason::DeadlineExceeded, message);
     }
     if let Some(cause) = eviction(&end.message, pod) {
@@ -121,8 +128,9 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String
         }
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(
-                "Ansible gave up before any host (exit code {code}): it cannot \
-                                   read the playbook, the inventory or the options"
+                "Ansible gave up before any host (exit code {code}): it cannot read the playbook \
+                 ({}), the inventory or the options",
+                playbook(run)
             );
             (Reason::InvalidPlaybook, message)
         }
@@ -137,6 +145,17 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String
             let message = format!("Ansible ended with exit code {code} and told no result");
             (Reason::ResultUnknown, message)
         }
+    }
+}
+
+/// Where a run's playbook stands.
+fn playbook(run: &AnsibleEe) -> String {
+    let spec = &run.spec;
+    match (&spec.playbook_contents, &spec.play, &spec.playbook) {
+        (Some(_), ..) => "spec.playbookContents".into(),
+        (None, Some(_), _) => "spec.play".into(),
+        (None, None, Some(name)) => format!("spec.playbook {name}"),
+        (None, None, None) => "that of spec.role".into(),
     }
 }
 

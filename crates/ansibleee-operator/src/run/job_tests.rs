@@ -271,6 +271,7 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
         ("EDPM_RUN_HOSTS", "a,b"),
         ("EDPM_RESULT_FILE", "/dev/termination-log"),
         ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
+        ("ANSIBLE_SSH_COMMON_ARGS", "-o StrictHostKeyChecking=yes"),
         ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback"),
         (
             "ANSIBLE_VARS_PLUGINS",

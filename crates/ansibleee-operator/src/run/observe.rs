@@ -152,8 +152,8 @@ impl Runs {
         Ok(found.filter(|it| it.is_owned_by(&uid)))
     }
 
-    /// The pods of a Job that has ended a while ago, of which the cache has none: a result is not
-    /// given up before the API server was asked.
+    /// The pods of a Job that has ended a while ago, or at its deadline, of which the cache has
+    /// none: a result is not given up before the API server was asked.
     async fn hidden_pods(
         &self,
         run: &AnsibleEe,
@@ -166,9 +166,11 @@ impl Runs {
         let is_late = since.is_some_and(|it| {
             Duration::try_from(clock::now().duration_since(it.0)).is_ok_and(|it| it >= LAG)
         });
+        // Its pods were deleted before it ended: there is nothing to wait for.
+        let is_stopped = job.end().is_some_and(|it| it.reason == "DeadlineExceeded");
         let has_pods =
             pods.iter().any(|it| it.labels().get(JOB_NAME).is_some_and(|it| it == current));
-        if !is_late || has_pods || stage(run, true) != Stage::Admitted {
+        if !(is_late || is_stopped) || has_pods || stage(run, true) != Stage::Admitted {
             return Ok(None);
         }
         let namespace = run.namespace().unwrap_or_default();

@@ -241,7 +241,7 @@ fn counts_may_be_left_out_where_they_did_not_fit() {
 fn exit_codes_tell_the_class_where_ansible_told_nothing() {
     for (code, class, words) in [
         (1, "InvalidPlaybook", "exit code 1"),
-        (4, "InvalidPlaybook", "cannot read the playbook"),
+        (4, "InvalidPlaybook", "cannot read the playbook (spec.playbook p.yml)"),
         (250, "InvalidPlaybook", "exit code 250"),
         (254, "DeadlineExceeded", "RUNNER_JOB_TIMEOUT"),
         (137, "PodEvicted", "its process was killed"),
@@ -275,7 +275,7 @@ fn an_evicted_pod_is_known_by_its_condition_its_reason_or_the_jobs_words() {
 #[test]
 fn a_run_over_its_deadline_is_told_from_one_whose_pod_was_killed() {
     let end = FAILED.replace("PodFailurePolicy", "DeadlineExceeded");
-    check(&end, &[], "Failed DeadlineExceeded ??", "deadline");
+    check(&end, &[], "Failed DeadlineExceeded ??", "raise spec.activeDeadlineSeconds");
     let killed = pod("Failed", &said(137, ""), "");
     check(&end, &[killed], "Failed DeadlineExceeded ??", "deadline");
 }

@@ -54,7 +54,12 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<Trouble>, Option<Duration>) {
         return (Some(Trouble::Stuck { reason, message }), None);
     }
     if let Some(aspect) = pod.lacks("PodScheduled") {
-        let message = format!("Pod {} finds no worker: {}", pod.name_any(), aspect.message);
+        let message = format!(
+            "Pod {} finds no worker: {}. Make room on one, or correct spec.nodeSelector and \
+             spec.tolerations of the run.",
+            pod.name_any(),
+            aspect.message.trim_end_matches('.')
+        );
         return after(aspect.last_transition_time.as_ref().map(|it| it.0), PLACEMENT, now, || {
             Trouble::Unplaced(message)
         });

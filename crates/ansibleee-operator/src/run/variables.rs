@@ -34,6 +34,9 @@ const PLUGINS: [Plugins; 2] = [
     },
 ];
 
+/// Ansible's options for every ssh connection whose host has none of its own.
+const SSH_ARGS: &str = "ANSIBLE_SSH_COMMON_ARGS";
+
 /// The human's variables, then ours, which win.
 pub fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
@@ -43,6 +46,10 @@ pub fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
         plain("EDPM_RESULT_FILE", RESULT_FILE),
         plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
     ];
+    if spec.env.iter().all(|it| it.name != SSH_ARGS) {
+        // Else ssh would ask whether an unknown host may be trusted, and wait for ever.
+        ours.push(plain(SSH_ARGS, "-o StrictHostKeyChecking=yes"));
+    }
     let mut env: Vec<EnvVar> = Vec::new();
     let mut folders: Vec<String> = PLUGINS.iter().map(|it| joined(it.usual)).collect();
     for variable in &spec.env {

@@ -67,8 +67,12 @@ pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String 
 /// What is derived is data, never a template; what the human wrote stays a template (D13).
 fn host_vars(host: &HostEntry) -> Tree {
     let text = |it: &str| Tree::data(it.to_owned());
-    let ssh_args =
-        format!("-o {} -o GlobalKnownHostsFile=/dev/null", quoted(&known_hosts_option(host)));
+    // Else ssh would ask whether an unknown host may be trusted, and wait: ansible-runner gives it a
+    // terminal, and nobody is there to answer.
+    let ssh_args = format!(
+        "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
+        quoted(&known_hosts_option(host))
+    );
     let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
         ("ansible_host".into(), text(&host.ansible_host)),
         ("ansible_port".into(), Tree::data(host.ansible_port)),

@@ -96,7 +96,7 @@ impl Reason {
                     .into()
             }
             Self::KeyRefused => "Put a key that the host accepts for ansibleUser into \
-                                 ssh-privatekey of that Secret; it is tried again by itself."
+                                 ssh-privatekey of the ssh Secret; it is tried again by itself."
                 .into(),
             Self::HostKeyMismatch => {
                 "Compare with the host's own key, then correct known_hosts of the ssh Secret; it \

@@ -121,14 +121,15 @@ fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault
 /// Phase -1 is another's until this version can provision machines.
 fn baremetal_fault(seen: &Observed) -> Option<Fault> {
     let role = seen.role.as_ref().filter(|it| provisions(it))?;
-    Some(Fault::wrong(
-        "ProvisioningNotSupported",
-        format!(
-            "OpenStackDataPlaneRole {} asks for machines to be provisioned, which this version \
-             does not do: set spec.preProvisioned to true and give it hosts that run.",
-            role.name_any()
-        ),
-    ))
+    Some(Fault::wrong("ProvisioningNotSupported", provisioning(&role.name_any())))
+}
+
+/// Object, cause and next step where a role's machines are to be provisioned.
+pub fn provisioning(role: &str) -> String {
+    format!(
+        "OpenStackDataPlaneRole {role} asks for machines to be provisioned, which this version \
+         does not do: set spec.preProvisioned to true and give it hosts that run."
+    )
 }
 
 /// Whether a role's machines are to be provisioned: phase -1.

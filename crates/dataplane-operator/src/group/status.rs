@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::group::build::node_inventory_name;
-use crate::group::faults::{Fault, provisions};
+use crate::group::faults::{self, Fault, provisions};
 use crate::group::host::Judged;
 use crate::group::observe::{Observed, data_plane_of};
 use crate::group::vars;
@@ -76,13 +76,9 @@ pub fn node_findings(
 }
 
 fn baremetal(role: Option<&Role>) -> Finding {
-    if role.is_some_and(provisions) {
-        return Finding::error(
-            BAREMETAL_READY,
-            "NotSupported",
-            "This version provisions no machines: set spec.preProvisioned of the role to true and \
-             give it hosts that run.",
-        );
+    if let Some(role) = role.filter(|it| provisions(it)) {
+        let text = faults::provisioning(&role.name_any());
+        return Finding::error(BAREMETAL_READY, "NotSupported", text);
     }
     Finding::good(BAREMETAL_READY, "NotRequired", "The host is provisioned by others.")
 }

@@ -128,7 +128,7 @@ fn hashes(seen: &Observed, present: &Inputs, config: Option<String>) -> BTreeMap
 fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Vec<Finding> {
     let input = input(seen, view);
     let (message_bus, keystone) = match &seen.answers {
-        Some(answers) => (message_bus(answers), keystone(seen, answers)),
+        Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
         None => (not_asked(MESSAGE_BUS_READY), not_asked(KEYSTONE_READY)),
     };
     let name = seen.cell.name_any();
@@ -188,13 +188,17 @@ fn missing(cell: &Cell, secret: &NamedSecret, field: &str, key: &str) -> String 
     )
 }
 
-fn message_bus(answers: &Answers) -> Finding {
+fn message_bus(seen: &Observed, answers: &Answers) -> Finding {
     let bad: Vec<_> = answers.message_bus.iter().filter(|it| !it.login.is_ok()).collect();
     let Some(first) = bad.first() else {
         return Finding::good(MESSAGE_BUS_READY, "LoggedIn", "Every broker accepts the login.");
     };
     let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
-    let text = format!("{}. It is asked again by itself.", texts.join("; "));
+    let text = format!(
+        "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is asked again by itself.",
+        texts.join("; "),
+        seen.message_bus.name
+    );
     Finding::warning(MESSAGE_BUS_READY, first.login.reason(), text)
 }
 
@@ -203,8 +207,11 @@ fn keystone(seen: &Observed, answers: &Answers) -> Finding {
     match &answers.keystone {
         Ok(()) => Finding::good(KEYSTONE_READY, "Answered", format!("Keystone answers at {url}.")),
         Err(fault) => {
-            let text =
-                format!("{fault} (spec.keystoneAuthURL {url}). It is asked again by itself.");
+            let text = format!(
+                "{fault} (spec.keystoneAuthURL {url} of NovaCell {}). Start Keystone, or correct \
+                 the URL; it is asked again by itself.",
+                seen.cell.name_any()
+            );
             Finding::warning(KEYSTONE_READY, fault.reason(), text)
         }
     }

@@ -110,6 +110,8 @@ fn a_role_that_wants_machines_made_says_that_none_are_and_deploys_nothing() {
     let writes = world.settle();
     assert_eq!(runs(&writes), [""; 0]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "NotSupported"));
+    let told = world.message(0, "Ready");
+    assert!(told.contains("OpenStackDataPlaneRole compute asks for machines"), "{told}");
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! Hashes as the releases before have written them into statuses: another value here would deploy
+//! hosts again, or call them out of date, after an upgrade.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{Node, Role, Service};
+use common::hash;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{Inputs, hash as hash_of, of_host, of_service, run_hash};
+use crate::effective::Effective;
+use crate::vars::Objects;
+
+fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": kind,
+        "metadata": { "name": name, "namespace": "openstack" },
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+/// Every field that is an input, those that the release before had.
+fn role() -> Value {
+    let volume = json!({ "name": "ca", "secret": { "secretName": "ca", "defaultMode": 256 } });
+    json!({
+        "dataPlane": "openstack-edpm",
+        "preProvisioned": true,
+        "services": ["a"],
+        "env": [{ "name": "PROXY", "value": "http://192.0.2.9" }],
+        "networkAttachments": ["ctlplane"],
+        "nodeTemplate": {
+            "ansiblePort": 2222,
+            "ansibleUser": "cloud-admin",
+            "ansibleSSHPrivateKeySecret": "key",
+            "managementNetwork": "ctlplane",
+            "ansibleVars": {
+                "dns": ["192.0.2.53", 7, 1.5, true, null],
+                "greeting": "{{ hello }}",
+                "nested": { "b": "ä\n", "a": {} },
+            },
+            "networks": [
+                { "name": "ctlplane", "subnetName": "subnet1", "defaultRoute": true },
+                { "name": "storage", "subnetName": "subnet1", "fixedIP": "192.0.2.8" },
+            ],
+            "networkConfig": { "template": "network_config: []\n" },
+            "extraMounts": [{
+                "extraVolType": "Ceph",
+                "propagation": ["All"],
+                "volumes": [volume],
+                "mounts": [{ "name": "ca", "mountPath": "/ca", "readOnly": true }],
+            }],
+        },
+    })
+}
+
+fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (Effective, Inputs) {
+    let role: Role = object("OpenStackDataPlaneRole", "compute", role);
+    let node: Node = object("OpenStackDataPlaneNode", "n0", node);
+    let host = Effective::of(None, Some(&role), &node, &Objects::new());
+    let inputs = of_host(&host, instance);
+    (host, inputs)
+}
+
+/// The first characters of the hash of a service, and of all of its inputs by name.
+fn golden(host: &Inputs, service: &Value) -> [String; 2] {
+    let service: Service = object("OpenStackDataPlaneService", "a", service);
+    let keys = BTreeMap::from([("key", "digest")]);
+    let sources = BTreeMap::from([("ConfigMap x".to_owned(), hash::short(&keys))]);
+    let of_service = of_service(&service, "a", &sources);
+    [hash_of([host, &of_service]), hash::short(&(host, &of_service))].map(|it| it[..10].to_owned())
+}
+
+#[test]
+fn the_hash_of_a_host_with_every_field_is_the_one_of_the_release_before() {
+    let node = json!({
+        "role": "compute",
+        "ansibleHost": "192.0.2.7",
+        "hostName": "n0.example.org",
+        "node": { "ansibleVars": { "greeting": "hello", "rack": "7" } },
+    });
+    let (_, host) = inputs(&role(), &node, Some("node+abc"));
+    let playbook = json!({ "playbook": "osp.edpm.a", "edpmServiceType": "b" });
+    assert_eq!(golden(&host, &playbook), ["78f96dd9dc", "b497a34be0"]);
+    for (service, expected) in [
+        (json!({ "playbookContents": "- hosts: all\n" }), "02ff227a5a"),
+        (json!({ "play": "- hosts: all\n" }), "02ff227a5a"),
+        (json!({ "role": "osp.edpm.a" }), "1dce48bec5"),
+    ] {
+        assert_eq!(golden(&host, &service)[0], expected, "{service}");
+    }
+}
+
+#[test]
+fn the_hash_of_a_host_with_hardly_anything_is_the_one_of_the_release_before() {
+    let (_, host) = inputs(&json!({}), &json!({ "ansibleHost": "192.0.2.7" }), None);
+    assert_eq!(golden(&host, &json!({ "playbook": "a" })), ["b2b364cc7b", "2a87c470a2"]);
+}
+
+#[test]
+fn the_hash_of_a_host_whose_own_fields_say_more_than_its_roles_variables_is_still_the_same() {
+    let mut role = role();
+    let vars = [
+        ("ansible_user", json!("a")),
+        ("ansible_ssh_private_key_file", json!("/a")),
+        ("edpm_network_config_template", json!("a")),
+        ("management_network", json!("a")),
+    ];
+    for (name, value) in vars {
+        role["nodeTemplate"]["ansibleVars"][name] = value;
+    }
+    let node = json!({
+        "ansibleHost": "192.0.2.7",
+        "node": {
+            "ansibleUser": "own",
+            "ansibleSSHPrivateKeySecret": "own",
+            "managementNetwork": "own",
+            "networkConfig": { "template": "own" },
+            "ansibleVars": { "management_network": "b" },
+        },
+    });
+    let (_, host) = inputs(&role, &node, None);
+    assert_eq!(golden(&host, &json!({ "playbook": "a" })), ["ae3afcfd47", "2d6bd5cf45"]);
+}
+
+#[test]
+fn the_hash_of_a_partial_run_is_the_one_of_the_release_before() {
+    let mut role = role();
+    role["deployStrategy"] = json!({
+        "ansibleTags": "a", "ansibleSkipTags": "b", "ansibleLimit": "n0", "batchSize": 7,
+    });
+    let (host, _) = inputs(&role, &json!({ "deployStrategy": { "ansibleTags": "c" } }), None);
+    assert_eq!(run_hash("full", &host.options)[..10], *"4575c8d668");
+}

@@ -1,0 +1,63 @@
+//! Network attachments without Multus: their definition, and objects that nobody acts on.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::Namespace;
+
+const GROUP: &str = "k8s.cni.cncf.io";
+const PLURAL: &str = "network-attachment-definitions";
+
+/// Defines the kind. It stays: the operator goes on watching it.
+pub async fn serve(client: &Client) -> Result<()> {
+    let names = json!({
+        "kind": "NetworkAttachmentDefinition", "listKind": "NetworkAttachmentDefinitionList",
+        "plural": PLURAL, "singular": "network-attachment-definition",
+    });
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let name = format!("{PLURAL}.{GROUP}");
+    let object = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": name },
+        "spec": { "group": GROUP, "names": names, "scope": "Namespaced", "versions": [{
+            "name": "v1", "served": true, "storage": true,
+            "schema": { "openAPIV3Schema": schema },
+        }] },
+    });
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
+    let established = await_condition(api, &name, conditions::is_crd_established());
+    let within = Duration::from_secs(15);
+    tokio::time::timeout(within, established).await.context("the kind is not served")??;
+    Ok(())
+}
+
+/// Creates an attachment.
+pub async fn create(ns: &Namespace, name: &str) -> Result<()> {
+    let (resource, api) = api(ns);
+    let object = DynamicObject::new(name, &resource).data(json!({ "spec": {} }));
+    api.create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
+/// Deletes an attachment.
+pub async fn delete(ns: &Namespace, name: &str) -> Result<()> {
+    api(ns).1.delete(name, &DeleteParams::default()).await?;
+    Ok(())
+}
+
+fn api(ns: &Namespace) -> (ApiResource, Api<DynamicObject>) {
+    let kind = GroupVersionKind::gvk(GROUP, "v1", "NetworkAttachmentDefinition");
+    let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
+    let api = Api::namespaced_with(ns.client.clone(), &ns.name, &resource);
+    (resource, api)
+}

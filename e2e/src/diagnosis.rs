@@ -1,0 +1,95 @@
+//! How a fault is judged: nothing is told before it, and all of it soon after.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::{StreamExt as _, stream};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::describe::Description;
+use crate::faults::{Fault, Kstatus};
+use crate::transcript::NAMESPACE;
+use crate::{Namespace, kstatus, run, transcript};
+
+/// How soon after the fact a description that tells it must begin.
+const SOON: Duration = Duration::from_secs(5);
+/// How many faults are judged at once, by all tests together: their pods share one machine.
+const AT_ONCE: usize = 4;
+
+static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// Judges faults, each in a namespace of its own: `before` makes the world without the fault, and
+/// `inject` resolves when the fact stands. The error names each fault that is not told as it should.
+pub async fn judge(
+    faults: &[Fault],
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
+    let (before, inject) = (&before, &inject);
+    let outcomes = stream::iter(faults).map(async |fault| {
+        let _turn = TURNS.acquire().await.ok()?;
+        let failure = judged(fault, before, inject).await.err()?;
+        Some(format!("{}: {failure:#}", fault.name))
+    });
+    let outcomes: Vec<Option<String>> = outcomes.buffer_unordered(AT_ONCE).collect().await;
+    let failed: Vec<String> = outcomes.into_iter().flatten().collect();
+    if !failed.is_empty() {
+        bail!("{} of {} faults:\n{}", failed.len(), faults.len(), failed.join("\n"));
+    }
+    Ok(())
+}
+
+async fn judged(
+    fault: &Fault,
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
+    transcript::forget(fault);
+    let ns = Namespace::new(&format!("fault-{}", fault.name)).await?;
+    let words = fault.words.map(|it| it.replace(NAMESPACE, &ns.name));
+    before(&ns, fault).await.context("the world before it")?;
+    let earlier = Description::of(&ns.name, fault.kind, fault.object).await?;
+    for word in &words {
+        ensure!(!earlier.mentions(word), "{word:?} is told before the fact: {earlier:?}");
+    }
+    inject(&ns, fault).await.context("its injection")?;
+    let told = told(&ns, fault, &words).await?;
+    agree(&ns, fault).await?;
+    transcript::keep(fault, &transcript::normalised(&told.excerpt(&words), &ns.name))?;
+    ns.done().await
+}
+
+/// Describes the object until it tells the fault, at most for as long as that may take.
+async fn told(ns: &Namespace, fault: &Fault, words: &[String]) -> Result<Description> {
+    let fact = Instant::now();
+    let mut tick = tokio::time::interval(Duration::from_millis(250));
+    loop {
+        tick.tick().await;
+        let begun = fact.elapsed();
+        let found = Description::of(&ns.name, fault.kind, fault.object).await?;
+        if found.tells(words) {
+            return Ok(found);
+        }
+        let within = SOON.as_secs();
+        ensure!(begun < SOON, "{words:?} are not told within {within} s: {found:?}");
+    }
+}
+
+/// Asserts that kstatus, our own Ready and `kubectl wait` say the same of the object.
+async fn agree(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let kind = fault.kind.to_lowercase();
+    let object = [ns.name.as_str(), &format!("{kind}/{}", fault.object)];
+    let text = run("kubectl", &[&["get", "-o", "json", "-n"], &object[..]].concat()).await?;
+    let found: Value = serde_json::from_str(&text)?;
+    let of_tools = kstatus::of(&found);
+    ensure!(of_tools == fault.kstatus, "kstatus says {of_tools}: {found}");
+    let is_ready = kstatus::is_ready(&found);
+    if of_tools != Kstatus::Terminating {
+        ensure!(is_ready == (of_tools == Kstatus::Current), "Ready is {is_ready}: {found}");
+    }
+    let wait = ["wait", "--for=condition=Ready", "--timeout=1s", "-n"];
+    let waited = run("kubectl", &[&wait[..], &object].concat()).await;
+    ensure!(waited.is_ok() == is_ready, "Ready is {is_ready}, kubectl wait says {waited:?}");
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The operators' release as a human handles it with Helm, and whether its operators are at work.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+
+use crate::{Kind, run};
+
+const RELEASE: &str = "edpm-operators";
+const NAMESPACE: &str = "edpm-system";
+/// The variable with the path of the chart's values for the present images.
+const VALUES: &str = "EDPM_UPGRADE_VALUES";
+/// How long operators may take from their pods to the last look at an object.
+const AT_WORK: Duration = Duration::from_mins(3);
+
+/// Each operator with its controllers that look at every object of a kind.
+const OPERATORS: [(&str, &[&str]); 3] = [
+    ("dataplane-operator", &["group"]),
+    ("nova-operator", &["cell", "compute", "compute-creation"]),
+    ("ansibleee-operator", &["OpenStackAnsibleEE"]),
+];
+
+/// The release that serves all tests.
+pub struct Installation {
+    client: Client,
+    values: String,
+}
+
+impl Installation {
+    /// The one that is there, and the values that it is to be upgraded with.
+    pub fn existing(client: &Client) -> Result<Self> {
+        let values = std::env::var_os(VALUES).and_then(|it| it.into_string().ok());
+        let values = values.with_context(|| {
+            format!("{VALUES} is not set: cargo xtask test e2e installs the release before first")
+        })?;
+        Ok(Self { client: client.clone(), values })
+    }
+
+    /// Upgrades it to the chart of this working tree.
+    pub async fn upgrade(&self) -> Result<()> {
+        let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/edpm-operators");
+        let values = ["--values", &self.values, "--set", "dnsPolicy=Default"];
+        self.helm(&[&["upgrade", RELEASE, chart], &values[..]].concat()).await
+    }
+
+    /// Takes the last upgrade back.
+    pub async fn roll_back(&self) -> Result<()> {
+        self.helm(&["rollback", RELEASE]).await
+    }
+
+    async fn helm(&self, arguments: &[&str]) -> Result<()> {
+        let all = ["--namespace", NAMESPACE, "--wait", "--timeout", "3m"];
+        run("helm", &[arguments, &all].concat()).await.map(drop)
+    }
+
+    /// The schema of each of these definitions, as the API server has it.
+    pub async fn schemas(
+        &self,
+        of: &[CustomResourceDefinition],
+    ) -> Result<BTreeMap<String, Value>> {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let mut found = BTreeMap::new();
+        for name in of.iter().map(ResourceExt::name_any) {
+            if let Some(definition) = api.get_opt(&name).await? {
+                found.insert(name, schema(&definition)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Waits until each operator runs from its present Deployment alone, leads, and has looked at
+    /// every object that concerns it.
+    pub async fn at_work(&self) -> Result<()> {
+        for (operator, controllers) in OPERATORS {
+            let mut last = anyhow!("nobody has looked");
+            let mut tick = tokio::time::interval(Duration::from_millis(500));
+            let look = async {
+                loop {
+                    tick.tick().await;
+                    match self.is_at_work(operator, controllers).await {
+                        Ok(()) => return,
+                        Err(error) => last = error,
+                    }
+                }
+            };
+            if tokio::time::timeout(AT_WORK, look).await.is_err() {
+                return Err(last.context(format!("{operator} is not at work")));
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_at_work(&self, operator: &str, controllers: &[&str]) -> Result<()> {
+        let pod = self.only_pod(operator).await?;
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let lease = leases.get(&format!("edpm-{operator}")).await?;
+        let holder = lease.spec.and_then(|it| it.holder_identity).unwrap_or_default();
+        ensure!(holder.starts_with(&pod), "the Lease is held by {holder:?}, not by {pod}");
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics");
+        let metrics = run("kubectl", &["get", "--raw", &path]).await?;
+        ensure!(value(&metrics, "edpm_leader") == Some(1), "{pod} does not lead");
+        for controller in controllers {
+            let n_objects = self.n_objects(controller).await?;
+            let name = format!("edpm_reconcile_seconds_count{{kind=\"{controller}\"}}");
+            let n_passes = value(&metrics, &name).unwrap_or(0);
+            ensure!(
+                n_passes >= n_objects,
+                "{controller} has looked {n_passes} times at {n_objects} objects"
+            );
+        }
+        Ok(())
+    }
+
+    /// The name of the operator's pod, where no other is there and it is the Deployment's present one.
+    async fn only_pod(&self, operator: &str) -> Result<String> {
+        let image = |it: Option<&PodSpec>| it.and_then(|it| it.containers[0].image.clone());
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let deployment = deployments.get(operator).await?;
+        let wanted = deployment.spec.as_ref().and_then(|it| image(it.template.spec.as_ref()));
+        let labels =
+            format!("app.kubernetes.io/name={operator},app.kubernetes.io/instance={RELEASE}");
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let pods = pods.list(&ListParams::default().labels(&labels)).await?.items;
+        let [pod] = &pods[..] else { anyhow::bail!("it has {} pods", pods.len()) };
+        ensure!(pod.metadata.deletion_timestamp.is_none(), "its pod is going");
+        ensure!(image(pod.spec.as_ref()) == wanted, "its pod is of another image");
+        Ok(pod.name_any())
+    }
+
+    /// How many objects a controller has to look at, in all namespaces.
+    async fn n_objects(&self, controller: &str) -> Result<u64> {
+        match controller {
+            "group" => self.count::<Role>().await,
+            "cell" => self.count::<Cell>().await,
+            "compute" => self.count::<ExternalCompute>().await,
+            "compute-creation" => self.count::<Node>().await,
+            _ => self.count::<AnsibleEe>().await,
+        }
+    }
+
+    async fn count<K: Kind>(&self) -> Result<u64> {
+        let all: Api<K> = Api::all(self.client.clone());
+        Ok(u64::try_from(all.list_metadata(&ListParams::default()).await?.items.len())?)
+    }
+}
+
+/// The schema of a definition's only version.
+pub fn schema(definition: &CustomResourceDefinition) -> Result<Value> {
+    let version = definition.spec.versions.first().context("a definition without a version")?;
+    Ok(serde_json::to_value(&version.schema)?)
+}
+
+/// The value of a metric by its name with labels.
+fn value(metrics: &str, name: &str) -> Option<u64> {
+    let line = metrics.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_found_by_its_whole_name() {
+        let text = "edpm_leader_since 7\nedpm_leader 1\nedpm_n{kind=\"a\"} 12\n# EOF\n";
+        assert_eq!(value(text, "edpm_leader"), Some(1));
+        assert_eq!(value(text, "edpm_n{kind=\"a\"}"), Some(12));
+        assert_eq!(value(text, "edpm_n"), None);
+    }
+}

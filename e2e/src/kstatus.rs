@@ -1,0 +1,71 @@
+//! What tools make of an object, by the rules of kstatus (sigs.k8s.io/cli-utils).
+
+use serde_json::Value;
+
+use crate::faults::Kstatus;
+
+/// The status of an object of a kind that kstatus has no rules of its own for.
+pub fn of(object: &Value) -> Kstatus {
+    let metadata = &object["metadata"];
+    if !metadata["deletionTimestamp"].is_null() {
+        return Kstatus::Terminating;
+    }
+    let observed = &object["status"]["observedGeneration"];
+    if !observed.is_null() && *observed != metadata["generation"] {
+        return Kstatus::InProgress;
+    }
+    // The first that holds decides.
+    for condition in conditions(object).filter(|it| it["status"] == "True") {
+        match condition["type"].as_str() {
+            Some("Reconciling") => return Kstatus::InProgress,
+            Some("Stalled") => return Kstatus::Failed,
+            _ => {}
+        }
+    }
+    match conditions(object).find(|it| it["type"] == "Ready") {
+        Some(ready) if ready["status"] != "True" => Kstatus::InProgress,
+        Some(_) | None => Kstatus::Current,
+    }
+}
+
+/// Whether the object's own summary holds.
+pub fn is_ready(object: &Value) -> bool {
+    conditions(object).any(|it| it["type"] == "Ready" && it["status"] == "True")
+}
+
+fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object["status"]["conditions"].as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_rule_that_fits_decides() {
+        let holds = |type_: &str| json!({ "type": type_, "status": "True" });
+        let ready = |status: &str| json!({ "type": "Ready", "status": status });
+        let cases = [
+            (json!([]), Kstatus::Current),
+            (json!([ready("True")]), Kstatus::Current),
+            (json!([ready("False")]), Kstatus::InProgress),
+            (json!([ready("Unknown")]), Kstatus::InProgress),
+            (json!([ready("False"), holds("Stalled")]), Kstatus::Failed),
+            (json!([ready("True"), holds("Reconciling")]), Kstatus::InProgress),
+            (json!([holds("Reconciling"), holds("Stalled")]), Kstatus::InProgress),
+            (json!([{ "type": "Stalled", "status": "False" }]), Kstatus::Current),
+        ];
+        for (conditions, expected) in cases {
+            let status = json!({ "observedGeneration": 2, "conditions": conditions });
+            let mut object = json!({ "metadata": { "generation": 2 }, "status": status });
+            assert_eq!(of(&object), expected, "{object}");
+            object["metadata"]["generation"] = json!(3);
+            assert_eq!(of(&object), Kstatus::InProgress, "{object}");
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            assert_eq!(of(&object), Kstatus::Terminating, "{object}");
+        }
+        assert_eq!(of(&json!({ "metadata": { "generation": 1 } })), Kstatus::Current);
+    }
+}

@@ -1,0 +1,89 @@
+//! Transcripts of faults, without what is another in each run.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::faults::Fault;
+
+/// Stands in words and transcripts for the namespace of a test.
+pub const NAMESPACE: &str = "NAMESPACE";
+
+/// What a shape's letters stand for; all others stand for themselves.
+fn fits(shape: char, letter: char) -> bool {
+    match shape {
+        'd' => letter.is_ascii_digit(),
+        'x' => letter.is_ascii_digit() || ('a'..='f').contains(&letter),
+        'w' => letter.is_ascii_digit() || letter.is_ascii_lowercase(),
+        _ => shape == letter,
+    }
+}
+
+/// The text with another one for each word of that shape.
+fn replaced(text: &str, shape: &str, by: &str) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length: usize = shape.len();
+        let is_here = rest.is_char_boundary(length.min(rest.len()))
+            && rest.len() >= length
+            && shape.chars().zip(rest.chars()).all(|(shape, letter)| fits(shape, letter))
+            && !rest[length..].starts_with(|it: char| it.is_ascii_alphanumeric());
+        let (taken, written) =
+            if is_here { (length, by) } else { (first.len_utf8(), &rest[..first.len_utf8()]) };
+        result.push_str(written);
+        rest = &rest[taken..];
+    }
+    result
+}
+
+/// A text without times, identifiers and generated parts of names.
+pub fn normalised(text: &str, namespace: &str) -> String {
+    let text = text.replace(namespace, NAMESPACE);
+    let text = replaced(&text, "dddd-dd-ddTdd:dd:ddZ", "TIME");
+    let text = replaced(&text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "UID");
+    // Runs, Jobs and pods.
+    let text = replaced(&text, "-xxxxxxxxxx", "-HASH");
+    replaced(&text, "-HASH-wwwww", "-HASH-POD")
+}
+
+/// Leaves the transcript of a fault where `cargo xtask codegen` finds it.
+pub fn keep(fault: &Fault, text: &str) -> Result<()> {
+    let file = file(fault);
+    file.parent().map(std::fs::create_dir_all).transpose()?;
+    std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+/// Takes away what an earlier run has left of a fault.
+pub fn forget(fault: &Fault) {
+    // Mostly there is none.
+    let _ = std::fs::remove_file(file(fault));
+}
+
+fn file(fault: &Fault) -> PathBuf {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/diagnosis"));
+    folder.join(format!("{}.txt", fault.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_another_in_each_run_is_named_by_its_meaning() {
+        let cases = [
+            ("-n e2e-fault-x run", "-n NAMESPACE run"),
+            ("since 2026-01-01T00:00:09Z.", "since TIME."),
+            ("2026-01-01T00:00:09Zulu", "2026-01-01T00:00:09Zulu"),
+            ("uid 01234567-89ab-cdef-0123-456789abcdef", "uid UID"),
+            ("Job run-0123456789 (", "Job run-HASH ("),
+            ("logs run-0123456789-x7k2p", "logs run-HASH-POD"),
+            ("AnsibleEE noop-compute-0123abcdef.", "AnsibleEE noop-compute-HASH."),
+            ("SHA256-0123456789a", "SHA256-0123456789a"),
+            ("… übrig-0123456789", "… übrig-HASH"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(normalised(text, "e2e-fault-x"), expected);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What goes wrong with cells, and with the computes of nodes. The cells are the lab's own, described
+//! again in a namespace of each fault; no host is touched.
+
+use anyhow::{Context as _, Result, bail};
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::{Cell, ExternalCompute};
+use e2e::faults::{Fault, cells::FAULTS};
+use e2e::{Namespace, diagnosis, holds, says};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::world::{CELL, PATIENCE, World, annotated, has_run, is_held, of_node};
+
+/// Where the demo keeps its cells.
+const DEMO: &str = "openstack";
+const CELL1: &str = "nova-cell1";
+const BUS: &str = "nova-cell1-transport";
+const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
+
+#[tokio::test]
+async fn what_is_wrong_with_cells_and_computes_is_told_where_a_human_looks() -> Result<()> {
+    diagnosis::judge(FAULTS, before, inject).await
+}
+
+async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let in_cell = || json!({ CELL: CELL1 });
+    match fault.name {
+        "cell-missing" => World::default().make(ns).await,
+        "compute-of-others" => {
+            World::default().make(ns).await?;
+            compute(ns, CELL1, Some(owner(ns).await?)).await
+        }
+        "compute-differs" => {
+            World::default().make(ns).await?;
+            compute(ns, "nova-cell2", None).await
+        }
+        "nova-service-listed" => {
+            let service = json!({ "playbook": "a.b.c", "edpmServiceType": "nova" });
+            ns.create::<Service>("own", service).await?;
+            World { node_annotations: in_cell(), ..World::default() }.make(ns).await
+        }
+        "cell-changed" => {
+            World { role_annotations: in_cell(), ..World::default() }.make(ns).await?;
+            has_run(ns, "n0").await
+        }
+        "cell-in-use" => {
+            ready_cell(ns).await?;
+            World { node_annotations: in_cell(), ..World::default() }.make(ns).await?;
+            is_held(ns, CELL1).await
+        }
+        "default-config-missing" => {
+            ready_cell(ns).await?;
+            World { node_annotations: in_cell(), ..World::default() }.make(ns).await?;
+            rendered(ns).await
+        }
+        "default-config-unreadable" => {
+            ready_cell(ns).await?;
+            ns.config_map("defaults", &[("02-nova-default.conf", "[libvirt]\n")]).await?;
+            let role_annotations = json!({ DEFAULT_CONFIG: "defaults" });
+            let world = World { role_annotations, node_annotations: in_cell(), ..World::default() };
+            world.make(ns).await?;
+            rendered(ns).await
+        }
+        _ => ready_cell(ns).await,
+    }
+}
+
+/// A reference that makes a ConfigMap the owner of what has it.
+async fn owner(ns: &Namespace) -> Result<Value> {
+    ns.config_map("owner", &[]).await?;
+    let uid = ns.api::<ConfigMap>().get("owner").await?.uid();
+    Ok(json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": true,
+    }))
+}
+
+/// A compute of the node's name that the operator has not made.
+async fn compute(ns: &Namespace, cell: &str, owner: Option<Value>) -> Result<()> {
+    let spec = json!({ "dataplaneNodeName": "n0", "cellName": cell });
+    let metadata = json!({ "ownerReferences": owner.into_iter().collect::<Vec<_>>() });
+    ns.create_with::<ExternalCompute>("n0", spec, metadata).await.map(drop)
+}
+
+/// The value of a key in one of the demo's Secrets.
+async fn real(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
+    let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
+    let data = found.data.unwrap_or_default();
+    let value = data.get(key).with_context(|| format!("Secret {secret} has no key {key}"))?;
+    Ok(String::from_utf8(value.0.clone())?)
+}
+
+/// The demo's cell described once more, when it can be used.
+async fn ready_cell(ns: &Namespace) -> Result<()> {
+    for (secret, key) in [(CELL1, "ServicePassword"), (BUS, "transport_url")] {
+        let value = real(ns, secret, key).await?;
+        ns.secret(secret, &[(key, &value)]).await?;
+    }
+    let demo = Namespace::existing(&ns.client, DEMO);
+    let spec = serde_json::to_value(demo.api::<Cell>().get(CELL1).await?.spec)?;
+    ns.create::<Cell>(CELL1, spec).await?;
+    let is_ready = |it: &Cell| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        holds(conditions.unwrap_or_default(), "Ready")
+    };
+    ns.wait::<Cell>(CELL1, "ready", PATIENCE, is_ready).await.map(drop)
+}
+
+/// Waits until the compute has its files.
+async fn rendered(ns: &Namespace) -> Result<()> {
+    let is_rendered = |it: &ExternalCompute| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        holds(conditions.unwrap_or_default(), "ServiceConfigReady")
+    };
+    ns.wait::<ExternalCompute>("n0", "rendered", PATIENCE, is_rendered).await.map(drop)
+}
+
+async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let values = async |secret: &str, change: Value| ns.merge::<Secret>(secret, change).await;
+    match fault.name {
+        "cell-missing" | "compute-of-others" | "compute-differs" => {
+            ns.merge::<Node>("n0", annotated(CELL, CELL1)).await?;
+        }
+        "nova-service-listed" => {
+            let services = json!({ "spec": { "services": ["noop", "own"] } });
+            ns.merge::<Role>("compute", services).await?;
+        }
+        "default-config-missing" => {
+            ns.merge::<Role>("compute", annotated(DEFAULT_CONFIG, "defaults")).await?;
+        }
+        "default-config-unreadable" => {
+            let text = "[libvirt]\ncpu_mode custom\n";
+            let change = json!({ "data": { "02-nova-default.conf": text } });
+            ns.merge::<ConfigMap>("defaults", change).await?;
+        }
+        "cell-changed" => other_cell(ns).await?,
+        "cell-secret-missing" => {
+            ns.api::<Secret>().delete(CELL1, &DeleteParams::default()).await?;
+        }
+        "cell-secret-without-key" => {
+            values(CELL1, json!({ "data": { "ServicePassword": null } })).await?;
+        }
+        "transport-url-invalid" => {
+            values(BUS, json!({ "stringData": { "transport_url": "192.0.2.1:5672" } })).await?;
+        }
+        "broker-refuses-login" => {
+            let right = real(ns, BUS, "transport_url").await?;
+            let (user, broker) = right.split_once('@').context("transport_url names a user")?;
+            let (user, _) = user.rsplit_once(':').context("transport_url has a password")?;
+            let wrong = format!("{user}:not-the-password@{broker}");
+            values(BUS, json!({ "stringData": { "transport_url": wrong } })).await?;
+        }
+        "keystone-silent" => {
+            let url = json!({ "spec": { "keystoneAuthURL": "http://127.0.0.1:9" } });
+            ns.merge::<Cell>(CELL1, url).await?;
+        }
+        "cell-in-use" => {
+            ns.api::<Cell>().delete(CELL1, &DeleteParams::default()).await?;
+        }
+        other => bail!("nobody injects {other}"),
+    }
+    Ok(())
+}
+
+/// A role that is made is no update: nobody asks the webhook what its nodes have.
+async fn other_cell(ns: &Namespace) -> Result<()> {
+    ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
+    ns.gone::<Role>("compute", PATIENCE).await?;
+    let is_told = |it: &Node| says(of_node(it), "nova.openstack.org/Compute", "RoleNotFound", &[]);
+    ns.wait::<Node>("n0", "told that its role is gone", PATIENCE, is_told).await?;
+    let metadata = json!({ "annotations": { CELL: "nova-cell2" } });
+    ns.create_with::<Role>("compute", World::default().role, metadata).await.map(drop)
+}

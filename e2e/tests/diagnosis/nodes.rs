@@ -1,0 +1,122 @@
+//! What a human may get wrong about nodes, roles and data planes; nothing runs.
+
+use anyhow::{Result, bail};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
+use e2e::faults::{Fault, nodes::FAULTS};
+use e2e::{Namespace, attachments, diagnosis, says};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, World, no_more};
+
+const PLANE: &str = "plane";
+const INVENTORY: &str = "dataplanenode-n0";
+
+#[tokio::test]
+async fn what_is_wrong_with_nodes_and_roles_is_told_where_a_human_looks() -> Result<()> {
+    diagnosis::judge(FAULTS, before, inject).await
+}
+
+fn vars_from() -> Value {
+    json!({ "nodeTemplate": { "ansibleVarsFrom": [{ "secretRef": { "name": "vars" } }] } })
+}
+
+async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let mut world = World::default();
+    match fault.name {
+        "network-attachment-missing" | "network-attachments-differ" => {
+            attachments::serve(&ns.client).await?;
+            attachments::create(ns, "ctlplane").await?;
+            attachments::create(ns, "internal").await?;
+            world.role["networkAttachments"] = json!(["ctlplane"]);
+        }
+        "variables-not-text" => {
+            ns.secret("vars", &[("greeting", "hello")]).await?;
+            let from = &vars_from()["nodeTemplate"]["ansibleVarsFrom"];
+            world.role["nodeTemplate"]["ansibleVarsFrom"] = from.clone();
+        }
+        "data-plane-missing" => return world.make_role(ns).await,
+        "node-of-others" => return data_plane(ns, &world).await,
+        _ => {}
+    }
+    world.make(ns).await
+}
+
+/// A data plane whose objects are made, and a node that is not in its map.
+async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
+    ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+    ns.create::<Node>("n1", json!({ "ansibleHost": "192.168.123.1" })).await?;
+    let mut role = world.role.clone();
+    role["services"] = json!([]);
+    let spec = json!({
+        "deployStrategy": { "deploy": false },
+        "roles": { "compute": role },
+        "nodes": { "n0": { "role": "compute", "ansibleHost": "192.168.123.200" } },
+    });
+    ns.create::<DataPlane>(PLANE, spec).await?;
+    let is_made = |it: &DataPlane| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        says(conditions.unwrap_or_default(), "SetupReady", "Applied", &["2/2"])
+    };
+    ns.wait::<DataPlane>(PLANE, "applied", PATIENCE, is_made).await.map(drop)
+}
+
+async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let role = async |spec: Value| ns.merge::<Role>("compute", json!({ "spec": spec })).await;
+    let node = async |spec: Value| ns.merge::<Node>("n0", json!({ "spec": spec })).await;
+    let secret =
+        async |name: &str, data: Value| ns.merge::<Secret>(name, json!({ "data": data })).await;
+    match fault.name {
+        "ssh-secret-missing" => {
+            ns.api::<Secret>().delete("key", &DeleteParams::default()).await?;
+        }
+        "ssh-secret-without-key" => {
+            secret("key", json!({ "ssh-privatekey": null })).await?;
+        }
+        "role-missing" => {
+            node(json!({ "role": "computer" })).await?;
+        }
+        "service-missing" => {
+            role(json!({ "services": ["noop", "no-such-service"] })).await?;
+        }
+        "machines-not-provisioned" => {
+            let template = json!({ "ctlplaneInterface": "eth0" });
+            let wanted = json!({ "preProvisioned": false, "baremetalSetTemplate": template });
+            role(wanted).await?;
+        }
+        "host-address-missing" => {
+            node(json!({ "ansibleHost": null, "hostName": null })).await?;
+        }
+        "network-attachment-missing" => attachments::delete(ns, "ctlplane").await?,
+        "network-attachments-differ" => {
+            node(json!({ "networkAttachments": ["internal"] })).await?;
+        }
+        "variables-missing" => {
+            role(vars_from()).await?;
+        }
+        "variables-not-text" => {
+            // Two bytes that begin no character.
+            secret("vars", json!({ "blob": "//4=" })).await?;
+        }
+        "data-source-missing" => {
+            let source = json!({ "dataSources": [{ "configMapRef": { "name": "site" } }] });
+            ns.merge::<Service>("noop", json!({ "spec": source })).await?;
+        }
+        "inventory-refused" => {
+            ns.wait::<ConfigMap>(INVENTORY, "there", PATIENCE, |_| true).await?;
+            no_more(ns, "count/configmaps").await?;
+            ns.api::<ConfigMap>().delete(INVENTORY, &DeleteParams::default()).await?;
+        }
+        "node-of-others" => {
+            let entry = json!({ "role": "compute", "ansibleHost": "192.168.123.2" });
+            let change = json!({ "spec": { "nodes": { "n1": entry } } });
+            ns.merge::<DataPlane>(PLANE, change).await?;
+        }
+        "data-plane-missing" => {
+            role(json!({ "dataPlane": PLANE })).await?;
+        }
+        other => bail!("nobody injects {other}"),
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! An upgrade from the release before to this one, and back: nothing runs, nobody's wishes change.
+//!
+//! `cargo xtask test e2e` installs the release before and lets it do the main job; then comes this
+//! test, before all others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role, Service};
+use common::api::definitions;
+use common::api::nova::{Cell, ExternalCompute};
+use common::conditions::{Condition, Truth};
+use e2e::demo::{Demo, HOSTS, conditions};
+use e2e::installation::{Installation, schema};
+use e2e::{Kind, journey};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use serde_json::Value;
+
+/// How soon what an operator has made comes back when it is deleted.
+const SOON: Duration = Duration::from_mins(1);
+
+/// What must not change: which objects there are, what is wished of them, and what runs on hosts.
+#[derive(Debug, PartialEq)]
+struct Picture {
+    /// Object → UID and generation, which counts the writes to its spec.
+    objects: BTreeMap<String, (Option<String>, Option<i64>)>,
+    /// UIDs of all Jobs.
+    jobs: BTreeSet<String>,
+    /// Object and condition → since when it has been True.
+    true_since: BTreeMap<String, String>,
+    /// Id and start of each container, by host.
+    containers: BTreeMap<String, String>,
+}
+
+impl Picture {
+    async fn take(demo: &Demo) -> Result<Self> {
+        let mut picture = Self {
+            objects: BTreeMap::new(),
+            jobs: BTreeSet::new(),
+            true_since: BTreeMap::new(),
+            containers: BTreeMap::new(),
+        };
+        picture.note::<Role>(demo).await?;
+        picture.note::<Service>(demo).await?;
+        picture.note::<Cell>(demo).await?;
+        picture.note::<AnsibleEe>(demo).await?;
+        for node in picture.note::<Node>(demo).await? {
+            picture.note_conditions("node", &node.name_any(), journey::conditions(&node));
+        }
+        for compute in picture.note::<ExternalCompute>(demo).await? {
+            picture.note_conditions("compute", &compute.name_any(), conditions(&compute));
+        }
+        picture.jobs = demo.ns.list::<Job>().await?.iter().filter_map(ResourceExt::uid).collect();
+        for host in HOSTS {
+            picture.containers.insert(host.to_owned(), demo.containers(host).await?);
+        }
+        Ok(picture)
+    }
+
+    async fn note<K: Kind>(&mut self, demo: &Demo) -> Result<Vec<K>> {
+        let found = demo.ns.list::<K>().await?;
+        for it in &found {
+            let name = format!("{} {}", K::kind(&()), it.name_any());
+            self.objects.insert(name, (it.uid(), it.meta().generation));
+        }
+        Ok(found)
+    }
+
+    fn note_conditions(&mut self, kind: &str, name: &str, conditions: &[Condition]) {
+        for type_ in ["Ready", "UpToDate"] {
+            if let Some(found) =
+                conditions.iter().find(|it| it.type_ == type_ && it.status == Truth::True)
+            {
+                let since = found.last_transition_time.0.to_string();
+                self.true_since.insert(format!("{kind} {name}: {type_}"), since);
+            }
+        }
+    }
+
+    /// The main job was done: both hosts are as they should be, by runs that are still told of.
+    fn is_of_the_main_job(&self) -> Result<()> {
+        // Ready and UpToDate of a node and a compute for each host.
+        ensure!(self.true_since.len() == 4 * HOSTS.len(), "{:?}", self.true_since);
+        ensure!(
+            self.objects.keys().any(|it| it.starts_with("OpenStackAnsibleEE ")),
+            "no run is left"
+        );
+        ensure!(!self.jobs.is_empty(), "no Job is left");
+        let runs_nova = |it: &String| it.contains("nova_compute") && it.contains("libvirt");
+        ensure!(self.containers.values().all(runs_nova), "{:?}", self.containers);
+        Ok(())
+    }
+}
+
+/// Waits until the operators are at work, and says that all is as it was.
+async fn stays(demo: &Demo, release: &Installation, before: &Picture) -> Result<()> {
+    release.at_work().await?;
+    assert_eq!(&Picture::take(demo).await?, before, "once the operators were at work");
+    // A look that begins after the answer to an earlier one follows all that the earlier one wrote.
+    for _ in 0..2 {
+        for host in HOSTS {
+            comes_back::<ConfigMap>(demo, &format!("dataplanenode-{host}")).await?;
+        }
+        for host in HOSTS {
+            comes_back::<Secret>(demo, &format!("{host}-config-data")).await?;
+        }
+    }
+    demo.settled().await?;
+    assert_eq!(&Picture::take(demo).await?, before, "once the operators had answered");
+    Ok(())
+}
+
+/// Deletes what an operator has made, which brings it back when it has looked at its object.
+async fn comes_back<K: Kind>(demo: &Demo, name: &str) -> Result<()> {
+    let found = demo.ns.api::<K>().get(name).await.with_context(|| format!("read {name}"))?;
+    demo.ns.api::<K>().delete(name, &DeleteParams::default()).await?;
+    let is_new = |it: &K| it.uid() != found.uid();
+    demo.ns.wait::<K>(name, "made anew", SOON, is_new).await.map(drop)
+}
+
+#[tokio::test]
+async fn an_upgrade_runs_nothing_again_and_can_be_taken_back() -> Result<()> {
+    let demo = Demo::ready().await?;
+    let release = Installation::existing(&demo.ns.client)?;
+    let ours = definitions::all();
+    let mut new: BTreeMap<String, Value> = BTreeMap::new();
+    for definition in &ours {
+        new.insert(definition.name_any(), schema(definition)?);
+    }
+    let mut old = release.schemas(&ours).await?;
+    let before = Picture::take(&demo).await?;
+    before.is_of_the_main_job()?;
+
+    release.upgrade().await?;
+    assert_eq!(release.schemas(&ours).await?, new, "definitions after the upgrade");
+    stays(&demo, &release, &before).await?;
+
+    release.roll_back().await?;
+    // A definition that came with this release outlives it, as all do.
+    for (name, schema) in &new {
+        old.entry(name.clone()).or_insert_with(|| schema.clone());
+    }
+    assert_eq!(release.schemas(&ours).await?, old, "definitions after the rollback");
+    stays(&demo, &release, &before).await?;
+
+    release.upgrade().await?;
+    assert_eq!(release.schemas(&ours).await?, new, "definitions after the second upgrade");
+    stays(&demo, &release, &before).await
+}

@@ -1,0 +1,134 @@
+//! The end-to-end tests: an upgrade from the release before, the demo, and all others on top of it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::count::{Found, Shown, counted};
+use super::outcome::Outcome;
+use super::programs::{self, Program};
+use super::restarts::{self, Restarts, Seed};
+use crate::cluster::Choice;
+use crate::{demo, lab, release, upgrade};
+
+/// The test that turns the release before into this one.
+const UPGRADE: &str = "e2e upgrade::";
+
+/// The release before does the main job and is upgraded; the demo then finds its work done, and the
+/// tests do their worst to it, with operators that are restarted meanwhile if that is asked for.
+pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
+    let programs = programs::build(super::cargo(&["test", "--package", "e2e"]))?;
+    let can_upgrade = release::can_be_had()?;
+    let values = if can_upgrade {
+        upgrade::prepare(cluster)?
+    } else {
+        demo::show(cluster)?;
+        PathBuf::new()
+    };
+    let env = cluster.env()?;
+    let mut tests =
+        Tests { env: &env, values: &values, programs: named(programs)?, patient: false };
+    let mut found = if can_upgrade {
+        tests.run(|it| it.starts_with(UPGRADE))?
+    } else {
+        let mut left_out = Found::default();
+        for it in tests.names().iter().filter(|it| it.starts_with(UPGRADE)) {
+            left_out += Found::one(it, Outcome::Skipped);
+        }
+        left_out
+    };
+    let Some(seed) = restarts else {
+        found += demo(cluster)?;
+        found += tests.run(|it| !it.starts_with(UPGRADE))?;
+        return Ok(found);
+    };
+    let unknown = restarts::unknown(&tests.names());
+    ensure!(unknown.is_empty(), "no test has the name {}", unknown.join(", "));
+    tests.patient = true;
+    let restarts = Restarts::begin(&env, seed);
+    let shaken = demo(cluster).and_then(|mut found| {
+        found += tests.run(|it| !restarts::is_alone(it))?;
+        Ok(found)
+    });
+    let ended = restarts.end();
+    found += shaken?;
+    ended?;
+    found += Found::one("e2e operators restarted at random", Outcome::Passed);
+    for (name, reason) in restarts::ALONE {
+        println!("without restarts: {name}: {reason}");
+    }
+    tests.patient = false;
+    found += tests.run(|it| !it.starts_with(UPGRADE) && restarts::is_alone(it))?;
+    Ok(found)
+}
+
+/// The demo, and that it still holds when everything is asked again.
+fn demo(cluster: &Choice) -> Result<Found> {
+    demo::show(cluster)?;
+    let mut found = Found::one("e2e demo", Outcome::Passed);
+    demo::verify(cluster)?;
+    found += Found::one("e2e demo --verify", Outcome::Passed);
+    Ok(found)
+}
+
+/// All tests of all programs, and what they need to run.
+struct Tests<'a> {
+    env: &'a lab::Env,
+    values: &'a Path,
+    programs: Vec<(Program, Vec<String>)>,
+    /// Whether operators may be away for a while.
+    patient: bool,
+}
+
+fn named(programs: Vec<Program>) -> Result<Vec<(Program, Vec<String>)>> {
+    programs
+        .into_iter()
+        .map(|it| {
+            let names = it.tests()?;
+            Ok((it, names))
+        })
+        .collect()
+}
+
+impl Tests<'_> {
+    /// The names of all tests, with their programs'.
+    fn names(&self) -> Vec<String> {
+        let of = |(program, names): &(Program, Vec<String>)| {
+            names.iter().map(|it| format!("{}{it}", program.prefix)).collect::<Vec<_>>()
+        };
+        self.programs.iter().flat_map(of).collect()
+    }
+
+    /// Runs those tests whose names are chosen.
+    fn run(&self, is_chosen: impl Fn(&str) -> bool) -> Result<Found> {
+        let mut found = Found::default();
+        for (program, names) in &self.programs {
+            let is_chosen = |it: &&String| is_chosen(&format!("{}{it}", program.prefix));
+            let chosen: Vec<&String> = names.iter().filter(is_chosen).collect();
+            if chosen.is_empty() {
+                continue;
+            }
+            let mut command = program.command();
+            self.prepare(&mut command)?;
+            command.arg("--exact").args(chosen);
+            found += counted(command, &program.prefix, Shown::All)?;
+        }
+        Ok(found)
+    }
+
+    fn prepare(&self, command: &mut Command) -> Result<()> {
+        command.arg("--test-threads=4").env("KUBECONFIG", &self.env.kubeconfig);
+        command.env("EDPM_UPGRADE_VALUES", self.values);
+        if self.patient {
+            command.env("EDPM_PATIENCE_SECONDS", "40");
+        }
+        if self.env.is_lab() {
+            let others = std::env::var_os("PATH").unwrap_or_default();
+            let folders =
+                std::iter::once(self.env.bin.clone()).chain(std::env::split_paths(&others));
+            command.env("PATH", std::env::join_paths(folders)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! The main job as the release before does it, so that a test can upgrade what it left.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::demo::{self, OPERATORS, RELEASE, facts};
+use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
+
+/// Everything that was made by the operators or for them, in the order in which it goes.
+const KINDS: [&str; 6] = [
+    "openstackdataplanenodes.dataplane.openstack.org",
+    "novaexternalcomputes.nova.openstack.org",
+    "novacells.nova.openstack.org",
+    "openstackdataplaneroles.dataplane.openstack.org",
+    "openstackdataplaneservices.dataplane.openstack.org",
+    "openstackansibleees.ansibleee.openstack.org",
+];
+
+/// Brings everything up with the release before, and does the main job with it.
+///
+/// Returns the file with the chart's values for this release, to which it is to be upgraded.
+pub(crate) fn prepare(cluster: &Choice) -> Result<PathBuf> {
+    let env = cluster.up()?;
+    // First, for the release before needs most of what is compiled for this one.
+    let images = images::for_cluster(&env)?;
+    let before = release::before()?;
+    let its_images = images::of_tree(&env, &before)?;
+    clear(&env)?;
+    controlplane::up(&env, images.reference("openstack")?)?;
+    hosts::up(&env, images.reference("edpm-host")?)?;
+    println!("the release before: {}", before.root.display());
+    demo::install(&env, &before.root, &demo::values(&its_images, "values-before")?)?;
+    demo::apply_example(&env, &before.root)?;
+    sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))?;
+    demo::values(&images, "values")
+}
+
+/// Takes away what an earlier run left: the release before is to find nothing of this one's.
+fn clear(env: &lab::Env) -> Result<()> {
+    let mut status = env.tool("helm");
+    if !sh::succeeds(status.args(["status", RELEASE, "--namespace", OPERATORS])) {
+        return Ok(());
+    }
+    sh::step("take away what is installed, and its objects", || {
+        for kind in KINDS {
+            let mut delete = env.kubectl();
+            delete.args(["-n", controlplane::NAMESPACE, "delete", kind, "--all"]);
+            // As long as a host that does not answer may keep its compute.
+            sh::run(delete.args(["--wait=true", "--timeout=6m"]))?;
+        }
+        let mut inventories = env.kubectl();
+        inventories.args(["-n", controlplane::NAMESPACE, "delete", "configmap"]);
+        sh::run(inventories.args(["-l", "edpm.openstack.org/inventory=true"]))?;
+        let mut uninstall = env.tool("helm");
+        uninstall.args(["uninstall", RELEASE, "--namespace", OPERATORS, "--wait"]);
+        sh::run(&mut uninstall).map(drop)
+    })
+    .context("the lab is not as it should be, take it down first: cargo xtask lab down")
+}
