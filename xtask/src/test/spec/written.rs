@@ -13,7 +13,7 @@ use crate::paths;
 pub(super) struct Sources {
     /// Crate → all its texts.
     crates: BTreeMap<String, String>,
-    /// File of end-to-end or Python tests, without its ending → its text.
+    /// File or folder of end-to-end or Python tests, without its ending → its text.
     files: BTreeMap<String, String>,
 }
 
@@ -30,9 +30,12 @@ impl Sources {
             sources.crates.insert(stem(&folder), all);
         }
         for folder in ["e2e/tests", "ansible/tests", "crates/nova-operator/tests/oslo"] {
-            for file in children(&root.join(folder))?.into_iter().filter(|it| it.is_file()) {
+            for file in children(&root.join(folder))? {
                 // What is no text has no tests.
-                let text = fs::read_to_string(&file).unwrap_or_default();
+                let mut text = fs::read_to_string(&file).unwrap_or_default();
+                if file.is_dir() {
+                    gather(&file, &mut text)?;
+                }
                 sources.files.insert(stem(&file), text);
             }
         }
@@ -53,12 +56,17 @@ impl Sources {
                 })
             }
             "e2e" => match name.split_once("::") {
-                Some((file, function)) => is_in(self.files.get(file), function),
+                Some((file, test)) => is_in(self.files.get(file), last(test)),
                 None => name.starts_with("demo"),
             },
-            _ => is_in(self.crates.get(first), name.rsplit("::").next().unwrap_or(name)),
+            _ => is_in(self.crates.get(first), last(name)),
         }
     }
+}
+
+/// The function of a test in modules.
+fn last(test: &str) -> &str {
+    test.rsplit("::").next().unwrap_or(test)
 }
 
 fn is_in(text: Option<&String>, function: &str) -> bool {
@@ -105,6 +113,7 @@ mod tests {
             ("common a::tests::it_holds_not", false),
             ("shell a::tests::it_holds", false),
             ("e2e main_job::it_runs", true),
+            ("e2e main_job::part::it_runs", true),
             ("e2e other::it_runs", false),
             ("e2e demo --verify", true),
             ("ansible test_a.A.test_b", true),
