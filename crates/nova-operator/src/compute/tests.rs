@@ -387,6 +387,16 @@ fn each_wait_is_named_and_no_run_starts() {
 }
 
 #[test]
+fn a_record_of_a_deployment_that_never_ended_makes_nobody_ready() {
+    let mut world = World::deployed();
+    let status = Arc::make_mut(&mut world.seen.compute).status.as_mut().unwrap();
+    status.services.retain(|it| it.name == "libvirt");
+    world.seen.cell = None;
+    world.settle();
+    assert_eq!(world.reason("Ready"), "NovaCellNotFound");
+}
+
+#[test]
 fn what_is_lost_later_undoes_nothing() {
     let changes: [fn(&mut World); 4] = [
         |it| it.seen.node = None,
