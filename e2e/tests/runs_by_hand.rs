@@ -78,7 +78,7 @@ async fn variables_keep_their_types_in_a_play_and_in_a_role() -> Result<()> {
     ns.api::<ConfigMap>().create(&PostParams::default(), &role).await?;
     let mounts = json!([{
         "volumes": [{ "name": "judge", "configMap": { "name": "judge" } }],
-        "mounts": [{ "name": "judge", "mountPath": "/runner/roles/judge/tasks" }],
+        "mounts": [{ "name": "judge", "mountPath": "/usr/share/ansible/roles/judge/tasks" }],
     }]);
     for (name, more) in [
         ("play", json!({ "playbookContents": play(TYPES) })),

@@ -47,7 +47,7 @@ fn role(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if role.is_empty() || has_parent || is_odd {
         let message = format!(
             "{role:?} is neither the name of a collection's role, as osp.edpm.edpm_nova, nor a \
-             folder in /runner/roles"
+             folder in /usr/share/ansible/roles"
         );
         add(faults, "spec.role", message);
     }
