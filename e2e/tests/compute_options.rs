@@ -47,6 +47,10 @@ async fn options_are_judged_by_the_cells_release_and_told_by_kubectl_and_in_a_co
         "secret": "none",
         "cellMessageBusSecretName": "none",
         "keystoneAuthURL": "http://192.0.2.1:5000",
+        "cellDatabaseHostname": "none",
+        "conductorServiceTemplate": {},
+        "noVNCProxyServiceTemplate": {},
+        "serviceAccount": "none",
     });
     ns.create::<Cell>(CELL, cell).await?;
     let spec: Value = json!({ "dataplaneNodeName": "n0", "cellName": CELL });
