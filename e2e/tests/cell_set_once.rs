@@ -252,7 +252,8 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
 
     ns.merge::<Role>("compute", cell("nova-cell1")).await?;
     matches(&ns, "n0", true).await?;
-    node_says(&ns, "n0", "Deploying", &[]).await?;
+    // What the compute itself waits for, as before.
+    node_says(&ns, "n0", "SshSecretNotFound", &["NovaExternalCompute n0"]).await?;
     ns.done().await
 }
 
