@@ -104,7 +104,7 @@ async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
     assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
     ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
     for it in ns.list::<AnsibleEe>().await? {
-        if it.name_any().starts_with("nova-cleanup-") {
+        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
             ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
         }
     }
@@ -243,7 +243,7 @@ fn release_command(ns: &Namespace) -> Result<String> {
     Ok(block.replace(" -A ", &format!(" -n {} ", ns.name)))
 }
 
-/// Gives the command until the node is gone: an object that changes meanwhile is left for the next
+/// Gives the command until node and compute are gone: an object that changes meanwhile is left for the next
 /// time.
 async fn released(ns: &Namespace, node: &str) -> Result<()> {
     let command = release_command(ns)?;
@@ -253,8 +253,11 @@ async fn released(ns: &Namespace, node: &str) -> Result<()> {
             Ok(text) => text,
             Err(error) => format!("{error:#}"),
         };
-        if ns.gone::<Node>(node, Duration::from_secs(10)).await.is_ok() {
-            return ns.gone::<ExternalCompute>(node, SOON).await;
+        let a_moment = Duration::from_secs(10);
+        if ns.gone::<Node>(node, a_moment).await.is_ok()
+            && ns.gone::<ExternalCompute>(node, a_moment).await.is_ok()
+        {
+            return Ok(());
         }
     }
     bail!("{node} is still there: {said}")
