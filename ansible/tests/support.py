@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,18 @@ import unittest
 ANSIBLE = pathlib.Path(__file__).resolve().parent.parent
 COLLECTION = ANSIBLE / "osp" / "edpm"
 BIN = pathlib.Path(sys.executable).parent
+UNPACKED = pathlib.Path(os.environ.get("EDPM_TEST_SSHD_ROOT", "/nonexistent"))
+SSHD = shutil.which("sshd", path=f"/usr/sbin:/sbin:{UNPACKED}/usr/sbin")
+# In a mount namespace of its own sshd finds the user and the directory that its package would have made.
+START = """
+mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir /run/sshd && exec "$@"
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def clean_environment(home):
@@ -63,6 +76,34 @@ class TemporaryDirectoryTest(unittest.TestCase):
             timeout=timeout,
             check=False,
         )
+
+    def make_key(self, name, kind="ed25519"):
+        """Makes a pair of keys; returns the path of the private one."""
+        path = self.directory / name
+        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
+        return path
+
+    def start_sshd(self, host_key, *options):
+        """Starts an sshd of our own on the loopback; nobody can log in to it. Returns its port."""
+        self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")
+        port = free_port()
+        users = self.write(f"passwd-{port}", pathlib.Path("/etc/passwd").read_text())
+        if "\nsshd:" not in users.read_text():
+            users.write_text(users.read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n")
+        libraries = ":".join(str(path) for path in UNPACKED.glob("**/lib/*-linux-gnu"))
+        options = ["ListenAddress=127.0.0.1", f"Port={port}", "PidFile=none", *options]
+        server = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", START, users, SSHD, "-D", "-e", "-f", "/dev/null", "-h", host_key,
+             *(word for option in options for word in ("-o", option))],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "LD_LIBRARY_PATH": libraries},
+        )
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.kill)
+        for line in server.stderr:
+            if "listening" in line:
+                return port
+        self.fail("sshd ended")
 
 
 class CallbackTest(TemporaryDirectoryTest):

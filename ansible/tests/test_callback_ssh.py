@@ -1,13 +1,9 @@
 """What the callback plugin makes of ssh's own words, with real ssh clients and a real sshd."""
 
-import os
-import pathlib
-import shutil
-import socket
 import subprocess
 import unittest
 
-from support import CallbackTest
+from support import CallbackTest, free_port
 
 PLAY = """
     - hosts: all
@@ -15,18 +11,6 @@ PLAY = """
       tasks:
         - ansible.builtin.ping:
 """
-UNPACKED = pathlib.Path(os.environ.get("EDPM_TEST_SSHD_ROOT", "/nonexistent"))
-SSHD = shutil.which("sshd", path=f"/usr/sbin:/sbin:{UNPACKED}/usr/sbin")
-# In a mount namespace of its own sshd finds the user and the directory that its package would have made.
-START = """
-mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir /run/sshd && exec "$@"
-"""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class SshTest(CallbackTest):
@@ -82,28 +66,11 @@ class SomebodyListens(SshTest):
 
     def setUp(self):
         super().setUp()
-        self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")
-        self.port = free_port()
-        for name in ("host_key", "user_key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.directory / name], check=True)
-        users = self.write("passwd", pathlib.Path("/etc/passwd").read_text())
-        if "\nsshd:" not in users.read_text():
-            users.write_text(users.read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n")
-        libraries = ":".join(str(path) for path in UNPACKED.glob("**/lib/*-linux-gnu"))
-        server = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", START, users, SSHD, "-D", "-e", "-f", "/dev/null", "-h", self.directory / "host_key", "-o", "ListenAddress=127.0.0.1",
-             "-o", f"Port={self.port}", "-o", "PidFile=none", "-o", "PasswordAuthentication=no",
-             "-o", "KbdInteractiveAuthentication=no", "-o", "AuthorizedKeysFile=none"],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "LD_LIBRARY_PATH": libraries},
+        self.make_key("user_key")
+        self.port = self.start_sshd(
+            self.make_key("host_key"), "PasswordAuthentication=no", "KbdInteractiveAuthentication=no",
+            "AuthorizedKeysFile=none",
         )
-        self.addCleanup(server.wait)
-        self.addCleanup(server.stderr.close)
-        self.addCleanup(server.kill)
-        for line in server.stderr:
-            if "listening" in line:
-                break
-        else:
-            self.fail("sshd ended")
         self.host_key = (self.directory / "host_key.pub").read_text().split()
         self.user_key = (self.directory / "user_key.pub").read_text().split()
 

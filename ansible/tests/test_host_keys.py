@@ -1,15 +1,13 @@
 """What the first container of a run learns of hosts' own keys, with the real ssh-keyscan and a real sshd."""
 
 import json
-import os
 import socketserver
 import subprocess
 import sys
 import threading
 import unittest
 
-from support import ANSIBLE, TemporaryDirectoryTest
-from test_callback_ssh import SSHD, START, UNPACKED, free_port
+from support import ANSIBLE, TemporaryDirectoryTest, free_port
 
 SCRIPT = ANSIBLE / "host_keys" / "edpm_host_keys.py"
 ED25519 = "AAAAC3NzaC1lZDI1NTE5AAAAI"
@@ -39,25 +37,7 @@ class HostKeysTest(TemporaryDirectoryTest):
 
     def sshd(self, kind):
         """Starts an sshd with one key of a type; returns its port."""
-        port, key = free_port(), self.directory / f"{kind}_key"
-        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", key], check=True)
-        users = self.write(f"passwd-{kind}", open("/etc/passwd", encoding="utf-8").read())
-        if "\nsshd:" not in users.read_text():
-            users.write_text(users.read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n")
-        self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")
-        libraries = ":".join(str(path) for path in UNPACKED.glob("**/lib/*-linux-gnu"))
-        server = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", START, users, SSHD, "-D", "-e", "-f", "/dev/null", "-h", key,
-             "-o", "ListenAddress=127.0.0.1", "-o", f"Port={port}", "-o", "PidFile=none"],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "LD_LIBRARY_PATH": libraries},
-        )
-        self.addCleanup(server.wait)
-        self.addCleanup(server.stderr.close)
-        self.addCleanup(server.kill)
-        for line in server.stderr:
-            if "listening" in line:
-                return port
-        self.fail("sshd ended")
+        return self.start_sshd(self.make_key(f"{kind}_key", kind))
 
     def scanner(self, body):
         """A program in place of ssh-keyscan that notes its arguments."""

@@ -4,6 +4,7 @@
 //! e2e` brings both.
 
 pub mod attachments;
+pub mod cells;
 pub mod demo;
 pub mod describe;
 pub mod diagnosis;

@@ -9,6 +9,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::Condition;
+use e2e::cells::{self, BUS, CELL, demo_value};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
@@ -16,10 +17,6 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
-/// Where the demo keeps its cells.
-const DEMO: &str = "openstack";
-const CELL: &str = "nova-cell1";
-const BUS: &str = "nova-cell1-transport";
 /// The condition by which a node tells of its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 
@@ -40,29 +37,6 @@ async fn node(test: &str) -> Result<Namespace> {
     let metadata = json!({ "annotations": { "nova.openstack.org/cell": CELL } });
     ns.create_with::<Node>("n0", spec, metadata).await?;
     Ok(ns)
-}
-
-/// The value of a key in one of the demo's Secrets.
-async fn real(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
-    let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
-    let data = found.data.unwrap_or_default();
-    let value = data.get(key).with_context(|| format!("Secret {secret} has no key {key}"))?;
-    Ok(String::from_utf8(value.0.clone())?)
-}
-
-/// Describes the demo's cell in the test's namespace.
-async fn create_cell(ns: &Namespace) -> Result<()> {
-    let demo = Namespace::existing(&ns.client, DEMO);
-    let spec = serde_json::to_value(demo.api::<Cell>().get(CELL).await?.spec)?;
-    ns.create::<Cell>(CELL, spec).await.map(drop)
-}
-
-async fn create_secrets(ns: &Namespace) -> Result<()> {
-    for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
-        let value = real(ns, secret, key).await?;
-        ns.secret(secret, &[(key, &value)]).await?;
-    }
-    Ok(())
 }
 
 fn of_node(it: &Node) -> &[Condition] {
@@ -128,10 +102,10 @@ async fn healed(ns: &Namespace) -> Result<()> {
 #[tokio::test]
 async fn a_missing_cell_is_named_on_compute_and_node_until_it_exists() -> Result<()> {
     let ns = node("missing-cell").await?;
-    create_secrets(&ns).await?;
+    cells::create_secrets(&ns).await?;
     let words = ["NovaCell nova-cell1 does not exist: create it", "nova.openstack.org/cell"];
     told(&ns, "NovaCellReady", "NovaCellNotFound", &words).await?;
-    create_cell(&ns).await?;
+    cells::create(&ns).await?;
     healed(&ns).await?;
     ns.done().await
 }
@@ -139,8 +113,8 @@ async fn a_missing_cell_is_named_on_compute_and_node_until_it_exists() -> Result
 #[tokio::test]
 async fn a_key_that_a_cells_secret_lacks_is_named_until_it_is_added() -> Result<()> {
     let ns = node("cell-secret").await?;
-    create_secrets(&ns).await?;
-    create_cell(&ns).await?;
+    cells::create_secrets(&ns).await?;
+    cells::create(&ns).await?;
     healed(&ns).await?;
     for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
         ns.secret(secret, &[("another", "x")]).await?;
@@ -148,7 +122,7 @@ async fn a_key_that_a_cells_secret_lacks_is_named_until_it_is_added() -> Result<
         let words = [secret_words.as_str(), key, "add it: kubectl"];
         cell_told(&ns, "InputReady", "SecretIncomplete", &words).await?;
         told(&ns, "InputReady", "SecretIncomplete", &words).await?;
-        let added: Value = json!({ "stringData": { key: real(&ns, secret, key).await? } });
+        let added: Value = json!({ "stringData": { key: demo_value(&ns, secret, key).await? } });
         ns.merge::<Secret>(secret, added).await?;
         healed(&ns).await?;
     }
@@ -158,13 +132,13 @@ async fn a_key_that_a_cells_secret_lacks_is_named_until_it_is_added() -> Result<
 #[tokio::test]
 async fn a_wrong_password_of_the_message_bus_is_told_and_never_shown() -> Result<()> {
     let ns = node("bus-password").await?;
-    create_secrets(&ns).await?;
-    let right = real(&ns, BUS, "transport_url").await?;
+    cells::create_secrets(&ns).await?;
+    let right = demo_value(&ns, BUS, "transport_url").await?;
     let (user, broker) = right.split_once('@').context("transport_url names a user")?;
     let (user, password) = user.rsplit_once(':').context("transport_url has a password")?;
     let wrong = format!("{user}:not-the-password@{broker}");
     ns.merge::<Secret>(BUS, json!({ "stringData": { "transport_url": wrong } })).await?;
-    create_cell(&ns).await?;
+    cells::create(&ns).await?;
     let address = broker.split('/').next().unwrap_or_default();
     let words = [address, "refuses the user or password of transport_url"];
     cell_told(&ns, "MessageBusReady", "AccessRefused", &words).await?;
@@ -186,8 +160,8 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
     let ns = Namespace::new("cell-files").await?;
     let name = format!("{CELL}-compute-config");
     ns.secret(&name, &[("mine", "x")]).await?;
-    create_secrets(&ns).await?;
-    create_cell(&ns).await?;
+    cells::create_secrets(&ns).await?;
+    cells::create(&ns).await?;
     let words = [name.as_str(), "was not made by the operator", "kubectl delete -n e2e-cell-files"];
     let tells = |it: &Cell| says(of_cell(it), "ServiceConfigReady", "SecretNotOurs", &words);
     let cell = ns.wait::<Cell>(CELL, "told of the Secret", SOON, tells).await?;
@@ -195,7 +169,7 @@ async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() 
     assert_eq!(strangers.data.unwrap_or_default().keys().collect::<Vec<_>>(), ["mine"]);
     ns.api::<Secret>().delete(&name, &DeleteParams::default()).await?;
 
-    let url = real(&ns, BUS, "transport_url").await?;
+    let url = demo_value(&ns, BUS, "transport_url").await?;
     let is_whole = |it: &Secret| {
         let text = it.data.as_ref().and_then(|it| it.get("01-nova.conf"));
         let text = text.map(|it| String::from_utf8_lossy(&it.0).into_owned()).unwrap_or_default();

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::ExternalCompute;
 use common::conditions::Condition;
-use e2e::{Namespace, Release, holds, run, says};
+use e2e::{Namespace, Release, cells, holds, run, says};
 use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -66,12 +66,7 @@ async fn compute(ns: &Namespace, name: &str, cell: &str) -> Result<ExternalCompu
 /// Records that a compute has run, and waits until the webhook knows.
 async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     compute(ns, name, cell).await?;
-    let record = json!({ "status": { "services": [{
-        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
-        "since": "2026-01-01T00:00:00Z",
-    }] } });
-    let computes = ns.api::<ExternalCompute>();
-    computes.patch_status(name, &PatchParams::default(), &Patch::Merge(&record)).await?;
+    cells::record_run(ns, name).await?;
     let elsewhere = json!({ CELL: "nova-elsewhere" });
     let change = json!({ "metadata": { "annotations": elsewhere } });
     decided::<Node>(ns, name, &change, false).await

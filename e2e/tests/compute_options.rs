@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::Result;
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::Condition;
+use e2e::cells::{self, CELL};
 use e2e::{Namespace, run, says};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
-const CELL: &str = "nova-cell1";
 const RELEASE: &str = "nova.openstack.org/release";
 
 /// Says what kubectl prints when the compute gets these options.
@@ -42,17 +42,7 @@ async fn name_release(ns: &Namespace, release: &str) -> Result<()> {
 async fn options_are_judged_by_the_cells_release_and_told_by_kubectl_and_in_a_condition()
 -> Result<()> {
     let ns = Namespace::new("options").await?;
-    let cell = json!({
-        "cellName": "cell1",
-        "secret": "none",
-        "cellMessageBusSecretName": "none",
-        "keystoneAuthURL": "http://192.0.2.1:5000",
-        "cellDatabaseHostname": "none",
-        "conductorServiceTemplate": {},
-        "noVNCProxyServiceTemplate": {},
-        "serviceAccount": "none",
-    });
-    ns.create::<Cell>(CELL, cell).await?;
+    cells::create_unusable(&ns).await?;
     let spec: Value = json!({ "dataplaneNodeName": "n0", "cellName": CELL });
     ns.create::<ExternalCompute>("n0", spec).await?;
     told(&ns, "NoWarnings", &[]).await?;

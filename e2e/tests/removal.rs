@@ -10,10 +10,11 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute, Leftover};
 use common::conditions::Condition;
+use e2e::cells::{self, CELL};
 use e2e::journey::{self, ready};
 use e2e::{Host, Namespace, operator, run, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace as CoreNamespace};
-use kube::api::{DeleteParams, Patch, PatchParams, PropagationPolicy};
+use kube::api::{DeleteParams, PropagationPolicy};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -24,7 +25,6 @@ const GOES: Duration = Duration::from_mins(2);
 /// How long when it does not: three attempts with their pauses.
 const GIVEN_UP: Duration = Duration::from_mins(5);
 const SOON: Duration = Duration::from_secs(30);
-const CELL: &str = "nova-cell1";
 const UNIT: &str = "edpm_nova_compute.service";
 
 /// Tests that stop nova-operator take it alone.
@@ -48,13 +48,7 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
     );
     host.ssh(&unit).await?;
     assert_eq!(states(&host).await?, "enabled active");
-    // Its Secrets do not exist: the cell is never Ready, so nothing of nova's is deployed.
-    let spec = json!({
-        "cellName": "cell1", "secret": "nowhere", "cellMessageBusSecretName": "nowhere",
-        "keystoneAuthURL": "http://192.168.123.254:5000", "cellDatabaseHostname": "db",
-        "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
-    });
-    ns.create::<Cell>(CELL, spec).await?;
+    cells::create_unusable(&ns).await?;
     ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
     has_run(&ns, &host.name).await?;
     Ok((ns, host))
@@ -62,17 +56,8 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
 
 /// Records that the node's compute has run, and waits until all that its end needs is there.
 async fn has_run(ns: &Namespace, name: &str) -> Result<()> {
-    let is_known = |it: &ExternalCompute| {
-        it.spec.inventory_config_map_name.is_some()
-            && it.status.as_ref().is_some_and(|it| it.address.is_some())
-    };
-    ns.wait::<ExternalCompute>(name, "told how its host is reached", SOON, is_known).await?;
-    let record = json!({ "status": { "services": [{
-        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
-        "since": "2026-01-01T00:00:00Z",
-    }] } });
-    let computes = ns.api::<ExternalCompute>();
-    computes.patch_status(name, &PatchParams::default(), &Patch::Merge(&record)).await?;
+    cells::wait_until_reachable(ns, name, SOON).await?;
+    cells::record_run(ns, name).await?;
     ns.wait::<Cell>(CELL, "held", SOON, |it| it.finalizers().len() == 1).await?;
     let is_held_by_both = |it: &Node| it.finalizers().len() == 2;
     ns.wait::<Node>(name, "held by both operators", SOON, is_held_by_both).await.map(drop)

@@ -189,6 +189,15 @@ const CELL: &[Aspect] = &[
     WRITES,
 ];
 
+/// A cell's and a compute's files wait for what they are rendered from.
+const NOT_RENDERED: Word = Word::bad(
+    "InputMissing",
+    "The files are rendered once every input is there.",
+    "Yes.",
+    "See `InputReady`.",
+)
+.unknown();
+
 const CELL_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),
     Word::good("NotNeeded", "A cell0 never has computes."),
@@ -198,13 +207,7 @@ const CELL_CONFIG: &[Word] = &[
         "When it is deleted.",
         "Delete it where nobody needs it; the message has the command.",
     ),
-    Word::bad(
-        "InputMissing",
-        "The files are rendered once every input is there.",
-        "Yes.",
-        "See `InputReady`.",
-    )
-    .unknown(),
+    NOT_RENDERED,
 ];
 
 const CELL_COMPUTES: &[Word] = &[

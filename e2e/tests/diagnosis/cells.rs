@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::{Cell, ExternalCompute};
+use e2e::cells::{self, BUS, CELL as CELL1, demo_value};
 use e2e::faults::{Fault, cells::FAULTS};
 use e2e::{Namespace, diagnosis, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -13,10 +14,6 @@ use serde_json::{Value, json};
 
 use crate::world::{CELL, PATIENCE, World, annotated, has_run, is_held, of_node};
 
-/// Where the demo keeps its cells.
-const DEMO: &str = "openstack";
-const CELL1: &str = "nova-cell1";
-const BUS: &str = "nova-cell1-transport";
 const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 
 #[tokio::test]
@@ -83,23 +80,10 @@ async fn compute(ns: &Namespace, cell: &str, owner: Option<Value>) -> Result<()>
     ns.create_with::<ExternalCompute>("n0", spec, metadata).await.map(drop)
 }
 
-/// The value of a key in one of the demo's Secrets.
-async fn real(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
-    let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
-    let data = found.data.unwrap_or_default();
-    let value = data.get(key).with_context(|| format!("Secret {secret} has no key {key}"))?;
-    Ok(String::from_utf8(value.0.clone())?)
-}
-
 /// The demo's cell described once more, when it can be used.
 async fn ready_cell(ns: &Namespace) -> Result<()> {
-    for (secret, key) in [(CELL1, "ServicePassword"), (BUS, "transport_url")] {
-        let value = real(ns, secret, key).await?;
-        ns.secret(secret, &[(key, &value)]).await?;
-    }
-    let demo = Namespace::existing(&ns.client, DEMO);
-    let spec = serde_json::to_value(demo.api::<Cell>().get(CELL1).await?.spec)?;
-    ns.create::<Cell>(CELL1, spec).await?;
+    cells::create_secrets(ns).await?;
+    cells::create(ns).await?;
     let is_ready = |it: &Cell| {
         let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
         holds(conditions.unwrap_or_default(), "Ready")
@@ -145,7 +129,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             values(BUS, json!({ "stringData": { "transport_url": "192.0.2.1:5672" } })).await?;
         }
         "broker-refuses-login" => {
-            let right = real(ns, BUS, "transport_url").await?;
+            let right = demo_value(ns, BUS, "transport_url").await?;
             let (user, broker) = right.split_once('@').context("transport_url names a user")?;
             let (user, _) = user.rsplit_once(':').context("transport_url has a password")?;
             let wrong = format!("{user}:not-the-password@{broker}");

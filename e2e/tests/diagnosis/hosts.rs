@@ -3,10 +3,9 @@
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, RunState, Service};
-use common::api::nova::Cell;
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE, SSH_SECRET};
-use e2e::{Host, Namespace, diagnosis, holds};
+use e2e::{Host, Namespace, cells, diagnosis, holds};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -17,7 +16,6 @@ use crate::world::{CELL, PATIENCE, has_run, is_held, job_ends, of_node, pod_runs
 const NOBODY: &str = "192.168.123.201";
 const GONE: &str = "192.168.123.202";
 const UNASKED: &str = "192.168.123.203";
-const NOVA_CELL: &str = "nova-cell1";
 
 /// Works for minutes, in the runner pod itself.
 const SLEEPER: &str = "- hosts: all
@@ -60,7 +58,7 @@ async fn before(ns: &Namespace, fault: &Fault, host: &Host) -> Result<()> {
         journey::deploy(ns, &[]).await?;
     }
     if fault.name == "host-not-cleaned" {
-        cell(ns).await?;
+        cells::create_unusable(ns).await?;
     }
     node(ns, fault, address).await
 }
@@ -71,25 +69,15 @@ async fn node(ns: &Namespace, fault: &Fault, address: &str) -> Result<()> {
         "deployStrategy": { "deploy": false },
     });
     let is_cleaned = fault.name == "host-not-cleaned";
-    let annotations = if is_cleaned { json!({ CELL: NOVA_CELL }) } else { json!({}) };
+    let annotations = if is_cleaned { json!({ CELL: cells::CELL }) } else { json!({}) };
     ns.create_with::<Node>("n0", spec, json!({ "annotations": annotations })).await?;
     let is_complete = |it: &Node| holds(of_node(it), "InputReady");
     ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await?;
     if is_cleaned {
         has_run(ns, "n0").await?;
-        is_held(ns, NOVA_CELL).await?;
+        is_held(ns, cells::CELL).await?;
     }
     Ok(())
-}
-
-/// A cell that is never ready, for its Secrets do not exist: nothing of nova's is deployed.
-async fn cell(ns: &Namespace) -> Result<()> {
-    let spec = json!({
-        "cellName": "cell1", "secret": "nowhere", "cellMessageBusSecretName": "nowhere",
-        "keystoneAuthURL": "http://192.168.123.254:5000", "cellDatabaseHostname": "db",
-        "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
-    });
-    ns.create::<Cell>(NOVA_CELL, spec).await.map(drop)
 }
 
 async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::{Cell, ExternalCompute};
+use common::api::nova::Cell;
 use common::conditions::Condition;
-use e2e::{Namespace, holds};
+use e2e::{Namespace, cells, holds};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// How long a world may take to be made, and a fact to come; neither is what is measured.
@@ -87,17 +86,8 @@ pub(crate) async fn no_more(ns: &Namespace, resource: &str) -> Result<()> {
 
 /// Records that a node's compute has run, which is what the operator does before a first run.
 pub(crate) async fn has_run(ns: &Namespace, node: &str) -> Result<()> {
-    let is_known = |it: &ExternalCompute| {
-        it.spec.inventory_config_map_name.is_some()
-            && it.status.as_ref().is_some_and(|it| it.address.is_some())
-    };
-    ns.wait::<ExternalCompute>(node, "told how its host is reached", PATIENCE, is_known).await?;
-    let record = json!({ "status": { "services": [{
-        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
-        "since": "2026-01-01T00:00:00Z",
-    }] } });
-    let computes = ns.api::<ExternalCompute>();
-    computes.patch_status(node, &PatchParams::default(), &Patch::Merge(&record)).await?;
+    cells::wait_until_reachable(ns, node, PATIENCE).await?;
+    cells::record_run(ns, node).await?;
     let is_held_by_both = |it: &Node| it.finalizers().len() == 2;
     ns.wait::<Node>(node, "held by both operators", PATIENCE, is_held_by_both).await.map(drop)
 }

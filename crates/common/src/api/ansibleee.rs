@@ -71,7 +71,8 @@ pub struct AnsibleEeSpec {
     #[schemars(length(max = 262_144))]
     pub play: Option<String>,
     /// Name of an Ansible role that is run as it is on all hosts, for example
-    /// `osp.edpm.edpm_nova`, or of a folder in `/usr/share/ansible/roles`; not together with a playbook.
+    /// `osp.edpm.edpm_nova`, or of a folder in `/usr/share/ansible/roles`; not together with a
+    /// playbook.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub role: Option<String>,

@@ -10,10 +10,8 @@ use common::plan::Notice;
 use kube::ResourceExt;
 
 use crate::cell::observe::Observed;
+use crate::cell::rollout::first_of;
 use crate::removal::{concluded, words};
-
-/// How many hosts an Event names.
-const NAMED: usize = 5;
 
 /// The leftovers of a cell, the earliest first.
 ///
@@ -70,15 +68,11 @@ pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<Notice> {
         .map(|it| it.host_name.as_str())
         .collect();
     let first = new.first()?;
-    let names = new.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    let more = match new.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        n_more => format!(" and {n_more} more"),
-    };
     let note = format!(
-        "Nova keeps its records of hosts whose computes were removed: {names}{more}. When no \
+        "Nova keeps its records of hosts whose computes were removed: {}. When no \
          instances are left on a host, `openstack compute service list --service nova-compute \
-         --host {first}` tells the id for `openstack compute service delete`."
+         --host {first}` tells the id for `openstack compute service delete`.",
+        first_of(&new)
     );
     Some(Notice { warning: true, reason: "LeftInNova".to_owned(), note })
 }

@@ -59,8 +59,9 @@ pub fn finding(count: Option<&Count>) -> Finding {
 }
 
 /// The first names and how many there are besides.
-pub fn first_of(names: &[String]) -> String {
-    let first = names[..names.len().min(NAMED)].join(", ");
+pub fn first_of(names: &[impl AsRef<str>]) -> String {
+    let first: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let first = first.join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => first,
         n_more => format!("{first} and {n_more} more"),

@@ -23,20 +23,29 @@ pub const NOVA_REGISTERED: &str = "nova-registered";
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
 
 /// The service type of nova's plays: it names the folder of the files in the pod.
-const NOVA_TYPE: &str = "nova";
+pub const NOVA_TYPE: &str = "nova";
 
 /// What the run of a service does.
 pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
-    let spec = &seen.compute.spec;
-    let play = match service {
-        LIBVIRT => Play::Playbook("osp.edpm.libvirt".to_owned()),
-        NOVA => Play::Playbook("osp.edpm.nova".to_owned()),
-        _ => Play::Contents(REGISTERED_PLAY.to_owned()),
+    let (play, service_type) = match service {
+        LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
+        NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
+        _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
+    Recipe {
+        sources: sources(seen, service, files),
+        extra_vars: extra_vars(seen, service),
+        ..plain_recipe(seen, play, service_type)
+    }
+}
+
+/// A run on the compute's host as its spec has it, which gets no files and no variables of its own.
+pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
+    let spec = &seen.compute.spec;
     Recipe {
         parent: Target::of(&*seen.compute),
         play,
-        service_type: if service == LIBVIRT { LIBVIRT.to_owned() } else { NOVA_TYPE.to_owned() },
+        service_type: service_type.to_owned(),
         image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
         env: spec.env.clone(),
         extra_mounts: spec.extra_mounts.clone(),
@@ -44,14 +53,14 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
         dns_config: spec.dns_config.clone(),
         inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
         inventory_secret: inventory_secret(seen),
-        sources: sources(seen, service, files),
+        sources: vec![],
         options: Options::default(),
-        extra_vars: extra_vars(seen, service),
+        extra_vars: BTreeMap::new(),
     }
 }
 
 /// The Secret beside the node's own inventory; another inventory has none that is known.
-pub fn inventory_secret(seen: &Observed) -> Option<String> {
+fn inventory_secret(seen: &Observed) -> Option<String> {
     let status = seen.node.as_ref()?.status.as_ref()?;
     let is_nodes = seen.compute.spec.inventory_config_map_name == status.inventory_config_map_name;
     status.inventory_secret_name.clone().filter(|_| is_nodes)

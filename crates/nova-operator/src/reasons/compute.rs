@@ -10,6 +10,7 @@ use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::compute::warnings::CONFIG_WARNINGS;
+use crate::reasons::NOT_RENDERED;
 use crate::removal::HOST_CLEANED;
 
 /// All of them.
@@ -220,13 +221,7 @@ const CELL: &[Word] = &[
 
 const SERVICE_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),
-    Word::bad(
-        "InputMissing",
-        "The files are rendered once every input is there.",
-        "Yes.",
-        "See `InputReady`.",
-    )
-    .unknown(),
+    NOT_RENDERED,
     Word::bad(
         "InvalidConfig",
         "`customServiceConfig` cannot be read; the message has line and column.",

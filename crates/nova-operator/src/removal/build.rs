@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::ansibleee::AnsibleEe;
-use common::engine::build::{Options, Play, Reach, Recipe, run};
+use common::engine::build::{Play, Reach, run};
 use common::engine::chain::Need;
 use common::engine::shards::shards;
-use common::plan::{Step, Target, Write};
+use common::plan::{Step, Write};
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::compute::Observed;
-use crate::compute::build::inventory_secret;
+use crate::compute::build::{NOVA_TYPE, plain_recipe};
 
 /// The service of these runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
@@ -33,7 +33,8 @@ pub fn cleanup(seen: &Observed, need: Need, reach: Reach) -> Option<Step> {
     let host = compute.spec.dataplane_node_name.clone();
     let needs = BTreeMap::from([(host.clone(), need)]);
     let shard = shards(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let mut step = run(&recipe(seen), &shard, &BTreeMap::from([(host, reach)]));
+    let recipe = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let mut step = run(&recipe, &shard, &BTreeMap::from([(host, reach)]));
     if let Write::Create { object, .. } = &mut step.write {
         object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
         let metadata = &mut object["metadata"];
@@ -44,25 +45,6 @@ pub fn cleanup(seen: &Observed, need: Need, reach: Reach) -> Option<Step> {
         }
     }
     Some(step)
-}
-
-fn recipe(seen: &Observed) -> Recipe {
-    let spec = &seen.compute.spec;
-    Recipe {
-        parent: Target::of(&*seen.compute),
-        play: Play::Contents(PLAY.to_owned()),
-        service_type: "nova".to_owned(),
-        image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
-        env: spec.env.clone(),
-        extra_mounts: spec.extra_mounts.clone(),
-        network_attachments: spec.network_attachments.clone(),
-        dns_config: spec.dns_config.clone(),
-        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
-        inventory_secret: inventory_secret(seen),
-        sources: vec![],
-        options: Options::default(),
-        extra_vars: BTreeMap::new(),
-    }
 }
 
 /// The UID of the compute that a run cleans up after; `None` for every other run.

@@ -48,19 +48,6 @@ fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
 }
 
 #[test]
-fn a_host_that_joins_a_deployed_role_is_ready_only_after_its_own_runs() {
-    let mut world = World::new();
-    world.deploy();
-    world.seen.nodes.push(node("n2", "192.0.2.12"));
-    let writes = world.settle();
-    assert_eq!(runs(&writes), ["run install-os on n2"]);
-    assert_eq!(world.condition(2, "Ready"), is("False", "Deploying"));
-    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
-    world.deploy();
-    assert_eq!(world.condition(2, "Ready"), is("True", "Ready"));
-}
-
-#[test]
 fn a_config_map_and_a_secret_of_one_name_are_two_inputs() {
     let digests = |content: &str| Digests {
         version: content.to_owned(),

@@ -1,0 +1,77 @@
+//! The demo's cell described again for a test, one that never works, and computes that have run.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::Namespace;
+
+/// Where the demo keeps its cells.
+const DEMO: &str = "openstack";
+
+/// The first cell's name, and that of its Secret with nova's password.
+pub const CELL: &str = "nova-cell1";
+
+/// The name of its Secret with the message bus.
+pub const BUS: &str = "nova-cell1-transport";
+
+/// The value of a key in one of the demo's Secrets.
+pub async fn demo_value(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
+    let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
+    let data = found.data.unwrap_or_default();
+    let value = data.get(key).with_context(|| format!("Secret {secret} has no key {key}"))?;
+    Ok(String::from_utf8(value.0.clone())?)
+}
+
+/// Describes the demo's cell in the test's namespace.
+pub async fn create(ns: &Namespace) -> Result<()> {
+    let demo = Namespace::existing(&ns.client, DEMO);
+    let spec = serde_json::to_value(demo.api::<Cell>().get(CELL).await?.spec)?;
+    ns.create::<Cell>(CELL, spec).await.map(drop)
+}
+
+/// Copies the Secrets that it names.
+pub async fn create_secrets(ns: &Namespace) -> Result<()> {
+    for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
+        let value = demo_value(ns, secret, key).await?;
+        ns.secret(secret, &[(key, &value)]).await?;
+    }
+    Ok(())
+}
+
+/// A cell of that name that is never Ready, for its Secrets do not exist: nothing of nova's is
+/// deployed.
+pub async fn create_unusable(ns: &Namespace) -> Result<()> {
+    let spec = json!({
+        "cellName": "cell1", "secret": "nowhere", "cellMessageBusSecretName": "nowhere",
+        "keystoneAuthURL": "http://192.168.123.254:5000", "cellDatabaseHostname": "db",
+        "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
+    });
+    ns.create::<Cell>(CELL, spec).await.map(drop)
+}
+
+/// Waits until a compute knows all that its end needs.
+pub async fn wait_until_reachable(ns: &Namespace, compute: &str, within: Duration) -> Result<()> {
+    let is_known = |it: &ExternalCompute| {
+        it.spec.inventory_config_map_name.is_some()
+            && it.status.as_ref().is_some_and(|it| it.address.is_some())
+    };
+    let what = "told how its host is reached";
+    ns.wait::<ExternalCompute>(compute, what, within, is_known).await.map(drop)
+}
+
+/// Records that a compute has run, as the operator does before a first run.
+pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
+    let record: Value = json!({ "status": { "services": [{
+        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
+        "since": "2026-01-01T00:00:00Z",
+    }] } });
+    let computes = ns.api::<ExternalCompute>();
+    let written =
+        computes.patch_status(compute, &PatchParams::default(), &Patch::Merge(&record)).await;
+    written.with_context(|| format!("record a run of {compute}")).map(drop)
+}
