@@ -1,0 +1,99 @@
+//! The commands: what each reads, and where its text goes.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use crate::args::{Args, Command, Output, Status};
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::paint::Paint;
+use crate::status::{self, Row, View};
+use crate::watch;
+
+/// Where text goes.
+pub struct Terminal<'a> {
+    /// What was asked for.
+    pub out: &'a mut dyn Write,
+    /// What is said about it.
+    pub err: &'a mut dyn Write,
+    /// Colours of what was asked for.
+    pub paint: Paint,
+}
+
+/// Runs a command.
+pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
+    let cluster = Cluster::connect(&args.access).await?;
+    match &args.command {
+        Command::Status(asked) => status(&cluster, asked, terminal).await,
+    }
+}
+
+/// The present time.
+#[expect(clippy::disallowed_methods, reason = "the clock enters here, as an argument to the rest")]
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// How the table of statuses is shown.
+pub fn view(asked: &Status, terminal: &Terminal<'_>) -> View {
+    View {
+        is_wide: asked.output == Some(Output::Wide),
+        has_namespace: asked.all_namespaces,
+        paint: terminal.paint,
+        now: now(),
+    }
+}
+
+async fn status(
+    cluster: &Cluster,
+    asked: &Status,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let world = cluster.world(asked.all_namespaces).await?;
+    let rows = status::rows(&world, &asked.nodes);
+    let missing = asked.nodes.iter().find(|name| !rows.iter().any(|it| it.node == **name));
+    if let Some(name) = missing {
+        return Err(no_such_node(name));
+    }
+    if asked.watch {
+        return watch::statuses(cluster, asked, terminal, world).await;
+    }
+    match asked.output {
+        Some(output @ (Output::Json | Output::Yaml)) => {
+            write!(terminal.out, "{}", status::document(&rows, output))?;
+        }
+        None | Some(Output::Wide) => table(cluster, asked, terminal, &rows)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(
+    cluster: &Cluster,
+    asked: &Status,
+    terminal: &mut Terminal<'_>,
+    rows: &[Row],
+) -> Result<()> {
+    if rows.is_empty() {
+        let place = if asked.all_namespaces {
+            String::new()
+        } else {
+            format!(" in {} namespace", cluster.namespace)
+        };
+        return Ok(writeln!(terminal.err, "No resources found{place}.")?);
+    }
+    for line in status::lines(rows, view(asked, terminal)) {
+        writeln!(terminal.out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// The server's own words for a node that is not there.
+pub fn no_such_node(name: &str) -> Error {
+    Error::Server {
+        reason: "NotFound".to_owned(),
+        message: format!("openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found"),
+        code: 404,
+    }
+}

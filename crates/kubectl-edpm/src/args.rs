@@ -1,0 +1,112 @@
+//! What can be asked, in kubectl's ways: flags, their short forms, and exit codes of wrong use.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Hosts outside the cluster: how far they are, what they wait for, where their options come from.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-edpm", bin_name = "kubectl edpm", version)]
+pub struct Args {
+    /// Which cluster.
+    #[command(flatten)]
+    pub access: Access,
+    /// What is asked.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Which cluster and namespace are meant, as kubectl has it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Access {
+    /// The namespace; that of the context when absent.
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// The context of the kubeconfig; its current one when absent.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The kubeconfig file; those of KUBECONFIG or ~/.kube/config when absent.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+}
+
+/// What is asked.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// How far each node is: role, phase, service, readiness.
+    Status(Status),
+}
+
+/// What `status` shows.
+#[derive(Debug, clap::Args)]
+pub struct Status {
+    /// Only these nodes; all when absent.
+    #[arg(value_name = "NODE")]
+    pub nodes: Vec<String>,
+    /// Nodes of all namespaces.
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    /// Goes on, with a line for each change.
+    #[arg(short, long)]
+    pub watch: bool,
+    /// How it is shown; a table when absent.
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+}
+
+/// How a status is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Output {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// A table with address, cell, run and message.
+    Wide,
+}
+
+/// Tells why the arguments were refused, or what was asked of them alone, as `--help`.
+///
+/// kubectl ends with 1 where clap would end with 2.
+pub fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed pipe is no failure of help.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+    } else {
+        let text = error.render().to_string();
+        let _ = write!(std::io::stderr(), "{text}");
+    }
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_are_taken_before_and_after_the_command() {
+        for words in [
+            &["kubectl-edpm", "-n", "openstack", "status", "-w", "-o", "wide"][..],
+            &["kubectl-edpm", "status", "--namespace=openstack", "-wowide"],
+        ] {
+            let args = Args::try_parse_from(words).unwrap();
+            assert_eq!(args.access.namespace.as_deref(), Some("openstack"), "{words:?}");
+            let Command::Status(status) = args.command;
+            assert!(status.watch && status.output == Some(Output::Wide), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Why a command could not answer, in kubectl's words and with its exit codes.
+
+use std::error::Error as StdError;
+use std::io;
+use std::process::ExitCode;
+
+use kube::config::KubeconfigError;
+
+use crate::args::Command;
+
+/// Why a command could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// In our own words.
+    #[error("error: {0}")]
+    Told(String),
+    /// The API server refused.
+    #[error("Error from server ({reason}): {message}")]
+    Server {
+        /// Its word for why.
+        reason: String,
+        /// Its text.
+        message: String,
+        /// HTTP's number.
+        code: u16,
+    },
+    /// Nobody listens there.
+    #[error(
+        "The connection to the server {0} was refused - did you specify the right host or port?"
+    )]
+    Refused(String),
+    /// The API server cannot be spoken to.
+    #[error("Unable to connect to the server: {0}")]
+    Connection(String),
+    /// What was to be written could not be.
+    #[error("error: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// What can go wrong in a command.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// In our own words.
+    pub fn told(text: impl Into<String>) -> Self {
+        Self::Told(text.into())
+    }
+
+    /// From what the client says; `server` is whom it asked.
+    pub fn of_client(error: &kube::Error, server: &str) -> Self {
+        if let kube::Error::Api(status) = error {
+            let reason = match status.reason.as_str() {
+                "" => "Unknown",
+                reason => reason,
+            };
+            let (reason, message) = (reason.to_owned(), status.message.clone());
+            return Self::Server { reason, message, code: status.code };
+        }
+        let causes = causes(error);
+        let is_refused = |it: &io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
+        if causes.iter().filter_map(|it| it.downcast_ref()).any(is_refused) {
+            return Self::Refused(server.to_owned());
+        }
+        Self::Connection(causes.last().map(ToString::to_string).unwrap_or_default())
+    }
+
+    /// From what reading the kubeconfig says.
+    pub fn of_kubeconfig(error: &KubeconfigError) -> Self {
+        if let KubeconfigError::LoadContext(name) = error {
+            return Self::told(format!("context \"{name}\" does not exist"));
+        }
+        if let KubeconfigError::ReadConfig(cause, path) = error
+            && cause.kind() == io::ErrorKind::NotFound
+        {
+            return Self::told(format!("stat {}: no such file or directory", path.display()));
+        }
+        Self::told(format!("kubeconfig: {error}"))
+    }
+
+    /// Whether the server has no such object, or no such kind.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Server { code: 404, .. })
+    }
+
+    /// Whether whoever reads our output has gone, which is no failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(it) if it.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The exit code, which leaves 1 to differences where a command finds them.
+    pub fn exit_code(&self, _command: &Command) -> ExitCode {
+        ExitCode::FAILURE
+    }
+}
+
+/// An error and what it came from, the last cause last.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
+    let mut causes = vec![error];
+    let mut next: &'a (dyn StdError + 'static) = error;
+    while let Some(cause) = next.source() {
+        causes.push(cause);
+        next = cause;
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_server_reads_as_kubectls() {
+        let text = "openstackdataplanenodes.dataplane.openstack.org \"x\" not found";
+        let status = Status::failure(text, "NotFound").with_code(404).boxed();
+        let error = Error::of_client(&kube::Error::Api(status), "h:1");
+        assert_eq!(error.to_string(), format!("Error from server (NotFound): {text}"));
+        assert!(error.is_not_found());
+    }
+
+    #[test]
+    fn a_server_that_does_not_listen_is_named() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let error = Error::of_client(&kube::Error::Service(refused.into()), "127.0.0.1:6443");
+        let text = error.to_string();
+        assert!(text.starts_with("The connection to the server 127.0.0.1:6443 was refused"));
+    }
+
+    #[test]
+    fn a_context_and_a_file_that_are_not_there_are_told_as_kubectl_does() {
+        let error = Error::of_kubeconfig(&KubeconfigError::LoadContext("prod".into()));
+        assert_eq!(error.to_string(), "error: context \"prod\" does not exist");
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let error = Error::of_kubeconfig(&KubeconfigError::ReadConfig(missing, "/no/file".into()));
+        assert_eq!(error.to_string(), "error: stat /no/file: no such file or directory");
+    }
+}

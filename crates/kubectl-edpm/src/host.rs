@@ -1,0 +1,243 @@
+//! A host as the commands see it, whichever kinds describe it: its group, its stages, its runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use common::api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
+use common::api::dataplane::{RunState, ServiceRun};
+use common::conditions::{self, Condition, READY, Truth};
+use common::engine::Run;
+use common::engine::run::SERVICE_LABEL;
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+/// A host.
+#[derive(Clone, Debug)]
+pub struct Host<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name in the inventory.
+    pub name: &'a str,
+    /// What it follows, if anything.
+    pub group: Option<Group<'a>>,
+    /// Where it is reached, as `host:port`.
+    pub address: Option<&'a str>,
+    /// When it was described.
+    pub created: Option<Timestamp>,
+    /// What is done to it, in this order.
+    pub stages: Vec<Stage<'a>>,
+    /// The runs that are about it, oldest first.
+    pub runs: Vec<&'a AnsibleEe>,
+}
+
+/// Another object that a host or a stage depends on.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// What is said of it; nothing where it does not exist.
+    pub conditions: Option<&'a [Condition]>,
+}
+
+/// What one operator does to a host.
+#[derive(Clone, Debug)]
+pub struct Stage<'a> {
+    /// Which of the phases.
+    pub phase: Phase,
+    /// Kind of the object that tells.
+    pub kind: &'static str,
+    /// The same as kubectl's argument.
+    pub resource: &'static str,
+    /// Its name; empty where it does not exist yet.
+    pub name: &'a str,
+    /// What is said of it.
+    pub conditions: Vec<Condition>,
+    /// What is recorded of the services.
+    pub services: &'a [ServiceRun],
+    /// The names of the services in order.
+    pub wanted: Vec<&'a str>,
+    /// Digests of the inputs of the last completed deployment.
+    pub deployed_inputs: Option<&'a BTreeMap<String, String>>,
+    /// Whether changes are deployed by themselves.
+    pub deploys: Option<bool>,
+    /// The annotation that asks for another attempt.
+    pub redeploy: &'static str,
+    /// What it needs beside the host.
+    pub below: Option<Group<'a>>,
+}
+
+/// The phases of a host.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Phase {
+    /// The host is made ready for services.
+    Prepare,
+    /// nova-compute is brought to it.
+    Nova,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prepare => "Prepare",
+            Self::Nova => "Nova",
+        })
+    }
+}
+
+/// How a service stands on a host, with what its run tells before the status does.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// The service.
+    pub service: &'a str,
+    /// How it stands.
+    pub state: Step,
+    /// What the status says, if anything.
+    pub recorded: Option<&'a ServiceRun>,
+    /// Its newest run on this host, where it is still there.
+    pub run: Option<&'a AnsibleEe>,
+}
+
+/// How a service stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// Its turn has not come.
+    Pending,
+    /// Its run waits.
+    Queued,
+    /// It runs.
+    Running,
+    /// It ended well.
+    Succeeded,
+    /// It ended otherwise.
+    Failed,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "Pending",
+            Self::Queued => "Queued",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        })
+    }
+}
+
+impl<'a> Host<'a> {
+    /// What hosts are sorted by.
+    pub fn place(&self) -> (&'a str, &'a str, &'a str) {
+        (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), self.name)
+    }
+
+    /// The stage that is not ready yet.
+    pub fn open_stage(&self) -> Option<&Stage<'a>> {
+        self.stages.iter().find(|it| it.truth(READY) != Truth::True)
+    }
+
+    /// What holds for all stages: false if it is of one.
+    pub fn truth(&self, condition: &str) -> Truth {
+        let truths: Vec<Truth> = self.stages.iter().map(|it| it.truth(condition)).collect();
+        if truths.contains(&Truth::False) {
+            Truth::False
+        } else if truths.contains(&Truth::Unknown) {
+            Truth::Unknown
+        } else {
+            Truth::True
+        }
+    }
+
+    /// How the services of a stage stand, in order.
+    pub fn progress(&self, stage: &Stage<'a>) -> Vec<Progress<'a>> {
+        // A record of a service that is no longer listed tells nothing that matters.
+        stage.wanted.iter().map(|it| self.of_service(stage, it)).collect()
+    }
+
+    /// The service of a stage that is on its way or has failed, if there is one.
+    pub fn current(&self, stage: &Stage<'a>) -> Option<Progress<'a>> {
+        let all = self.progress(stage);
+        let is_at_work = |it: &&Progress<'_>| matches!(it.state, Step::Running | Step::Queued);
+        let is_open = |it: &&Progress<'_>| it.state != Step::Succeeded;
+        all.iter().find(is_at_work).or_else(|| all.iter().find(is_open)).cloned()
+    }
+
+    fn of_service(&self, stage: &Stage<'a>, service: &'a str) -> Progress<'a> {
+        let recorded = stage.services.iter().find(|it| it.name == service);
+        let of_stage = |it: &&&AnsibleEe| belongs(it, stage) && service_of(it) == Some(service);
+        let run = self.runs.iter().filter(of_stage).max_by_key(|it| attempt(it, self.name));
+        let run = run.copied();
+        Progress { service, state: step(recorded, run, self.name), recorded, run }
+    }
+}
+
+impl Stage<'_> {
+    /// Whether a condition of it holds.
+    pub fn truth(&self, condition: &str) -> Truth {
+        conditions::find(&self.conditions, condition).map_or(Truth::Unknown, |it| it.status)
+    }
+
+    /// Its condition of that type.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        conditions::find(&self.conditions, type_)
+    }
+}
+
+/// The service that a run deploys; nothing for one that was made by hand.
+pub fn service_of(run: &AnsibleEe) -> Option<&str> {
+    run.labels().get(SERVICE_LABEL).map(String::as_str)
+}
+
+/// The object that a run was made for.
+pub fn owner_of(run: &AnsibleEe) -> Option<(&str, &str)> {
+    let mut owners = run.owner_references().iter();
+    let owner = owners.find(|it| it.controller == Some(true))?;
+    Some((&owner.kind, &owner.name))
+}
+
+/// How far a run is; one that nobody has looked at yet is pending.
+pub fn job_status(run: &AnsibleEe) -> JobStatus {
+    run.status.as_ref().and_then(|it| it.job_status).unwrap_or(JobStatus::Pending)
+}
+
+/// Runs of a role are those of its nodes.
+fn belongs(run: &AnsibleEe, stage: &Stage<'_>) -> bool {
+    let Some((kind, name)) = owner_of(run) else { return false };
+    match stage.phase {
+        Phase::Nova => kind == stage.kind && name == stage.name,
+        Phase::Prepare => kind != "NovaExternalCompute",
+    }
+}
+
+fn attempt(run: &AnsibleEe, host: &str) -> (i64, Option<Timestamp>) {
+    let number = Run::of(run).and_then(|it| it.attempts.get(host).map(|it| it.attempt));
+    (number.unwrap_or_default(), run.creation_timestamp().map(|it| it.0))
+}
+
+/// A run that goes on is the newest news; one that has ended counts while the status still waits.
+fn step(recorded: Option<&ServiceRun>, run: Option<&AnsibleEe>, host: &str) -> Step {
+    let of_run = run.and_then(|it| {
+        let run = Run::of(it)?;
+        Some(match job_status(it) {
+            JobStatus::Pending => Step::Queued,
+            JobStatus::Running => Step::Running,
+            JobStatus::Succeeded | JobStatus::Failed
+                if recorded.is_some_and(|it| run.carries(host, it)) =>
+            {
+                // A host that a limit left out has nothing to say of a run that succeeded.
+                let is_good = run.has_succeeded() || run.outcome(host) == HostOutcome::Ok;
+                if is_good { Step::Succeeded } else { Step::Failed }
+            }
+            JobStatus::Succeeded | JobStatus::Failed => return None,
+        })
+    });
+    match (of_run, recorded.map(|it| it.state)) {
+        (Some(going @ (Step::Queued | Step::Running)), _) => going,
+        (_, Some(RunState::Succeeded)) => Step::Succeeded,
+        (_, Some(RunState::Failed)) => Step::Failed,
+        (Some(ended), Some(RunState::Pending | RunState::Running)) => ended,
+        (None, Some(RunState::Running)) => Step::Running,
+        (_, Some(RunState::Pending) | None) => Step::Pending,
+    }
+}

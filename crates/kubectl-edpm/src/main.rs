@@ -1,0 +1,31 @@
+//! The program `kubectl-edpm`, which kubectl starts for `kubectl edpm`.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use kubectl_edpm::app::{self, Terminal};
+use kubectl_edpm::args::{self, Args};
+use kubectl_edpm::paint::Paint;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return args::refused(&error),
+    };
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    // no-color.org: whatever the value, unless it is empty.
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    let paint = Paint::new(out.is_terminal() && !is_plain);
+    let ended = app::run(&args, &mut Terminal { out: &mut out, err: &mut err, paint }).await;
+    match ended {
+        Ok(code) => code,
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to be told where standard error is closed too.
+            let _ = writeln!(err, "{error}");
+            error.exit_code(&args.command)
+        }
+    }
+}

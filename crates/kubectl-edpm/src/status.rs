@@ -1,0 +1,209 @@
+//! How far each host is: one row per host, as a table, JSON or YAML.
+
+use common::conditions::{READY, Truth};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::host::{Host, Step};
+use crate::paint::{Paint, Tone, table};
+use crate::words::age;
+use crate::world::World;
+
+/// The condition that tells whether the last deployment had the inputs of now.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// How far one host is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub node: String,
+    /// The role that it follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The phase that it is in: `Prepare`, `Nova`, or `Done`.
+    pub phase: String,
+    /// The service that is on its way or has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// How that service stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Whether node and compute are ready.
+    pub ready: Truth,
+    /// Why not, in a word; or the word of the last phase.
+    pub reason: String,
+    /// The same in sentences.
+    pub message: String,
+    /// Whether node and compute were last deployed with the inputs of now.
+    pub up_to_date: Truth,
+    /// Where the host is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The cell that its compute is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    /// The run that is on its way, or that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// When the node was created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    #[serde(skip)]
+    tone: Option<Tone>,
+}
+
+/// The rows of those hosts that are asked for; of all where none is named.
+pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
+    let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| name == it.name);
+    world.hosts().iter().filter(is_asked).map(row).collect()
+}
+
+fn row(host: &Host<'_>) -> Row {
+    let open = host.open_stage();
+    // What was deployed before and is deployed again is ready, and yet something goes on.
+    let at_work = host.stages.iter().find(|it| {
+        host.current(it).is_some_and(|it| matches!(it.state, Step::Running | Step::Queued))
+    });
+    let telling = open.or_else(|| host.stages.last());
+    let ready = telling.and_then(|it| it.condition(READY));
+    let current = open.or(at_work).and_then(|it| host.current(it));
+    let name = |it: &crate::host::Progress<'_>| it.run.map(ResourceExt::name_any);
+    Row {
+        namespace: host.namespace.to_owned(),
+        node: host.name.to_owned(),
+        role: host.group.as_ref().map(|it| it.name.to_owned()),
+        phase: open.or(at_work).map_or_else(|| "Done".to_owned(), |it| it.phase.to_string()),
+        service: current.as_ref().map(|it| it.service.to_owned()),
+        state: current.as_ref().map(|it| it.state.to_string()),
+        ready: host.truth(READY),
+        reason: ready.map_or_else(|| "NotSeen".to_owned(), |it| it.reason.clone()),
+        message: ready.map_or_else(
+            || "No operator has looked at it yet.".to_owned(),
+            |it| it.message.clone(),
+        ),
+        up_to_date: host.truth(UP_TO_DATE),
+        address: host.address.map(str::to_owned),
+        cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
+        run: current.as_ref().and_then(name),
+        created: host.created,
+        tone: ready.map(Tone::of),
+    }
+}
+
+/// How rows are shown as a table.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// With the columns that need a wide screen.
+    pub is_wide: bool,
+    /// With the namespace.
+    pub has_namespace: bool,
+    /// In colours.
+    pub paint: Paint,
+    /// What ages are counted from.
+    pub now: Timestamp,
+}
+
+/// The table, its header first: always one line per row after it.
+pub fn lines(rows: &[Row], view: View) -> Vec<String> {
+    let mut header = vec!["ROLE", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "AGE"];
+    if view.has_namespace {
+        header.insert(0, "NAMESPACE");
+    }
+    if view.is_wide {
+        header.extend(["ADDRESS", "CELL", "RUN", "MESSAGE"]);
+    }
+    let mut cells = vec![header.into_iter().map(str::to_owned).collect()];
+    cells.extend(rows.iter().map(|it| it.cells(view)));
+    table(&cells).lines().map(str::to_owned).collect()
+}
+
+/// The rows as a document.
+pub fn document(rows: &[Row], output: Output) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        nodes: &'a [Row],
+    }
+    let document = Document { nodes: rows };
+    match output {
+        Output::Json | Output::Wide => {
+            let text = serde_json::to_string_pretty(&document);
+            text.expect("rows are texts") + "\n"
+        }
+        Output::Yaml => common::yaml::to_string(&document).expect("rows are texts"),
+    }
+}
+
+impl Row {
+    fn cells(&self, view: View) -> Vec<String> {
+        let or_none = |it: &Option<String>| it.clone().unwrap_or_else(|| "<none>".to_owned());
+        let paint = view.paint;
+        let service = match (&self.service, &self.state) {
+            (Some(service), Some(state)) => format!("{service}/{state}"),
+            _ => "-".to_owned(),
+        };
+        let tone = self.tone.unwrap_or(Tone::Warn);
+        let phase = match self.phase.as_str() {
+            "Done" => paint.text(Tone::Good, "Done"),
+            phase => phase.to_owned(),
+        };
+        let current = match self.up_to_date {
+            Truth::True => Tone::Good,
+            Truth::False => Tone::Warn,
+            Truth::Unknown => Tone::Dim,
+        };
+        let mut cells = vec![
+            or_none(&self.role),
+            self.node.clone(),
+            phase,
+            service,
+            paint.text(tone, truth(self.ready)),
+            paint.text(tone, &self.reason),
+            paint.text(current, truth(self.up_to_date)),
+            age(self.created, view.now),
+        ];
+        if view.has_namespace {
+            cells.insert(0, self.namespace.clone());
+        }
+        if view.is_wide {
+            cells.extend([or_none(&self.address), or_none(&self.cell), or_none(&self.run)]);
+            cells.push(self.message.clone());
+        }
+        cells
+    }
+}
+
+/// The word for a truth.
+pub fn truth(truth: Truth) -> &'static str {
+    match truth {
+        Truth::True => "True",
+        Truth::False => "False",
+        Truth::Unknown => "Unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testdata;
+
+    fn view(is_wide: bool) -> View {
+        View {
+            is_wide,
+            has_namespace: false,
+            paint: Paint::default(),
+            now: testdata::NOW.parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn each_host_has_its_phase_and_what_is_going_on() {
+        let rows = rows(&testdata::world(), &[]);
+        let text = lines(&rows, view(false)).join("\n");
+        assert_eq!(text, include_str!("../testdata/status.txt").trim_end());
+    }
+}

@@ -1,0 +1,172 @@
+//! `status -w`: the table, then a line for each host that changes.
+
+use std::pin::pin;
+use std::process::ExitCode;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role};
+use common::api::nova::ExternalCompute;
+use futures::stream::{BoxStream, select_all};
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt as _, watcher as watch};
+use kube::{Resource, ResourceExt};
+
+use crate::app::{Terminal, view};
+use crate::args::{Output, Status};
+use crate::cluster::{Cluster, Kind};
+use crate::error::{Error, Result};
+use crate::status::{self, Row};
+use crate::world::World;
+
+/// One change of one object.
+enum Change {
+    Role(Event<Role>),
+    Node(Event<Node>),
+    Compute(Event<ExternalCompute>),
+    Run(Event<AnsibleEe>),
+}
+
+type Changes = BoxStream<'static, std::result::Result<Change, watcher::Error>>;
+
+/// Shows all rows, and then those that change, until somebody ends it.
+pub async fn statuses(
+    cluster: &Cluster,
+    asked: &Status,
+    terminal: &mut Terminal<'_>,
+    mut world: World,
+) -> Result<ExitCode> {
+    let has_computes = !world.computes.is_empty() || has_kind::<ExternalCompute>(cluster).await?;
+    let has_runs = !world.runs.is_empty() || has_kind::<AnsibleEe>(cluster).await?;
+    let is_all = asked.all_namespaces;
+    let mut streams: Vec<Changes> =
+        vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
+    if has_computes {
+        streams.push(changes(cluster, is_all, Change::Compute));
+    }
+    if has_runs {
+        streams.push(changes(cluster, is_all, Change::Run));
+    }
+    let mut shown: Vec<Row> = Vec::new();
+    show(&world, asked, terminal, &mut shown)?;
+    let mut fresh = Fresh::default();
+    let mut all = pin!(select_all(streams));
+    while let Some(change) = all.try_next().await.map_err(|it| Error::told(it.to_string()))? {
+        fresh.apply(&mut world, change);
+        show(&world, asked, terminal, &mut shown)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what differs from what was printed; widths are those of all rows.
+fn show(
+    world: &World,
+    asked: &Status,
+    terminal: &mut Terminal<'_>,
+    shown: &mut Vec<Row>,
+) -> Result<()> {
+    let rows = status::rows(world, &asked.nodes);
+    let is_first = shown.is_empty();
+    match asked.output {
+        Some(output @ (Output::Json | Output::Yaml)) => {
+            let changed: Vec<Row> = rows.iter().filter(|it| !shown.contains(it)).cloned().collect();
+            if !changed.is_empty() {
+                write!(terminal.out, "{}", status::document(&changed, output))?;
+            }
+        }
+        None | Some(Output::Wide) => {
+            let mut lines = status::lines(&rows, view(asked, terminal)).into_iter();
+            if let Some(header) = lines.next().filter(|_| is_first && !rows.is_empty()) {
+                writeln!(terminal.out, "{header}")?;
+            }
+            for (row, line) in rows.iter().zip(lines) {
+                if !shown.contains(row) {
+                    writeln!(terminal.out, "{line}")?;
+                }
+            }
+        }
+    }
+    terminal.out.flush()?;
+    *shown = rows;
+    Ok(())
+}
+
+fn changes<K: Kind + Send + Sync + 'static>(
+    cluster: &Cluster,
+    all_namespaces: bool,
+    of: fn(Event<K>) -> Change,
+) -> Changes {
+    let stream = watch(cluster.api_of::<K>(all_namespaces), watcher::Config::default());
+    stream.default_backoff().map_ok(of).boxed()
+}
+
+/// Whether the cluster has the kind at all: a watch of one that is not there never begins.
+async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
+    match cluster.api::<K>().list(&kube::api::ListParams::default().limit(1)).await {
+        Ok(_) => Ok(true),
+        Err(error) => match cluster.error(&error) {
+            error if error.is_not_found() => Ok(false),
+            error => Err(error),
+        },
+    }
+}
+
+/// The lists of restarted watches, until they are whole: what they lack has gone meanwhile.
+#[derive(Default)]
+struct Fresh(World);
+
+impl Fresh {
+    fn apply(&mut self, world: &mut World, change: Change) {
+        match change {
+            Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, event),
+            Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, event),
+            Change::Compute(event) => apply(&mut world.computes, &mut self.0.computes, event),
+            Change::Run(event) => apply(&mut world.runs, &mut self.0.runs, event),
+        }
+    }
+}
+
+fn apply<K: Resource>(objects: &mut Vec<K>, fresh: &mut Vec<K>, event: Event<K>) {
+    let is_same = |a: &K, b: &K| (a.namespace(), a.name_any()) == (b.namespace(), b.name_any());
+    match event {
+        Event::Init => fresh.clear(),
+        Event::InitApply(object) => fresh.push(object),
+        Event::InitDone => *objects = std::mem::take(fresh),
+        Event::Apply(object) => match objects.iter_mut().find(|it| is_same(it, &object)) {
+            Some(old) => *old = object,
+            None => objects.push(object),
+        },
+        Event::Delete(object) => objects.retain(|it| !is_same(it, &object)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testdata;
+
+    #[test]
+    fn a_restarted_watch_forgets_what_has_gone_and_repeats_nothing() {
+        let mut world = testdata::world();
+        let (before, mut fresh) = (status::rows(&world, &[]), Fresh::default());
+        let kept: Vec<Node> = world.nodes[1..].to_vec();
+        fresh.apply(&mut world, Change::Node(Event::Init));
+        for node in kept {
+            fresh.apply(&mut world, Change::Node(Event::InitApply(node)));
+            assert_eq!(status::rows(&world, &[]), before);
+        }
+        fresh.apply(&mut world, Change::Node(Event::InitDone));
+        assert_eq!(status::rows(&world, &[]), before[1..]);
+    }
+
+    #[test]
+    fn a_change_takes_the_place_of_what_was_known() {
+        let (mut world, mut fresh) = (testdata::world(), Fresh::default());
+        let mut node = world.nodes[0].clone();
+        node.spec.role = None;
+        fresh.apply(&mut world, Change::Node(Event::Apply(node.clone())));
+        assert_eq!((world.nodes.len(), world.nodes[0].spec.role.as_ref()), (4, None));
+        fresh.apply(&mut world, Change::Node(Event::Delete(node)));
+        assert_eq!(world.nodes.len(), 3);
+    }
+}

@@ -1,0 +1,76 @@
+//! Times and lists in kubectl's words.
+
+use jiff::Timestamp;
+
+/// How long ago something was, as kubectl's column AGE tells it.
+pub fn age(since: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(since) = since else { return "<unknown>".to_owned() };
+    duration(now.as_second().saturating_sub(since.as_second()))
+}
+
+/// Two units where the larger one alone would be too coarse.
+fn duration(seconds: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    const YEAR: i64 = 365 * DAY;
+    let two = |big: i64, big_name: &str, small: i64, small_name: &str| match (
+        seconds / big,
+        seconds % big / small,
+    ) {
+        (whole, 0) => format!("{whole}{big_name}"),
+        (whole, rest) => format!("{whole}{big_name}{rest}{small_name}"),
+    };
+    match seconds {
+        ..0 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => two(MINUTE, "m", 1, "s"),
+        600..10_800 => format!("{}m", seconds / MINUTE),
+        10_800..28_800 => two(HOUR, "h", MINUTE, "m"),
+        28_800..172_800 => format!("{}h", seconds / HOUR),
+        172_800..691_200 => two(DAY, "d", HOUR, "h"),
+        691_200..63_072_000 => format!("{}d", seconds / DAY),
+        63_072_000..252_288_000 => two(YEAR, "y", DAY, "d"),
+        _ => format!("{}y", seconds / YEAR),
+    }
+}
+
+/// A few names, or the first ones and how many more there are.
+pub fn some(names: &[&str], limit: usize) -> String {
+    let shown = names.iter().take(limit).copied().collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(limit) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_read_as_kubectls() {
+        let cases = [
+            (-3, "0s"),
+            (119, "119s"),
+            (125, "2m5s"),
+            (599, "9m59s"),
+            (660, "11m"),
+            (10_860, "3h1m"),
+            (100_000, "27h"),
+            (180_000, "2d2h"),
+            (864_000, "10d"),
+            (70_000_000, "2y80d"),
+        ];
+        for (seconds, text) in cases {
+            assert_eq!(duration(seconds), text);
+        }
+        assert_eq!(age(None, Timestamp::UNIX_EPOCH), "<unknown>");
+    }
+
+    #[test]
+    fn long_lists_end_with_a_number() {
+        assert_eq!(some(&["a", "b"], 2), "a, b");
+        assert_eq!(some(&["a", "b", "c"], 2), "a, b and 1 more");
+    }
+}
