@@ -3,14 +3,20 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use common::api::dataplane::Node;
+use common::api::nova::ExternalCompute;
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::args::{Args, Command, Output, Status};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::paint::Paint;
+use crate::retry::{self, Target};
 use crate::status::{self, Row, View};
-use crate::watch;
+use crate::world::World;
+use crate::{explain, follow, watch};
 
 /// Where text goes.
 pub struct Terminal<'a> {
@@ -27,7 +33,52 @@ pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
     let cluster = Cluster::connect(&args.access).await?;
     match &args.command {
         Command::Status(asked) => status(&cluster, asked, terminal).await,
+        Command::Explain { node } => {
+            let world = cluster.world(false).await?;
+            let host = host(&world, &cluster, node)?;
+            write!(terminal.out, "{}", explain::text(&host, terminal.paint))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Logs(asked) => {
+            let world = cluster.world(false).await?;
+            follow::logs(&cluster, &host(&world, &cluster, &asked.node)?, asked, terminal).await
+        }
+        Command::Retry { name, force } => retry(&cluster, name, *force, terminal).await,
     }
+}
+
+/// The host of that name, or the server's word that there is none.
+fn host<'a>(world: &'a World, cluster: &Cluster, name: &str) -> Result<Host<'a>> {
+    world.host(&cluster.namespace, name).ok_or_else(|| no_such_node(name))
+}
+
+/// As `kubectl annotate --overwrite` does it, with the time as the new value.
+async fn retry(
+    cluster: &Cluster,
+    name: &str,
+    is_forced: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let world = cluster.world(false).await?;
+    let value = now().as_second().to_string();
+    for order in retry::orders(&world, &cluster.namespace, name, is_forced)? {
+        let annotations = json!({ order.target.annotation(): value });
+        let change = json!({ "metadata": { "annotations": annotations } });
+        match order.target {
+            Target::Node => cluster.merge::<Node>(&order.name, &change).await?,
+            Target::Compute => cluster.merge::<ExternalCompute>(&order.name, &change).await?,
+        }
+        writeln!(terminal.out, "{}/{} annotated", order.target.printed(), order.name)?;
+        if order.is_off {
+            writeln!(
+                terminal.err,
+                "{} is not deployed until deployStrategy.deploy of the node, its role or the \
+                 role's data plane is true.",
+                order.name
+            )?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The present time.

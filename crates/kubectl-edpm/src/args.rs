@@ -38,6 +38,35 @@ pub struct Access {
 pub enum Command {
     /// How far each node is: role, phase, service, readiness.
     Status(Status),
+    /// What a node waits for: node, role, services, runs, compute, cell, each with its conditions.
+    Explain {
+        /// The node.
+        node: String,
+    },
+    /// The Ansible output that touched a node: of the run that is under way, else of the last one.
+    Logs(Logs),
+    /// Asks for another attempt of what failed, by the annotation that the messages name.
+    Retry {
+        /// A node, or a run, which stands for the nodes that failed in it.
+        #[arg(value_name = "NODE|RUN")]
+        name: String,
+        /// Also of what has not failed.
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// What `logs` shows.
+#[derive(Debug, clap::Args)]
+pub struct Logs {
+    /// The node.
+    pub node: String,
+    /// Only runs of this service.
+    #[arg(long, value_name = "SERVICE")]
+    pub service: Option<String>,
+    /// Goes on until the run ends.
+    #[arg(short, long)]
+    pub follow: bool,
 }
 
 /// What `status` shows.
@@ -105,7 +134,7 @@ mod tests {
         ] {
             let args = Args::try_parse_from(words).unwrap();
             assert_eq!(args.access.namespace.as_deref(), Some("openstack"), "{words:?}");
-            let Command::Status(status) = args.command;
+            let Command::Status(status) = args.command else { panic!("{words:?}") };
             assert!(status.watch && status.output == Some(Output::Wide), "{words:?}");
         }
     }

@@ -5,10 +5,11 @@ use std::fmt::Debug;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::args::Access;
 use crate::error::{Error, Result};
@@ -119,6 +120,13 @@ impl Cluster {
             Err(Error::Server { code: 401 | 403, message, .. }) => Ok(Read::Refused(message)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Changes an object, and nothing that the change does not name.
+    pub async fn merge<K: Kind>(&self, name: &str, change: &Value) -> Result<()> {
+        let manager = PatchParams::apply("kubectl-edpm");
+        let patched = self.api::<K>().patch(name, &manager, &Patch::Merge(change)).await;
+        patched.map(drop).map_err(|it| self.error(&it))
     }
 
     async fn list<K: Kind>(&self, all_namespaces: bool) -> Result<Vec<K>> {

@@ -1,0 +1,306 @@
+//! What a host waits for: the chain down to its cause, then every object of it with its conditions.
+
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth};
+use kube::ResourceExt;
+
+use crate::host::{Group, Host, Phase, Progress, Stage, Step, job_status, service_of};
+use crate::paint::{Paint, Tone, table};
+use crate::status::{UP_TO_DATE, truth};
+
+/// One thing that waits for the next one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Link {
+    /// What it is.
+    pub what: String,
+    /// What is said of it: reason and message.
+    pub why: String,
+}
+
+/// The whole text for a host.
+pub fn text(host: &Host<'_>, paint: Paint) -> String {
+    let mut out = summary(host, paint);
+    for stage in &host.stages {
+        out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
+        if let (Phase::Prepare, Some(group)) = (stage.phase, &host.group) {
+            out += &of_group(group, paint);
+        }
+        out += &services(host, stage, paint);
+        out += &runs(host, stage, paint);
+        if let Some(below) = &stage.below {
+            out += &of_group(below, paint);
+        }
+    }
+    out += &by_hand(host, paint);
+    out
+}
+
+/// The chain of what waits for what, from the aim down to the cause; empty where all is done.
+pub fn chain(host: &Host<'_>) -> Vec<Link> {
+    let open: Vec<&Stage<'_>> =
+        host.stages.iter().filter(|it| it.truth(READY) != Truth::True).collect();
+    let Some(first) = open.first() else { return vec![] };
+    // A later stage waits for the first one that is not done.
+    let mut links: Vec<Link> = open.iter().rev().map(|it| of_stage(it)).collect();
+    if let Some(group) = missing(host, first) {
+        links.push(of_absent(group));
+        return links;
+    }
+    if let Some(below) = first.below.as_ref().filter(|it| !is_ready(it)) {
+        links.push(match below.conditions {
+            None => of_absent(below),
+            Some(conditions) => Link {
+                what: heading(below.kind, below.name),
+                why: said(conditions.iter().find(|it| it.type_ == READY)),
+            },
+        });
+        return links;
+    }
+    if let Some(current) = host.current(first) {
+        links.push(of_service(&current));
+        links.extend(current.run.map(|it| of_run(it, host.name)));
+    }
+    links
+}
+
+fn summary(host: &Host<'_>, paint: Paint) -> String {
+    let chain = chain(host);
+    let name = paint.text(Tone::Bold, host.name);
+    if chain.is_empty() {
+        let behind = host.stages.iter().filter_map(|it| it.condition(UP_TO_DATE));
+        let behind: Vec<&Condition> = behind.filter(|it| it.status != Truth::True).collect();
+        let mut out = format!("{name} is {}.\n", paint.text(Tone::Good, "ready"));
+        for it in behind {
+            out += &format!("It is not up to date: {}: {}\n", it.reason, it.message);
+        }
+        return out;
+    }
+    let mut out =
+        format!("{name} is {}. What waits for what:\n", paint.text(Tone::Bad, "not ready"));
+    let lines: Vec<Vec<String>> = chain
+        .iter()
+        .enumerate()
+        .map(|(depth, link)| {
+            let arrow = if depth == 0 { String::new() } else { "  ".repeat(depth - 1) + "└ " };
+            vec![format!("  {arrow}{}", link.what), link.why.clone()]
+        })
+        .collect();
+    out += &table(&lines);
+    out
+}
+
+fn of_stage(stage: &Stage<'_>) -> Link {
+    Link { what: heading(stage.kind, stage.name), why: said(stage.condition(READY)) }
+}
+
+fn of_absent(group: &Group<'_>) -> Link {
+    Link { what: heading(group.kind, group.name), why: "it does not exist".to_owned() }
+}
+
+fn of_service(progress: &Progress<'_>) -> Link {
+    let reason = progress.recorded.and_then(|it| it.reason.as_deref());
+    let attempt = progress.recorded.map(|it| it.attempt).unwrap_or_default();
+    let mut why = progress.state.to_string();
+    if progress.state == Step::Failed {
+        why += &reason.map(|it| format!(": {it}")).unwrap_or_default();
+    }
+    if attempt > 1 {
+        why += &format!(" (attempt {attempt})");
+    }
+    Link { what: format!("service {}", progress.service), why }
+}
+
+fn of_run(run: &AnsibleEe, host: &str) -> Link {
+    Link { what: heading("OpenStackAnsibleEE", &run.name_any()), why: told(run, host) }
+}
+
+/// How a run stands: what it waits for, or what failed on this host.
+fn told(run: &AnsibleEe, host: &str) -> String {
+    let status = run.status.clone().unwrap_or_default();
+    match job_status(run) {
+        JobStatus::Pending => match status.waiting_for {
+            Some(what) => format!("waits: {what}"),
+            None => "waits for its turn".to_owned(),
+        },
+        JobStatus::Running => "runs".to_owned(),
+        JobStatus::Succeeded => "succeeded".to_owned(),
+        JobStatus::Failed => {
+            let failure = status.failures.iter().find(|it| it.host == host);
+            let reason = status.reason.unwrap_or_else(|| "Failed".to_owned());
+            match failure {
+                Some(it) => format!("{reason}: task {} ({}): {}", it.task, it.path, it.gist()),
+                None => reason,
+            }
+        }
+    }
+}
+
+/// The group of a host that is not there.
+fn missing<'a, 'b>(host: &'b Host<'a>, first: &Stage<'_>) -> Option<&'b Group<'a>> {
+    host.group.as_ref().filter(|it| first.phase == Phase::Prepare && it.conditions.is_none())
+}
+
+fn is_ready(group: &Group<'_>) -> bool {
+    group.conditions.is_some_and(|it| common::conditions::is_true(it, READY))
+}
+
+fn said(ready: Option<&Condition>) -> String {
+    ready.map_or_else(
+        || "no operator has looked at it yet".to_owned(),
+        |it| format!("{}: {}", it.reason, it.message),
+    )
+}
+
+fn heading(kind: &str, name: &str) -> String {
+    if name.is_empty() { format!("{kind} (not made yet)") } else { format!("{kind} {name}") }
+}
+
+fn of_group(group: &Group<'_>, paint: Paint) -> String {
+    let heading = heading(group.kind, group.name);
+    match group.conditions {
+        Some(conditions) => section(&heading, conditions, paint),
+        None => format!("\n{heading}\n  {}\n", paint.text(Tone::Bad, "does not exist")),
+    }
+}
+
+/// An object with its conditions; kstatus' two repeat `Ready`.
+fn section(heading: &str, conditions: &[Condition], paint: Paint) -> String {
+    let mut out = format!("\n{}\n", paint.text(Tone::Bold, heading));
+    if conditions.is_empty() {
+        return out + "  no operator has looked at it yet\n";
+    }
+    let is_own = |it: &&Condition| ![RECONCILING, STALLED].contains(&it.type_.as_str());
+    let line = |it: &Condition| {
+        let tone = Tone::of(it);
+        vec![
+            format!("  {}", it.type_),
+            paint.text(tone, truth(it.status)),
+            paint.text(tone, &it.reason),
+            it.message.clone(),
+        ]
+    };
+    let lines: Vec<Vec<String>> = conditions.iter().filter(is_own).map(line).collect();
+    out += &table(&lines);
+    out
+}
+
+fn services(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
+    let progress = host.progress(stage);
+    if progress.is_empty() {
+        return String::new();
+    }
+    let line = |it: &Progress<'_>| {
+        let recorded = it.recorded;
+        let attempt = recorded.map(|it| format!("attempt {}", it.attempt));
+        let message = recorded.filter(|_| it.state == Step::Failed);
+        let message = message
+            .and_then(|it| Some(format!("{}: {}", it.reason.as_deref()?, it.message.as_deref()?)));
+        vec![
+            format!("  {}", it.service),
+            paint.text(tone(it.state), &it.state.to_string()),
+            attempt.unwrap_or_else(|| "-".to_owned()),
+            message.unwrap_or_default(),
+        ]
+    };
+    let lines: Vec<Vec<String>> = progress.iter().map(line).collect();
+    let heading = paint.text(Tone::Bold, &format!("Services of phase {}", stage.phase));
+    format!("\n{heading}\n{}", table(&lines))
+}
+
+fn tone(step: Step) -> Tone {
+    match step {
+        Step::Pending => Tone::Dim,
+        Step::Queued | Step::Running => Tone::Busy,
+        Step::Succeeded => Tone::Good,
+        Step::Failed => Tone::Bad,
+    }
+}
+
+/// The newest run of each service of a stage, where it is still kept.
+fn runs(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
+    let progress = host.progress(stage);
+    let runs: Vec<&AnsibleEe> = progress.iter().filter_map(|it| it.run).collect();
+    if runs.is_empty() {
+        return String::new();
+    }
+    let heading = paint.text(Tone::Bold, &format!("Runs of phase {}", stage.phase));
+    format!("\n{heading}\n{}", list(&runs, host.name, paint))
+}
+
+/// Runs that no operator made, and that the operators' runs wait for all the same.
+fn by_hand(host: &Host<'_>, paint: Paint) -> String {
+    let is_open = |it: &&AnsibleEe| {
+        service_of(it).is_none()
+            && matches!(job_status(it), JobStatus::Pending | JobStatus::Running)
+    };
+    let runs: Vec<&AnsibleEe> = host.runs.iter().copied().filter(is_open).collect();
+    if runs.is_empty() {
+        return String::new();
+    }
+    let heading = paint.text(Tone::Bold, "Runs made by hand");
+    format!("\n{heading}\n{}", list(&runs, host.name, paint))
+}
+
+fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
+    let line = |it: &&AnsibleEe| {
+        let (word, tone) = match job_status(it) {
+            JobStatus::Pending => ("Pending", Tone::Busy),
+            JobStatus::Running => ("Running", Tone::Busy),
+            JobStatus::Succeeded => ("Succeeded", Tone::Good),
+            JobStatus::Failed => ("Failed", Tone::Bad),
+        };
+        vec![format!("  {}", it.name_any()), paint.text(tone, word), told(it, host)]
+    };
+    table(&runs.iter().map(line).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testdata;
+    use crate::world::World;
+
+    fn explained(world: &World, name: &str) -> String {
+        text(&world.host("openstack", name).unwrap(), Paint::default())
+    }
+
+    #[test]
+    fn a_failed_task_is_found_at_the_end_of_the_chain() {
+        let world = testdata::world();
+        let text = explained(&world, "edpm-compute-2");
+        assert_eq!(text, include_str!("../testdata/explain-failed.txt"));
+    }
+
+    #[test]
+    fn a_ready_host_waits_for_nothing() {
+        let world = testdata::world();
+        assert!(chain(&world.host("openstack", "edpm-compute-0").unwrap()).is_empty());
+        let text = explained(&world, "edpm-compute-0");
+        assert!(text.starts_with("edpm-compute-0 is ready.\n"), "{text}");
+    }
+
+    #[test]
+    fn a_queued_run_names_what_it_waits_for() {
+        let world = testdata::world();
+        let host = world.host("openstack", "edpm-compute-3").unwrap();
+        let links = chain(&host);
+        let last = links.last().unwrap();
+        assert_eq!(last.why, "waits: OpenStackAnsibleEE by-hand touches edpm-compute-3");
+        assert!(explained(&world, "edpm-compute-3").contains("Runs made by hand\n  by-hand"));
+    }
+
+    #[test]
+    fn a_role_or_a_cell_that_is_not_there_ends_the_chain() {
+        let mut world = testdata::world();
+        world.roles.clear();
+        let links = chain(&world.host("openstack", "edpm-compute-2").unwrap());
+        assert_eq!(links.last().unwrap().what, "OpenStackDataPlaneRole edpm-compute");
+        world.cells.clear();
+        let links = chain(&world.host("openstack", "edpm-compute-1").unwrap());
+        let last = links.last().unwrap();
+        assert_eq!(
+            (last.what.as_str(), last.why.as_str()),
+            ("NovaCell nova-cell1", "it does not exist")
+        );
+    }
+}

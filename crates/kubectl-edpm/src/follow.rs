@@ -1,0 +1,111 @@
+//! `logs`: finds the pod of a run and copies what it says, or tells that the pod is gone.
+
+use std::process::ExitCode;
+
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams};
+use kube::runtime::wait::await_condition;
+
+use crate::app::Terminal;
+use crate::args::Logs;
+use crate::cluster::{Cluster, Read};
+use crate::error::{Error, Result};
+use crate::host::{Host, job_status};
+use crate::logs::{chosen, heading, job_of, recorded};
+
+/// The label by which the Job controller's pods are found.
+const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
+
+/// Shows the output of the run that is asked for.
+pub async fn logs(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    asked: &Logs,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let run = chosen(host, asked.service.as_deref())?;
+    let Some(pod) = pod_of(cluster, run).await? else {
+        write!(terminal.out, "{}", recorded(run, host.name))?;
+        return Err(gone(run));
+    };
+    let name = pod.name_any();
+    writeln!(terminal.err, "{}", heading(run, host.name, &name))?;
+    terminal.err.flush()?;
+    if asked.follow && job_status(run) == JobStatus::Running {
+        let container = run.spec.name.clone();
+        let has_begun = move |it: Option<&Pod>| it.is_none_or(|pod| begun(pod, &container));
+        let begun = await_condition(cluster.api::<Pod>(), &name, has_begun).await;
+        begun.map_err(|it| Error::told(it.to_string()))?;
+    }
+    let params = LogParams {
+        container: Some(run.spec.name.clone()),
+        follow: asked.follow,
+        ..LogParams::default()
+    };
+    let stream = cluster.api::<Pod>().log_stream(&name, &params).await;
+    let mut lines = stream.map_err(|it| cluster.error(&it))?.lines();
+    while let Some(line) = lines.try_next().await? {
+        writeln!(terminal.out, "{line}")?;
+        terminal.out.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is no output any more.
+fn gone(run: &AnsibleEe) -> Error {
+    let job = job_of(run).unwrap_or_default();
+    Error::told(format!(
+        "the pod of run {} (Job {job}) is gone, and its output with it; above is what the run \
+         recorded",
+        run.name_any()
+    ))
+}
+
+/// The pod that the run's status names, else the newest one of its Job.
+async fn pod_of(cluster: &Cluster, run: &AnsibleEe) -> Result<Option<Pod>> {
+    if let Some(name) = run.status.as_ref().and_then(|it| it.pod_name.as_deref()) {
+        match cluster.read(name).await? {
+            Read::Found(pod) => return Ok(Some(pod)),
+            Read::Missing => {}
+            Read::Refused(message) => return Err(Error::told(message)),
+        }
+    }
+    let Some(job) = job_of(run) else { return Ok(None) };
+    let params = ListParams::default().labels(&format!("{JOB_LABEL}={job}"));
+    let pods = cluster.api::<Pod>().list(&params).await.map_err(|it| cluster.error(&it))?;
+    Ok(pods.items.into_iter().max_by_key(|it| it.creation_timestamp().map(|it| it.0)))
+}
+
+/// Whether a container has begun, or never will.
+fn begun(pod: &Pod, container: &str) -> bool {
+    let Some(status) = &pod.status else { return false };
+    let is_over = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
+    let has_begun = |it: &ContainerStatus| {
+        let state = it.state.as_ref();
+        it.name == container
+            && state.is_some_and(|it| it.running.is_some() || it.terminated.is_some())
+    };
+    is_over || status.container_statuses.iter().flatten().any(has_begun)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_that_waits_for_its_first_ones_has_not_begun() {
+        let pod = |state: &str, phase: &str| -> Pod {
+            let text = format!(
+                r#"{{"status":{{"phase":"{phase}","containerStatuses":[{{"name":"runner","image":"i","imageID":"","ready":false,"restartCount":0,"state":{state}}}]}}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        assert!(!begun(&pod(r#"{"waiting":{"reason":"PodInitializing"}}"#, "Pending"), "runner"));
+        assert!(begun(&pod(r#"{"running":{}}"#, "Running"), "runner"));
+        assert!(!begun(&pod(r#"{"running":{}}"#, "Running"), "other"));
+        assert!(begun(&pod(r#"{"waiting":{}}"#, "Failed"), "runner"));
+    }
+}

@@ -1,0 +1,205 @@
+//! Another attempt: which object is to get the annotation that asks for it.
+
+use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use common::conditions::{READY, Truth};
+use kube::ResourceExt;
+use nova_operator::annotations::REDEPLOY;
+
+use crate::app::no_such_node;
+use crate::error::{Error, Result};
+use crate::host::{Host, Step, owner_of};
+use crate::status::UP_TO_DATE;
+use crate::world::{NODE_REDEPLOY, World, namespace_of};
+
+/// An object that is to get the annotation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Order {
+    /// What it is.
+    pub target: Target,
+    /// Its name.
+    pub name: String,
+    /// Whether nothing will run until deployment is switched on.
+    pub is_off: bool,
+}
+
+/// What can be asked for another attempt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Target {
+    /// Every service of phase 0, and whatever stands on them.
+    Node,
+    /// libvirt and nova-compute.
+    Compute,
+}
+
+impl Target {
+    /// The annotation.
+    pub fn annotation(self) -> &'static str {
+        match self {
+            Self::Node => NODE_REDEPLOY,
+            Self::Compute => REDEPLOY,
+        }
+    }
+
+    /// The kind as kubectl prints it.
+    pub fn printed(self) -> &'static str {
+        match self {
+            Self::Node => "openstackdataplanenode.dataplane.openstack.org",
+            Self::Compute => "novaexternalcompute.nova.openstack.org",
+        }
+    }
+}
+
+/// What has to be annotated so that a node, or the hosts of a run, are tried again.
+///
+/// `is_forced` asks for another attempt of what succeeded, too.
+pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Result<Vec<Order>> {
+    let run = world.runs.iter().find(|it| it.name_any() == name && namespace_of(*it) == namespace);
+    match (world.host(namespace, name), run) {
+        (Some(host), _) => Ok(vec![of_host(&host, is_forced)?]),
+        (None, Some(run)) => of_run(world, namespace, run, is_forced),
+        (None, None) => Err(no_such_node(name)),
+    }
+}
+
+/// The first stage that is not done: the later ones follow it by themselves.
+fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
+    let is_done = |condition| host.truth(condition) == Truth::True;
+    let stage = host.open_stage().filter(|it| !it.name.is_empty());
+    let stage = match stage {
+        Some(stage) => stage,
+        None if is_forced || !is_done(READY) => &host.stages[0],
+        None => {
+            let more = if is_done(UP_TO_DATE) {
+                ""
+            } else {
+                ", and its changes are deployed when they may"
+            };
+            return Err(Error::told(format!(
+                "nothing has failed on {}{more}; --force runs every service again",
+                host.name
+            )));
+        }
+    };
+    let current = host.current(stage);
+    let at_work = current.filter(|it| matches!(it.state, Step::Queued | Step::Running));
+    if let Some(current) = at_work.filter(|_| !is_forced) {
+        return Err(Error::told(format!(
+            "service {} of {} is {} already; --force asks for one more attempt after it",
+            current.service, host.name, current.state
+        )));
+    }
+    let target = if stage.redeploy == REDEPLOY { Target::Compute } else { Target::Node };
+    Ok(Order { target, name: stage.name.to_owned(), is_off: stage.deploys == Some(false) })
+}
+
+/// A run is never used again; its hosts get another one.
+fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> Result<Vec<Order>> {
+    let name = run.name_any();
+    let Some((kind, owner)) = owner_of(run) else {
+        return Err(Error::told(format!(
+            "OpenStackAnsibleEE {name} was made by hand, and nobody makes another one: change its \
+             spec, or delete it and create it again"
+        )));
+    };
+    if kind == "NovaExternalCompute" {
+        let compute = world
+            .computes
+            .iter()
+            .find(|it| it.name_any() == owner && namespace_of(*it) == namespace);
+        let is_off = compute.is_some_and(|it| it.spec.deploy == Some(false));
+        check(run, is_forced, failed(run))?;
+        return Ok(vec![Order { target: Target::Compute, name: owner.to_owned(), is_off }]);
+    }
+    let mut hosts = check(run, is_forced, failed(run))?;
+    if hosts.is_empty() {
+        hosts = run.spec.hosts.iter().map(|it| it.name.clone()).collect();
+    }
+    let order = |name: String| {
+        let host = world.host(namespace, &name);
+        let is_off = host.is_some_and(|it| it.stages[0].deploys == Some(false));
+        Order { target: Target::Node, name, is_off }
+    };
+    Ok(hosts.into_iter().map(order).collect())
+}
+
+fn check(run: &AnsibleEe, is_forced: bool, failed: Vec<String>) -> Result<Vec<String>> {
+    if failed.is_empty() && !is_forced {
+        return Err(Error::told(format!(
+            "no host of OpenStackAnsibleEE {} has failed; --force runs their services again",
+            run.name_any()
+        )));
+    }
+    Ok(failed)
+}
+
+fn failed(run: &AnsibleEe) -> Vec<String> {
+    let hosts = run.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+    let is_bad = |it: &HostOutcome| *it != HostOutcome::Ok;
+    hosts.iter().filter(|it| is_bad(&it.result)).map(|it| it.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::dataplane::RunState;
+
+    use super::*;
+    use crate::testdata;
+
+    fn order(target: Target, name: &str) -> Order {
+        Order { target, name: name.to_owned(), is_off: false }
+    }
+
+    fn asked(name: &str, is_forced: bool) -> Result<Vec<Order>> {
+        orders(&testdata::world(), "openstack", name, is_forced)
+    }
+
+    #[test]
+    fn the_first_phase_that_is_not_done_is_tried_again() {
+        assert_eq!(
+            asked("edpm-compute-2", false).unwrap(),
+            [order(Target::Node, "edpm-compute-2")]
+        );
+        let mut world = testdata::world();
+        world.runs.clear();
+        let nova = [order(Target::Compute, "edpm-compute-1")];
+        world.computes[1].status.as_mut().unwrap().services[0].state = RunState::Failed;
+        assert_eq!(orders(&world, "openstack", "edpm-compute-1", false).unwrap(), nova);
+    }
+
+    #[test]
+    fn what_is_under_way_is_not_asked_for_again() {
+        let text = asked("edpm-compute-1", false).unwrap_err().to_string();
+        assert!(text.contains("service nova of edpm-compute-1 is Running already"), "{text}");
+        let nova = [order(Target::Compute, "edpm-compute-1")];
+        assert_eq!(asked("edpm-compute-1", true).unwrap(), nova);
+    }
+
+    #[test]
+    fn what_has_not_failed_is_left_alone_unless_it_is_forced() {
+        let text = asked("edpm-compute-0", false).unwrap_err().to_string();
+        assert!(text.contains("nothing has failed on edpm-compute-0"), "{text}");
+        assert_eq!(asked("edpm-compute-0", true).unwrap(), [order(Target::Node, "edpm-compute-0")]);
+    }
+
+    #[test]
+    fn a_run_stands_for_those_of_its_hosts_that_failed() {
+        let orders = asked("install-os-edpm-compute-3333333333", false).unwrap();
+        assert_eq!(orders, [order(Target::Node, "edpm-compute-2")]);
+        let good = "nova-edpm-compute-0-5555555555";
+        assert!(asked(good, false).unwrap_err().to_string().contains("no host of"));
+        assert_eq!(asked(good, true).unwrap(), [order(Target::Compute, "edpm-compute-0")]);
+    }
+
+    #[test]
+    fn a_run_made_by_hand_is_its_makers() {
+        let text = asked("by-hand", true).unwrap_err().to_string();
+        assert!(text.contains("was made by hand"), "{text}");
+        let text = asked("nobody", false).unwrap_err().to_string();
+        assert!(text.starts_with("Error from server (NotFound)"), "{text}");
+    }
+
+    #[test]
+    fn the_annotations_are_the_operators_own() {
+        assert_eq!(NODE_REDEPLOY, dataplane_operator::group::instance::REDEPLOY);
+    }
+}
