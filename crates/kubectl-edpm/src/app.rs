@@ -6,17 +6,21 @@ use std::process::ExitCode;
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use jiff::Timestamp;
+use nova_operator::oslo::Release;
+use nova_operator::release;
 use serde_json::json;
 
 use crate::args::{Args, Command, Output, Status};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::{Host, Phase};
+use crate::named::{self, Named};
 use crate::paint::Paint;
 use crate::retry::{self, Target};
 use crate::status::{self, Row, View};
+use crate::trace::{self, Seen};
 use crate::world::World;
-use crate::{explain, follow, watch};
+use crate::{diff, explain, follow, reading, watch};
 
 /// Where text goes.
 pub struct Terminal<'a> {
@@ -43,6 +47,8 @@ pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
             let world = cluster.world(false).await?;
             follow::logs(&cluster, &host(&world, &cluster, &asked.node)?, asked, terminal).await
         }
+        Command::Diff { node } => differences(&cluster, node, terminal).await,
+        Command::Trace { option, node } => way(&cluster, option, node, terminal).await,
         Command::Retry { name, force } => retry(&cluster, name, *force, terminal).await,
     }
 }
@@ -50,6 +56,46 @@ pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
 /// The host of that name, or the server's word that there is none.
 fn host<'a>(world: &'a World, cluster: &Cluster, name: &str) -> Result<Host<'a>> {
     world.host(&cluster.namespace, name).ok_or_else(|| no_such_node(name))
+}
+
+/// Ends as `kubectl diff` does.
+async fn differences(
+    cluster: &Cluster,
+    node: &str,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let world = cluster.world(false).await?;
+    let host = host(&world, cluster, node)?;
+    let options = reading::options(cluster, &world, node).await?;
+    let text = diff::text(&host, options.as_ref(), terminal.paint);
+    write!(terminal.out, "{text}")?;
+    Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+async fn way(
+    cluster: &Cluster,
+    words: &[String],
+    node: &str,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let (section, key) = named::asked(words)?;
+    let world = cluster.world(false).await?;
+    let host = host(&world, cluster, node)?;
+    let options = reading::options(cluster, &world, node).await?;
+    let stage = host.stages.iter().find(|it| it.phase == Phase::Nova);
+    let (Some(options), Some(stage)) = (&options, stage) else {
+        let text = "has no NovaExternalCompute: nothing of nova is deployed to it";
+        return Err(Error::told(format!("OpenStackDataPlaneNode {node} {text}")));
+    };
+    let cell = world.cell(&cluster.namespace, &options.compute.spec.cell_name);
+    // What the operator uses for cells that name no release is its own option, and not known here.
+    let release = release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest);
+    let named = Named::new(&section, &key, release);
+    let (job, pod) = reading::job_of_nova(cluster, &host, stage).await?;
+    let seen = Seen { host: &host, stage, options, job, pod };
+    let text = trace::text(&seen, (&section, &key), &named, terminal.paint);
+    write!(terminal.out, "{text}")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// As `kubectl annotate --overwrite` does it, with the time as the new value.

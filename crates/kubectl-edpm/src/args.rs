@@ -45,6 +45,22 @@ pub enum Command {
     },
     /// The Ansible output that touched a node: of the run that is under way, else of the last one.
     Logs(Logs),
+    /// What a deployment would change on a node; nothing runs, and secret values are masked.
+    ///
+    /// Ends with 1 where it would change something, with more than 1 where that cannot be told.
+    Diff {
+        /// The node.
+        node: String,
+    },
+    /// Where an option of nova.conf comes from, step by step, and how far it has come.
+    Trace {
+        /// The file, the section (`[DEFAULT]` when left out) and the option.
+        #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
+        option: Vec<String>,
+        /// The node.
+        #[arg(long, value_name = "NODE")]
+        node: String,
+    },
     /// Asks for another attempt of what failed, by the annotation that the messages name.
     Retry {
         /// A node, or a run, which stands for the nodes that failed in it.

@@ -88,8 +88,8 @@ impl Error {
     }
 
     /// The exit code, which leaves 1 to differences where a command finds them.
-    pub fn exit_code(&self, _command: &Command) -> ExitCode {
-        ExitCode::FAILURE
+    pub fn exit_code(&self, command: &Command) -> ExitCode {
+        if matches!(command, Command::Diff { .. }) { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
 }
 

@@ -6,7 +6,7 @@ use common::api::ansibleee::{AnsibleEe, JobStatus};
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt;
-use kube::api::{ListParams, LogParams};
+use kube::api::LogParams;
 use kube::runtime::wait::await_condition;
 
 use crate::app::Terminal;
@@ -15,9 +15,7 @@ use crate::cluster::{Cluster, Read};
 use crate::error::{Error, Result};
 use crate::host::{Host, job_status};
 use crate::logs::{chosen, heading, job_of, recorded};
-
-/// The label by which the Job controller's pods are found.
-const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
+use crate::reading::pod_of;
 
 /// Shows the output of the run that is asked for.
 pub async fn logs(
@@ -27,9 +25,13 @@ pub async fn logs(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
     let run = chosen(host, asked.service.as_deref())?;
-    let Some(pod) = pod_of(cluster, run).await? else {
-        write!(terminal.out, "{}", recorded(run, host.name))?;
-        return Err(gone(run));
+    let pod = match pod_of(cluster, run).await? {
+        Read::Found(pod) => pod,
+        Read::Missing => {
+            write!(terminal.out, "{}", recorded(run, host.name))?;
+            return Err(gone(run));
+        }
+        Read::Refused(message) => return Err(Error::told(message)),
     };
     let name = pod.name_any();
     writeln!(terminal.err, "{}", heading(run, host.name, &name))?;
@@ -62,21 +64,6 @@ fn gone(run: &AnsibleEe) -> Error {
          recorded",
         run.name_any()
     ))
-}
-
-/// The pod that the run's status names, else the newest one of its Job.
-async fn pod_of(cluster: &Cluster, run: &AnsibleEe) -> Result<Option<Pod>> {
-    if let Some(name) = run.status.as_ref().and_then(|it| it.pod_name.as_deref()) {
-        match cluster.read(name).await? {
-            Read::Found(pod) => return Ok(Some(pod)),
-            Read::Missing => {}
-            Read::Refused(message) => return Err(Error::told(message)),
-        }
-    }
-    let Some(job) = job_of(run) else { return Ok(None) };
-    let params = ListParams::default().labels(&format!("{JOB_LABEL}={job}"));
-    let pods = cluster.api::<Pod>().list(&params).await.map_err(|it| cluster.error(&it))?;
-    Ok(pods.items.into_iter().max_by_key(|it| it.creation_timestamp().map(|it| it.0)))
 }
 
 /// Whether a container has begun, or never will.

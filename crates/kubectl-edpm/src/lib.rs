@@ -1,21 +1,26 @@
 //! kubectl-edpm: what a human asks about hosts outside the cluster, answered from the cluster alone.
 //!
 //! Every command reads objects into a [`world::World`], and a pure function makes text of it; only
-//! [`app`], [`cluster`], [`follow`] and [`watch`] know that there is an API server.
+//! [`app`], [`cluster`], [`follow`], [`reading`] and [`watch`] know that there is an API server.
 
 pub mod app;
 pub mod args;
 pub mod cluster;
+pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod follow;
 pub mod host;
 pub mod logs;
+pub mod named;
+pub mod options;
 pub mod paint;
+pub mod reading;
 pub mod retry;
 pub mod status;
 #[cfg(test)]
 mod testdata;
+pub mod trace;
 pub mod watch;
 pub mod words;
 pub mod world;

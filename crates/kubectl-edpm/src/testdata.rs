@@ -1,8 +1,12 @@
 //! Objects as a cluster has them, for the tests of every command.
 
-use common::yaml;
+use common::{hash, yaml};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use nova_operator::compute::config::CONFIG_FILES;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -26,4 +30,56 @@ fn of<K: DeserializeOwned>(kind: &str) -> Vec<K> {
     let all: Vec<Value> = yaml::documents(OBJECTS).unwrap();
     let chosen = all.into_iter().filter(|it| it["kind"] == kind);
     chosen.map(|it| serde_json::from_value(it).unwrap()).collect()
+}
+
+/// The role's default configuration.
+pub(crate) const DEFAULTS: &str =
+    "[libvirt]\ncpu_models = Westmere\n[DEFAULT]\nmax_concurrent_builds = 5\n";
+
+/// The Secret with the files of the first compute, of which the human's options are as given.
+pub(crate) fn rendered(custom: &str) -> Secret {
+    let generated = "# From NovaCell openstack/nova-cell1\n\n[DEFAULT]\ntransport_url = \
+                     rabbit://nova:bus-pw@10.96.10.21:5672/cell1\nhost = edpm-compute-0\n\n\
+                     [libvirt]\ncpu_mode = host-model\n\n[placement]\npassword = keystone-pw\n";
+    let files = [
+        ("01-nova.conf", "NovaCell openstack/nova-cell1", generated.to_owned()),
+        (
+            "02-nova-default.conf",
+            "ConfigMap openstack/compute-defaults",
+            format!("# From ConfigMap openstack/compute-defaults\n{DEFAULTS}"),
+        ),
+        (
+            "02-nova-override.conf",
+            "NovaExternalCompute openstack/edpm-compute-0",
+            format!("# From NovaExternalCompute openstack/edpm-compute-0\n{custom}"),
+        ),
+        ("nova-blank.conf", "NovaExternalCompute openstack/edpm-compute-0", "# blank\n".to_owned()),
+    ];
+    let listed: Vec<Value> = files
+        .iter()
+        .map(|(name, source, _)| json!({ "name": name, "source": source, "hash": "h" }))
+        .collect();
+    let data = files
+        .iter()
+        .map(|(name, _, text)| ((*name).to_owned(), ByteString(text.clone().into_bytes())));
+    let mut secret = Secret { data: Some(data.collect()), ..Secret::default() };
+    secret.metadata.name = Some("edpm-compute-0-config-data".to_owned());
+    secret.metadata.namespace = Some("openstack".to_owned());
+    secret.annotations_mut().insert(CONFIG_FILES.to_owned(), json!(listed).to_string());
+    secret
+}
+
+/// Records the first compute's present options as those of its last deployment.
+pub(crate) fn deployed_with_present_inputs(world: &mut World) {
+    let compute = &mut world.computes[0];
+    let spec = compute.spec.clone();
+    let inputs = &mut compute.status.as_mut().unwrap().deployed_inputs;
+    let fields = [
+        ("customServiceConfig", spec.custom_service_config),
+        ("novaComputeContainerImage", spec.nova_compute_container_image),
+        ("ConfigMap compute-defaults", Some(DEFAULTS.to_owned())),
+    ];
+    for (name, value) in fields {
+        inputs.insert(name.to_owned(), hash::short(&json!(value)));
+    }
 }

@@ -1,0 +1,333 @@
+//! What a deployment would change on a host: inputs by name, and the options that they end in.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::ExternalCompute;
+use common::conditions::Truth;
+use common::hash;
+use k8s_openapi::api::core::v1::Secret;
+use nova_operator::compute::config::secret_name;
+use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
+use nova_operator::oslo::{Entry, parse};
+use serde_json::json;
+
+use crate::cluster::Read;
+use crate::host::{Host, Phase, Stage};
+use crate::named::Named;
+use crate::options::{File, files, shown};
+use crate::paint::{Paint, Tone};
+use crate::status::UP_TO_DATE;
+
+/// How the operators begin when they name what changed.
+const CHANGED: &str = "Changed since the last deployment: ";
+
+/// A role's default configuration.
+#[derive(Clone, Debug)]
+pub struct DefaultConfig {
+    /// The ConfigMap.
+    pub name: String,
+    /// Its key and text, where they could be read.
+    pub text: Read<(String, String)>,
+}
+
+/// What the options of a compute are made from.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// The compute.
+    pub compute: &'a ExternalCompute,
+    /// What its role names, if anything.
+    pub default_config: Option<DefaultConfig>,
+    /// The Secret with its files.
+    pub secret: Read<Secret>,
+}
+
+/// The changes of one stage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Changes {
+    None,
+    Never,
+    Unknown(String),
+    Inputs { names: Vec<String>, is_cut: bool },
+}
+
+/// The text for a host; empty where a deployment would change nothing.
+pub fn text(host: &Host<'_>, options: Option<&Options<'_>>, paint: Paint) -> String {
+    let stages = host.stages.iter();
+    stages
+        .map(|stage| of_stage(stage, options.filter(|_| stage.phase == Phase::Nova), paint))
+        .collect()
+}
+
+fn of_stage(stage: &Stage<'_>, options: Option<&Options<'_>>, paint: Paint) -> String {
+    let unrendered = options.map(|it| unrendered(it, paint)).unwrap_or_default();
+    let changes = changes(stage, options);
+    if changes == Changes::None && unrendered.is_empty() {
+        return String::new();
+    }
+    let heading = if stage.name.is_empty() {
+        format!("{} (not made yet)", stage.kind)
+    } else {
+        format!("{} {}", stage.kind, stage.name)
+    };
+    let mut out = paint.text(Tone::Bold, &heading) + "\n";
+    match &changes {
+        Changes::None => {}
+        Changes::Never => {
+            out += "  nothing was deployed yet, so all of it would be: ";
+            out += &stage.wanted.join(", ");
+            out += "\n";
+        }
+        Changes::Unknown(why) => out += &format!("  it cannot be told: {why}\n"),
+        Changes::Inputs { names, is_cut } => {
+            out += &inputs(names, *is_cut, options, paint);
+            if stage.phase == Phase::Nova && !is_cut {
+                out += &format!("  services that would run: {}\n", services(names).join(", "));
+            }
+        }
+    }
+    out += when(stage, &changes);
+    out += &unrendered;
+    out += &options.map(|it| brought(&changes, it, paint)).unwrap_or_default();
+    out
+}
+
+/// Whether it would happen by itself.
+fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
+    match (changes, stage.deploys) {
+        (Changes::None | Changes::Unknown(_), _) | (_, None) => "",
+        (_, Some(true)) => "  it is deployed as soon as nothing else has to be waited for\n",
+        (_, Some(false)) => "  it is not deployed until deployStrategy.deploy is true\n",
+    }
+}
+
+/// The names by the operator's own word, and what can be compared here: a status may lag behind.
+fn changes(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Changes {
+    let none = BTreeMap::new();
+    let deployed = stage.deployed_inputs.unwrap_or(&none);
+    let told = stage.condition(UP_TO_DATE);
+    if deployed.is_empty() {
+        return Changes::Never;
+    }
+    let mut names = Vec::new();
+    let mut is_cut = false;
+    match told.map(|it| (it.status, it.message.as_str())) {
+        Some((Truth::Unknown, why)) => return Changes::Unknown(why.to_owned()),
+        Some((Truth::False, message)) => match listed(message) {
+            Some((found, cut)) => (names, is_cut) = (found, cut),
+            None => return Changes::Unknown(message.to_owned()),
+        },
+        Some((Truth::True, _)) | None => {}
+    }
+    for name in options.map(|it| differing(stage, it)).unwrap_or_default() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { Changes::None } else { Changes::Inputs { names, is_cut } }
+}
+
+/// The inputs among those that can be compared here which are not those of the last deployment.
+pub fn differing(stage: &Stage<'_>, options: &Options<'_>) -> Vec<String> {
+    let none = BTreeMap::new();
+    let deployed = stage.deployed_inputs.unwrap_or(&none);
+    let all = present(options).into_iter();
+    all.filter(|(name, digest)| deployed.get(name) != digest.as_ref()).map(|it| it.0).collect()
+}
+
+/// The names in the operators' sentence, and whether it was cut.
+fn listed(message: &str) -> Option<(Vec<String>, bool)> {
+    let list = message.strip_prefix(CHANGED)?;
+    // Another sentence may follow; names hold dots, but no dot and a space.
+    let list = list.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let is_cut = list.ends_with('…');
+    let mut names: Vec<String> = list.split(", ").map(str::to_owned).collect();
+    if is_cut {
+        names.pop();
+    }
+    Some((names, is_cut))
+}
+
+/// Digests of those inputs that a human's rights are enough for, as nova-operator makes them.
+fn present(options: &Options<'_>) -> BTreeMap<String, Option<String>> {
+    let spec = &options.compute.spec;
+    let digest =
+        |text: Option<&String>| text.filter(|it| !it.is_empty()).map(|it| hash::short(&json!(it)));
+    let mut digests = BTreeMap::from([
+        ("customServiceConfig".to_owned(), digest(spec.custom_service_config.as_ref())),
+        (
+            "novaComputeContainerImage".to_owned(),
+            digest(spec.nova_compute_container_image.as_ref()),
+        ),
+        (
+            "novaLibvirtContainerImage".to_owned(),
+            digest(spec.nova_libvirt_container_image.as_ref()),
+        ),
+    ]);
+    if let Some(default) = &options.default_config
+        && let Read::Found((_, text)) = &default.text
+    {
+        digests.insert(format!("ConfigMap {}", default.name), digest(Some(text)));
+    }
+    digests
+}
+
+fn inputs(names: &[String], is_cut: bool, options: Option<&Options<'_>>, paint: Paint) -> String {
+    let mut out = "  inputs that changed since the last deployment:\n".to_owned();
+    let spec = options.map(|it| &it.compute.spec);
+    for name in names {
+        // Only what is never secret is shown with its value.
+        let value = match name.as_str() {
+            "novaComputeContainerImage" => {
+                spec.and_then(|it| it.nova_compute_container_image.clone())
+            }
+            "novaLibvirtContainerImage" => {
+                spec.and_then(|it| it.nova_libvirt_container_image.clone())
+            }
+            _ => None,
+        };
+        let value = value.map(|it| format!(" (now {it})")).unwrap_or_default();
+        out += &format!("    {}\n", paint.text(Tone::Warn, &format!("~ {name}{value}")));
+    }
+    if is_cut {
+        out += "    and more that the status has no room for\n";
+    }
+    out
+}
+
+/// The services of a compute that depend on any of the inputs.
+fn services(names: &[String]) -> Vec<&'static str> {
+    let of_nova = |it: &String| {
+        ["customServiceConfig", "novaComputeContainerImage"].contains(&it.as_str())
+            || ["ConfigMap ", "NovaCell ", "Secret "].iter().any(|begin| it.starts_with(begin))
+    };
+    let of_libvirt = |it: &String| it == "novaLibvirtContainerImage";
+    let mut services = Vec::new();
+    if names.iter().any(|it| !of_nova(it)) {
+        services.push("libvirt");
+    }
+    if names.iter().any(|it| !of_libvirt(it)) {
+        services.push("nova");
+    }
+    services.push("nova-registered");
+    services
+}
+
+/// How what humans wrote differs from what was rendered of it.
+fn unrendered(options: &Options<'_>, paint: Paint) -> String {
+    let Some(secret) = options.secret.found() else { return String::new() };
+    let rendered = files(secret);
+    let of =
+        |name: &str| rendered.iter().find(|it| it.name == name).map(|it| it.entries.as_slice());
+    let custom = options.compute.spec.custom_service_config.as_deref().unwrap_or_default();
+    let mut out = compared(OVERRIDE_FILE, of(OVERRIDE_FILE).unwrap_or_default(), custom, paint);
+    if let Some(DefaultConfig { text: Read::Found((_, text)), .. }) = &options.default_config {
+        out += &compared(DEFAULT_FILE, of(DEFAULT_FILE).unwrap_or_default(), text, paint);
+    }
+    out
+}
+
+fn compared(file: &str, rendered: &[Entry], written: &str, paint: Paint) -> String {
+    let written = parse(written).0;
+    let has = |entries: &[Entry], it: &Entry| {
+        let key = |it: &Entry| (it.section.clone(), it.key.clone(), it.value.clone());
+        entries.iter().any(|other| key(other) == key(it))
+    };
+    let gone = rendered.iter().filter(|it| !has(&written, it));
+    let gone = gone.map(|it| paint.text(Tone::Bad, &format!("- {}", shown(it))));
+    let new = written.iter().filter(|it| !has(rendered, it));
+    let new = new.map(|it| paint.text(Tone::Good, &format!("+ {}", shown(it))));
+    let lines: Vec<String> = gone.chain(new).map(|it| format!("    {it}\n")).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("  {file}: not rendered yet from what was written:\n{}", lines.concat())
+}
+
+/// The options that a deployment would bring, file by file.
+fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {
+    let names: Vec<&str> = match changes {
+        Changes::Inputs { names, .. } => names.iter().map(String::as_str).collect(),
+        Changes::None | Changes::Never | Changes::Unknown(_) => return String::new(),
+    };
+    let rendered = match &options.secret {
+        Read::Found(secret) => files(secret),
+        Read::Missing => return "  no files are rendered yet\n".to_owned(),
+        Read::Refused(why) => return format!("  the rendered options cannot be read: {why}\n"),
+    };
+    let mut out = String::new();
+    for file in &rendered {
+        let chosen: Vec<&Entry> = file
+            .entries
+            .iter()
+            .filter(|it| names.iter().any(|name| is_of(name, &file.name, it)))
+            .collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        out += &format!("  {}, as it would reach the host:\n", file.name);
+        for entry in chosen {
+            let line = paint.text(Tone::Good, &format!("> {}", shown(entry)));
+            out += &format!("    {line}{}\n", overridden(entry, file, &rendered));
+        }
+    }
+    let name = secret_name(options.compute.metadata.name.as_deref().unwrap_or_default());
+    if names.iter().any(|it| it.ends_with(" CABundle")) {
+        out += &format!("  {CA_BUNDLE_FILE} of Secret {name}\n");
+    }
+    if !out.is_empty() {
+        out += "  which values the host has now is not known here: what was deployed is kept as \
+                digests\n";
+    }
+    out
+}
+
+/// Which later file takes the option's place.
+fn overridden(entry: &Entry, file: &File, all: &[File]) -> String {
+    let named = Named {
+        names: vec![(entry.section.clone(), entry.key.clone())],
+        is_multi: false,
+        note: None,
+    };
+    match named.winner(all) {
+        Some((winner, _)) if winner.name != file.name => {
+            format!("  (without effect: {} sets it again)", winner.name)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether an option of a file is made from an input.
+fn is_of(input: &str, file: &str, entry: &Entry) -> bool {
+    match file {
+        OVERRIDE_FILE => input == "customServiceConfig",
+        DEFAULT_FILE => input.starts_with("ConfigMap "),
+        GENERATED_FILE => keys(input).contains(&entry.key.as_str()),
+        _ => false,
+    }
+}
+
+/// The generated options that an input ends in.
+fn keys(input: &str) -> &'static [&'static str] {
+    match input.rsplit(' ').next().unwrap_or_default() {
+        "hostName" => &["host"],
+        "address" => &["my_ip"],
+        "keystoneAuthURL" => &["auth_url"],
+        "serviceUser" => &["username"],
+        "transport_url" => &["transport_url", "ssl_ca_file"],
+        "ServicePassword" => &["password"],
+        "RegionName" => &["region_name", "os_region_name"],
+        "ProjectDomainName" => &["project_domain_name"],
+        "UserDomainName" => &["user_domain_name"],
+        "ProjectName" => &["project_name"],
+        "CABundle" => &["cafile", "ssl_ca_file"],
+        "NoVNCProxyURL" => &["novncproxy_base_url", "server_listen", "server_proxyclient_address"],
+        "quorum_queues" => {
+            &["rabbit_quorum_queue", "rabbit_transient_quorum_queue", "amqp_durable_queues"]
+        }
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+//! What an option is called: its present name and those of old, as far as the release's own data
+//! tells.
+
+use nova_operator::oslo::{Entry, Release};
+
+use crate::error::{Error, Result};
+use crate::options::{File, is_section, normalized};
+
+/// An option that is looked for.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Section and name, the present ones first.
+    pub names: Vec<(String, String)>,
+    /// Whether every value of it counts, and not only the last one.
+    pub is_multi: bool,
+    /// What a human should know of the name.
+    pub note: Option<String>,
+}
+
+impl Named {
+    /// The option of a section in a release.
+    pub fn new(section: &str, key: &str, release: Release) -> Self {
+        let schema = release.schema();
+        let asked = (normalized(section), key.to_owned());
+        let known = schema.section(section).and_then(|it| schema.known(&it, key));
+        let Some(known) = known else {
+            let note = format!(
+                "nova {} does not know [{section}] {key}, so nova-compute ignores it, unless a \
+                 plugin of yours reads it",
+                schema.nova()
+            );
+            return Self { names: vec![asked], is_multi: false, note: Some(note) };
+        };
+        let present = known.now.clone().unwrap_or_else(|| asked.clone());
+        let note = known.now.as_ref().map(|(section, name)| {
+            format!("{key} is an old name of [{section}] {name} in nova {}", schema.nova())
+        });
+        let mut names = vec![present.clone()];
+        for section in schema.sections() {
+            let old = schema.options(&section).into_iter();
+            let of_present = old.filter(|(_, it)| it.now.as_ref() == Some(&present));
+            names.extend(of_present.map(|(name, _)| (section.name.clone(), name)));
+        }
+        if !names.contains(&asked) {
+            names.push(asked);
+        }
+        Self { names, is_multi: known.multi, note }
+    }
+
+    /// Every place of a text that sets it, the one that counts last.
+    pub fn entries<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
+        let of = |(section, key): &(String, String)| {
+            let is_it = |it: &&Entry| is_section(&it.section, section) && it.key == *key;
+            entries.iter().filter(is_it).collect::<Vec<_>>()
+        };
+        // In one file the present name wins over those of old, wherever they stand.
+        self.names.iter().rev().flat_map(of).collect()
+    }
+
+    /// The file that decides, and the place in it.
+    pub fn winner<'a>(&self, files: &'a [File]) -> Option<(&'a File, &'a Entry)> {
+        let last = |it: &'a File| Some((it, *self.entries(&it.entries).last()?));
+        files.iter().rev().find_map(last)
+    }
+}
+
+/// Section and option of `nova.conf [libvirt] cpu_models`; without a section it is `[DEFAULT]`.
+pub fn asked(words: &[String]) -> Result<(String, String)> {
+    let [file, rest @ ..] = words else { return Err(Error::told("name a file and an option")) };
+    if file.rsplit('/').next() != Some("nova.conf") {
+        return Err(Error::told(format!("{file} cannot be traced: only options of nova.conf can")));
+    }
+    let section = |it: &str| it.trim_start_matches('[').trim_end_matches(']').to_owned();
+    match rest {
+        [option] => match option.strip_prefix('[').and_then(|it| it.split_once(']')) {
+            Some((section, option)) if !option.trim().is_empty() => {
+                Ok((section.to_owned(), option.trim().to_owned()))
+            }
+            Some(_) => Err(Error::told(format!("name an option of {option}"))),
+            None => Ok(("DEFAULT".to_owned(), option.clone())),
+        },
+        [of, option] => Ok((section(of), option.clone())),
+        _ => Err(Error::told("name one option, as in: trace nova.conf [libvirt] cpu_models")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nova_operator::oslo::parse;
+
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_section_may_be_written_with_and_without_brackets() {
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let libvirt = pair("libvirt", "cpu_models");
+        assert_eq!(asked(&words("nova.conf [libvirt] cpu_models")).unwrap(), libvirt);
+        assert_eq!(asked(&words("nova.conf libvirt cpu_models")).unwrap(), libvirt);
+        assert_eq!(asked(&["nova.conf".into(), "[libvirt] cpu_models".into()]).unwrap(), libvirt);
+        assert_eq!(asked(&words("nova.conf debug")).unwrap(), pair("DEFAULT", "debug"));
+        for bad in ["neutron.conf debug", "nova.conf", "nova.conf a b c", "nova.conf [libvirt]"] {
+            assert!(asked(&words(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_present_name_wins_over_the_old_one_in_the_same_file() {
+        let named = Named::new("libvirt", "cpu_model", Release::newest());
+        assert_eq!(named.names[0], ("libvirt".to_owned(), "cpu_models".to_owned()));
+        assert!(named.note.as_ref().unwrap().contains("old name of [libvirt] cpu_models"));
+        let entries = parse("[LibVirt]\ncpu_models = a\ncpu_model = b\n").0;
+        let found: Vec<usize> = named.entries(&entries).iter().map(|it| it.line).collect();
+        assert_eq!(found, [3, 2]);
+    }
+
+    #[test]
+    fn an_option_that_nova_does_not_know_is_looked_for_all_the_same() {
+        let named = Named::new("libvirt", "cpu_modls", Release::newest());
+        assert!(named.note.as_ref().unwrap().contains("does not know [libvirt] cpu_modls"));
+        let entries = parse("[libvirt]\ncpu_modls = a\n").0;
+        assert_eq!(named.entries(&entries).len(), 1);
+    }
+}
