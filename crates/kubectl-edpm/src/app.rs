@@ -2,16 +2,21 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use clap::CommandFactory as _;
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::ListParams;
 use nova_operator::oslo::Release;
 use nova_operator::release;
 use serde_json::json;
 
-use crate::args::{Args, Command, Output, Status};
+use crate::args::{Args, Command, Output, Shell, Status};
 use crate::cluster::Cluster;
+use crate::complete::{self, Next};
 use crate::error::{Error, Result};
 use crate::host::{Host, Phase};
 use crate::named::{self, Named};
@@ -21,6 +26,9 @@ use crate::status::{self, Row, View};
 use crate::trace::{self, Seen};
 use crate::world::World;
 use crate::{diff, explain, follow, reading, watch};
+
+/// How long a completion asks the cluster.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where text goes.
 pub struct Terminal<'a> {
@@ -34,23 +42,72 @@ pub struct Terminal<'a> {
 
 /// Runs a command.
 pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
-    let cluster = Cluster::connect(&args.access).await?;
-    match &args.command {
-        Command::Status(asked) => status(&cluster, asked, terminal).await,
+    // These two need no cluster.
+    if let Command::Completion { shell } = &args.command {
+        return completion(*shell, terminal);
+    }
+    if let Command::Complete { words } = &args.command {
+        return following(words, terminal).await;
+    }
+    answer(&Cluster::connect(&args.access).await?, &args.command, terminal).await
+}
+
+/// What is asked of a cluster.
+async fn answer(
+    cluster: &Cluster,
+    command: &Command,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    match command {
+        Command::Status(asked) => status(cluster, asked, terminal).await,
         Command::Explain { node } => {
             let world = cluster.world(false).await?;
-            let host = host(&world, &cluster, node)?;
+            let host = host(&world, cluster, node)?;
             write!(terminal.out, "{}", explain::text(&host, terminal.paint))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Logs(asked) => {
             let world = cluster.world(false).await?;
-            follow::logs(&cluster, &host(&world, &cluster, &asked.node)?, asked, terminal).await
+            follow::logs(cluster, &host(&world, cluster, &asked.node)?, asked, terminal).await
         }
-        Command::Diff { node } => differences(&cluster, node, terminal).await,
-        Command::Trace { option, node } => way(&cluster, option, node, terminal).await,
-        Command::Retry { name, force } => retry(&cluster, name, *force, terminal).await,
+        Command::Diff { node } => differences(cluster, node, terminal).await,
+        Command::Trace { option, node } => way(cluster, option, node, terminal).await,
+        Command::Retry { name, force } => retry(cluster, name, *force, terminal).await,
+        Command::Completion { .. } | Command::Complete { .. } => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn completion(shell: Shell, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "kubectl-edpm", &mut text);
+    terminal.out.write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Nobody who presses a key waits for a cluster that does not answer, or reads why.
+async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<ExitCode> {
+    let offered = match complete::next(&Args::command(), words) {
+        Next::Words(words) => words,
+        Next::Node => {
+            let nodes = tokio::time::timeout(PATIENCE, nodes(words)).await;
+            nodes.ok().and_then(Result::ok).unwrap_or_default()
+        }
+    };
+    let last = words.last().map(String::as_str).unwrap_or_default();
+    write!(terminal.out, "{}", complete::lines(&offered, last))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
+    let cluster = Cluster::connect(&complete::access(words)).await?;
+    let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
+    let nodes = nodes.map_err(|it| cluster.error(&it))?;
+    Ok(nodes.items.iter().map(|it| (it.name_any(), String::new())).collect())
 }
 
 /// The host of that name, or the server's word that there is none.

@@ -41,6 +41,7 @@ pub enum Command {
     /// What a node waits for: node, role, services, runs, compute, cell, each with its conditions.
     Explain {
         /// The node.
+        #[arg(value_name = "NODE")]
         node: String,
     },
     /// The Ansible output that touched a node: of the run that is under way, else of the last one.
@@ -50,11 +51,13 @@ pub enum Command {
     /// Ends with 1 where it would change something, with more than 1 where that cannot be told.
     Diff {
         /// The node.
+        #[arg(value_name = "NODE")]
         node: String,
     },
     /// Where an option of nova.conf comes from, step by step, and how far it has come.
+    #[command(override_usage = "kubectl edpm trace --node NODE nova.conf [SECTION] OPTION")]
     Trace {
-        /// The file, the section (`[DEFAULT]` when left out) and the option.
+        /// The file, its section, which is `[DEFAULT]` when left out, and the option.
         #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
         option: Vec<String>,
         /// The node.
@@ -70,12 +73,37 @@ pub enum Command {
         #[arg(long)]
         force: bool,
     },
+    /// Writes what a shell needs to complete `kubectl-edpm`.
+    Completion {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Tells kubectl's completion what can follow.
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        /// The words so far, the last one unfinished.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
+
+/// A shell that completes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Shell {
+    /// bash.
+    Bash,
+    /// zsh.
+    Zsh,
+    /// fish.
+    Fish,
 }
 
 /// What `logs` shows.
 #[derive(Debug, clap::Args)]
 pub struct Logs {
     /// The node.
+    #[arg(value_name = "NODE")]
     pub node: String,
     /// Only runs of this service.
     #[arg(long, value_name = "SERVICE")]
@@ -122,12 +150,12 @@ pub fn refused(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
-    } else {
-        let text = error.render().to_string();
-        let _ = write!(std::io::stderr(), "{text}");
+        let _ = write!(std::io::stdout(), "{text}");
+        return ExitCode::SUCCESS;
     }
+    let _ = write!(std::io::stderr(), "{text}");
     ExitCode::FAILURE
 }
 

@@ -6,6 +6,7 @@
 pub mod app;
 pub mod args;
 pub mod cluster;
+pub mod complete;
 pub mod diff;
 pub mod error;
 pub mod explain;

@@ -1,0 +1,177 @@
+//! What can follow on a command line: for kubectl, which asks `kubectl_complete-edpm` in cobra's way.
+
+use std::path::PathBuf;
+
+use clap::builder::Str;
+use clap::{Arg, Command};
+
+use crate::args::Access;
+
+/// cobra's word for: nothing but these, no names of files.
+const NO_FILES: &str = ":4";
+
+/// What the word under the cursor may become.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Next {
+    /// One of these words, each with what it means.
+    Words(Vec<(String, String)>),
+    /// The name of a node.
+    Node,
+}
+
+/// What may stand in the place of the last of the words.
+pub fn next(command: &Command, words: &[String]) -> Next {
+    let Some((last, before)) = words.split_last() else { return Next::Words(vec![]) };
+    let (of, n_given) = reached(command, before);
+    let flags =
+        || of.get_arguments().chain(command.get_arguments().filter(|it| it.is_global_set()));
+    if let Some(flag) = before.last().and_then(|it| value_of(flags(), it)) {
+        return of_argument(flag);
+    }
+    if last.starts_with('-') {
+        let named = flags().filter_map(|it| Some((format!("--{}", it.get_long()?), help(it))));
+        return Next::Words(named.collect());
+    }
+    if of.has_subcommands() {
+        let all = of.get_subcommands().filter(|it| !it.is_hide_set());
+        return Next::Words(all.map(|it| (it.get_name().to_owned(), about(it))).collect());
+    }
+    let mut places = of.get_positionals();
+    match places.nth(n_given).or_else(|| of.get_positionals().last()) {
+        Some(place) => of_argument(place),
+        None => Next::Words(vec![]),
+    }
+}
+
+/// The lines that cobra reads, of those words that begin as the last one does.
+pub fn lines(words: &[(String, String)], last: &str) -> String {
+    let chosen = words.iter().filter(|(word, _)| word.starts_with(last));
+    let line = |(word, help): &(String, String)| {
+        if help.is_empty() { format!("{word}\n") } else { format!("{word}\t{help}\n") }
+    };
+    chosen.map(line).collect::<Vec<_>>().concat() + NO_FILES + "\n"
+}
+
+/// Which cluster the words name so far.
+pub fn access(words: &[String]) -> Access {
+    let value = |long: &str, short: &str| {
+        words.iter().enumerate().rev().find_map(|(idx, word)| {
+            let joined = word.strip_prefix(long).and_then(|it| it.strip_prefix('='));
+            let is_flag = word == long || (word == short && !short.is_empty());
+            joined.or_else(|| words.get(idx + 1).map(String::as_str).filter(|_| is_flag))
+        })
+    };
+    Access {
+        namespace: value("--namespace", "-n").map(str::to_owned),
+        context: value("--context", "").map(str::to_owned),
+        kubeconfig: value("--kubeconfig", "").map(PathBuf::from),
+    }
+}
+
+/// The command that the words have come to, and how many of its places are filled.
+fn reached<'a>(command: &'a Command, words: &[String]) -> (&'a Command, usize) {
+    let (mut of, mut n_given) = (command, 0);
+    let mut is_value = false;
+    for word in words {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if word.starts_with('-') {
+            let globals = command.get_arguments().filter(|it| it.is_global_set());
+            is_value = value_of(of.get_arguments().chain(globals), word).is_some();
+        } else if let Some(found) = of.find_subcommand(word) {
+            of = found;
+        } else {
+            n_given += 1;
+        }
+    }
+    (of, n_given)
+}
+
+/// The flag that a word names and whose value comes next.
+fn value_of<'a>(mut flags: impl Iterator<Item = &'a Arg>, word: &str) -> Option<&'a Arg> {
+    let is_named = |it: &&Arg| {
+        let long = it.get_long().map(|it| format!("--{it}"));
+        let short = it.get_short().map(|it| format!("-{it}"));
+        [long, short].iter().flatten().any(|it| it == word)
+    };
+    flags.find(|it| is_named(it) && it.get_action().takes_values())
+}
+
+fn of_argument(argument: &Arg) -> Next {
+    let is_node = |it: &str| it.starts_with("NODE");
+    let names: Vec<&str> =
+        argument.get_value_names().unwrap_or_default().iter().map(Str::as_str).collect();
+    if names.first().is_some_and(|it| is_node(it)) {
+        return Next::Node;
+    }
+    if names.first() == Some(&"FILE") && argument.is_positional() {
+        return Next::Words(vec![("nova.conf".to_owned(), String::new())]);
+    }
+    let values = argument.get_possible_values();
+    let value = |it: &clap::builder::PossibleValue| {
+        let help = it.get_help().map(ToString::to_string);
+        (it.get_name().to_owned(), help.unwrap_or_default())
+    };
+    Next::Words(values.iter().map(value).collect())
+}
+
+fn help(argument: &Arg) -> String {
+    argument.get_help().map(ToString::to_string).unwrap_or_default()
+}
+
+fn about(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::args::Args;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    fn offered(text: &str) -> Vec<String> {
+        match next(&Args::command(), &words(text)) {
+            Next::Words(words) => words.into_iter().map(|it| it.0).collect(),
+            Next::Node => vec!["<node>".to_owned()],
+        }
+    }
+
+    #[test]
+    fn commands_flags_values_and_nodes_are_offered_in_their_places() {
+        let all = ["completion", "diff", "explain", "logs", "retry", "status", "trace"];
+        for name in all {
+            assert!(offered("").contains(&name.to_owned()), "{name}");
+        }
+        assert!(!offered("").contains(&"__complete".to_owned()));
+        for place in ["explain ", "-n openstack logs e", "trace nova.conf debug --node ", "retry "]
+        {
+            assert_eq!(offered(place), ["<node>"], "{place}");
+        }
+        assert_eq!(offered("status -o "), ["json", "yaml", "wide"]);
+        assert_eq!(offered("completion "), ["bash", "zsh", "fish"]);
+        assert_eq!(offered("trace "), ["nova.conf"]);
+        let flags = offered("logs n0 --");
+        assert!(flags.contains(&"--follow".into()) && flags.contains(&"--context".into()));
+    }
+
+    #[test]
+    fn kubectl_is_answered_in_cobras_way() {
+        let words =
+            [("logs".to_owned(), "Output".to_owned()), ("status".to_owned(), String::new())];
+        assert_eq!(lines(&words, "l"), "logs\tOutput\n:4\n");
+        assert_eq!(lines(&words, "s"), "status\n:4\n");
+    }
+
+    #[test]
+    fn the_cluster_is_the_one_that_the_words_name() {
+        let access = access(&words("-n openstack --context=prod logs "));
+        assert_eq!(access.namespace.as_deref(), Some("openstack"));
+        assert_eq!(access.context.as_deref(), Some("prod"));
+    }
+}
