@@ -15,6 +15,7 @@ pub mod journey;
 pub mod kstatus;
 mod namespace;
 pub mod operator;
+pub mod plugin;
 mod program;
 mod release;
 pub mod transcript;

@@ -386,7 +386,11 @@ fn on_host(
 
 /// What only the host knows.
 fn process(named: &Named) -> Stop {
-    let key = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
+    let logged = match named.names.first() {
+        Some((section, key)) if section == "DEFAULT" => key.clone(),
+        Some((section, key)) => format!("{section}.{key}"),
+        None => String::new(),
+    };
     Stop {
         name: "process",
         mark: Mark::Unknown,
@@ -395,7 +399,7 @@ fn process(named: &Named) -> Stop {
              does not start"
                 .to_owned(),
             format!(
-                "on the host: podman logs nova_compute 2>&1 | grep -F '{key} ' tells what it \
+                "on the host: podman logs nova_compute 2>&1 | grep -F '{logged} ' tells what it \
                  loaded at its start, where its debug is on"
             ),
         ],

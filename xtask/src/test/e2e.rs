@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::restarts::{self, Restarts, Seed};
 use crate::cluster::Choice;
-use crate::{demo, lab, release, upgrade};
+use crate::{demo, lab, release, sh, upgrade};
 
 /// The test that turns the release before into this one.
 const UPGRADE: &str = "e2e upgrade::";
@@ -19,6 +19,8 @@ const UPGRADE: &str = "e2e upgrade::";
 /// tests do their worst to it, with operators that are restarted meanwhile if that is asked for.
 pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
     let programs = programs::build(super::cargo(&["test", "--package", "e2e"]))?;
+    // A test runs it as kubectl's plugin, from the folder that cargo puts programs into.
+    sh::run(&mut super::cargo(&["build", "--package", "kubectl-edpm", "--quiet"]))?;
     let can_upgrade = release::can_be_had()?;
     let values = if can_upgrade {
         upgrade::prepare(cluster)?
