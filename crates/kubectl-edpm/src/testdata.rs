@@ -83,3 +83,20 @@ pub(crate) fn deployed_with_present_inputs(world: &mut World) {
         inputs.insert(name.to_owned(), hash::short(&json!(value)));
     }
 }
+
+/// What the docs show is what the commands print.
+#[test]
+fn the_docs_show_what_the_tests_see() {
+    let docs = include_str!("../../../docs/kubectl-edpm.md");
+    let explained = include_str!("../testdata/explain-failed.txt");
+    let chain = explained.split("\n\n").next().unwrap();
+    let shown = [
+        include_str!("../testdata/status.txt"),
+        chain,
+        include_str!("../testdata/diff-changed.txt"),
+        include_str!("../testdata/trace.txt"),
+    ];
+    for text in shown {
+        assert!(docs.contains(text), "docs/kubectl-edpm.md lacks:\n{text}");
+    }
+}

@@ -1,7 +1,5 @@
 //! Everything that was read, and the hosts in it.
 
-use std::collections::BTreeMap;
-
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
@@ -73,7 +71,12 @@ impl World {
         let found = role.and_then(|it| self.role(namespace, it));
         let mut stages = vec![prepare(node, found)];
         match self.compute(namespace, name) {
-            Some(compute) => stages.push(self.nova(namespace, compute)),
+            Some(compute) => {
+                let mut stage = self.nova(namespace, compute);
+                // A compute that a human made may leave it to its node.
+                stage.deploys = stage.deploys.or_else(|| status.and_then(|it| it.deploy));
+                stages.push(stage);
+            }
             None => stages.extend(nova_to_come(node)),
         }
         let mut runs: Vec<&AnsibleEe> = self
@@ -179,6 +182,3 @@ pub fn namespace_of(object: &impl ResourceExt) -> &str {
 fn created(object: &impl ResourceExt) -> Option<Timestamp> {
     object.meta().creation_timestamp.as_ref().map(|it| it.0)
 }
-
-/// No inputs, for stages that have none.
-pub static NO_INPUTS: BTreeMap<String, String> = BTreeMap::new();
