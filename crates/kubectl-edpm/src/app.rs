@@ -251,3 +251,7 @@ pub fn no_such_node(name: &str) -> Error {
         code: 404,
     }
 }
+
+#[cfg(test)]
+#[path = "app_tests.rs"]
+mod tests;

@@ -73,6 +73,11 @@ impl Cluster {
         Ok(Self { client, server, namespace })
     }
 
+    /// A cluster that somebody else has connected to.
+    pub fn of_client(client: Client, server: &str, namespace: &str) -> Self {
+        Self { client, server: server.to_owned(), namespace: namespace.to_owned() }
+    }
+
     /// The objects of a kind in the namespace.
     pub fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.namespace)

@@ -9,7 +9,7 @@ use crate::app::no_such_node;
 use crate::error::{Error, Result};
 use crate::host::{Host, Step, owner_of};
 use crate::status::UP_TO_DATE;
-use crate::world::{NODE_REDEPLOY, World, namespace_of};
+use crate::world::{NODE_REDEPLOY, World, place};
 
 /// An object that is to get the annotation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -53,7 +53,7 @@ impl Target {
 ///
 /// `is_forced` asks for another attempt of what succeeded, too.
 pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Result<Vec<Order>> {
-    let run = world.runs.iter().find(|it| it.name_any() == name && namespace_of(*it) == namespace);
+    let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
     match (world.host(namespace, name), run) {
         (Some(host), _) => Ok(vec![of_host(&host, is_forced)?]),
         (None, Some(run)) => of_run(world, namespace, run, is_forced),
@@ -102,10 +102,7 @@ fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> R
         )));
     };
     if kind == "NovaExternalCompute" {
-        let compute = world
-            .computes
-            .iter()
-            .find(|it| it.name_any() == owner && namespace_of(*it) == namespace);
+        let compute = world.computes.iter().find(|it| place(*it) == (namespace, owner));
         let is_off = compute.is_some_and(|it| it.spec.deploy == Some(false));
         check(run, is_forced, failed(run))?;
         return Ok(vec![Order { target: Target::Compute, name: owner.to_owned(), is_off }]);

@@ -26,9 +26,13 @@ pub(crate) fn world() -> World {
     }
 }
 
+/// The objects as they are written.
+pub(crate) fn objects() -> Vec<Value> {
+    yaml::documents(OBJECTS).unwrap()
+}
+
 fn of<K: DeserializeOwned>(kind: &str) -> Vec<K> {
-    let all: Vec<Value> = yaml::documents(OBJECTS).unwrap();
-    let chosen = all.into_iter().filter(|it| it["kind"] == kind);
+    let chosen = objects().into_iter().filter(|it| it["kind"] == kind);
     chosen.map(|it| serde_json::from_value(it).unwrap()).collect()
 }
 

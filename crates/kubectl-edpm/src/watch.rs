@@ -1,5 +1,6 @@
 //! `status -w`: the table, then a line for each host that changes.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::process::ExitCode;
 
@@ -15,9 +16,12 @@ use kube::{Resource, ResourceExt};
 use crate::app::{Terminal, view};
 use crate::args::{Output, Status};
 use crate::cluster::{Cluster, Kind};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::status::{self, Row};
 use crate::world::World;
+
+/// How many changes are taken together.
+const AT_ONCE: usize = 1_000;
 
 /// One change of one object.
 enum Change {
@@ -47,47 +51,56 @@ pub async fn statuses(
     if has_runs {
         streams.push(changes(cluster, is_all, Change::Run));
     }
-    let mut shown: Vec<Row> = Vec::new();
+    let mut shown = Shown::default();
     show(&world, asked, terminal, &mut shown)?;
     let mut fresh = Fresh::default();
-    let mut all = pin!(select_all(streams));
-    while let Some(change) = all.try_next().await.map_err(|it| Error::told(it.to_string()))? {
-        fresh.apply(&mut world, change);
+    // Whatever has come meanwhile is shown at once.
+    let mut all = pin!(select_all(streams).ready_chunks(AT_ONCE));
+    while let Some(changes) = all.next().await {
+        for change in changes {
+            match change {
+                Ok(change) => fresh.apply(&mut world, change),
+                // The watch begins anew by itself, with pauses.
+                Err(error) => writeln!(terminal.err, "the watch was cut off: {error}")?,
+            }
+        }
         show(&world, asked, terminal, &mut shown)?;
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// The rows that were printed last, by namespace and name.
+type Shown = BTreeMap<(String, String), Row>;
 
 /// Prints what differs from what was printed; widths are those of all rows.
 fn show(
     world: &World,
     asked: &Status,
     terminal: &mut Terminal<'_>,
-    shown: &mut Vec<Row>,
+    shown: &mut Shown,
 ) -> Result<()> {
     let rows = status::rows(world, &asked.nodes);
-    let is_first = shown.is_empty();
+    let key = |it: &Row| (it.namespace.clone(), it.node.clone());
+    let is_new = |it: &Row| shown.get(&key(it)) != Some(it);
     match asked.output {
         Some(output @ (Output::Json | Output::Yaml)) => {
-            let changed: Vec<Row> = rows.iter().filter(|it| !shown.contains(it)).cloned().collect();
+            let changed: Vec<Row> = rows.iter().filter(|it| is_new(it)).cloned().collect();
             if !changed.is_empty() {
                 write!(terminal.out, "{}", status::document(&changed, output))?;
             }
         }
         None | Some(Output::Wide) => {
             let mut lines = status::lines(&rows, view(asked, terminal)).into_iter();
-            if let Some(header) = lines.next().filter(|_| is_first && !rows.is_empty()) {
+            if let Some(header) = lines.next().filter(|_| shown.is_empty() && !rows.is_empty()) {
                 writeln!(terminal.out, "{header}")?;
             }
-            for (row, line) in rows.iter().zip(lines) {
-                if !shown.contains(row) {
-                    writeln!(terminal.out, "{line}")?;
-                }
+            for (_, line) in rows.iter().zip(lines).filter(|(row, _)| is_new(row)) {
+                writeln!(terminal.out, "{line}")?;
             }
         }
     }
     terminal.out.flush()?;
-    *shown = rows;
+    *shown = rows.into_iter().map(|it| (key(&it), it)).collect();
     Ok(())
 }
 

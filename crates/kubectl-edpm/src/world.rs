@@ -1,5 +1,7 @@
 //! Everything that was read, and the hosts in it.
 
+use std::collections::BTreeMap;
+
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
@@ -35,42 +37,93 @@ pub struct World {
 impl World {
     /// All hosts, by namespace, group and name.
     pub fn hosts(&self) -> Vec<Host<'_>> {
-        let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| self.of_node(it)).collect();
+        let index = Index::of(self);
+        let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| index.host(it)).collect();
         hosts.sort_by(|a, b| a.place().cmp(&b.place()));
         hosts
     }
 
     /// The host of that name in the namespace.
     pub fn host(&self, namespace: &str, name: &str) -> Option<Host<'_>> {
-        let is_it = |it: &&Node| it.name_any() == name && namespace_of(*it) == namespace;
-        self.nodes.iter().find(is_it).map(|it| self.of_node(it))
+        let node = self.nodes.iter().find(|it| place(*it) == (namespace, name))?;
+        Some(Index::of(self).host(node))
     }
 
     /// The compute on a node.
     pub fn compute(&self, namespace: &str, node: &str) -> Option<&ExternalCompute> {
-        let mut all = self.computes.iter();
-        all.find(|it| it.spec.dataplane_node_name == node && namespace_of(*it) == namespace)
+        let is_it = |it: &&ExternalCompute| {
+            it.spec.dataplane_node_name == node && place(*it).0 == namespace
+        };
+        self.computes.iter().find(is_it)
     }
 
     /// The role of that name.
     pub fn role(&self, namespace: &str, name: &str) -> Option<&Role> {
-        self.roles.iter().find(|it| it.name_any() == name && namespace_of(*it) == namespace)
+        self.roles.iter().find(|it| place(*it) == (namespace, name))
     }
 
     /// The cell of that name.
     pub fn cell(&self, namespace: &str, name: &str) -> Option<&Cell> {
-        self.cells.iter().find(|it| it.name_any() == name && namespace_of(*it) == namespace)
+        self.cells.iter().find(|it| place(*it) == (namespace, name))
+    }
+}
+
+/// Namespace and a name in it.
+type Place<'a> = (&'a str, &'a str);
+
+/// The objects by what hosts name them by: thousands of hosts are shown at once.
+struct Index<'a> {
+    roles: BTreeMap<Place<'a>, &'a Role>,
+    /// By node.
+    computes: BTreeMap<Place<'a>, &'a ExternalCompute>,
+    cells: BTreeMap<Place<'a>, &'a Cell>,
+    /// By each name and each address that a run is about: two names of one address are one host.
+    runs: BTreeMap<Place<'a>, Vec<&'a AnsibleEe>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(world: &'a World) -> Self {
+        let by_node =
+            |it: &'a ExternalCompute| ((place(it).0, it.spec.dataplane_node_name.as_str()), it);
+        let mut runs: BTreeMap<Place<'a>, Vec<&'a AnsibleEe>> = BTreeMap::new();
+        for run in &world.runs {
+            let namespace = place(run).0;
+            for host in &run.spec.hosts {
+                runs.entry((namespace, &host.name)).or_default().push(run);
+                runs.entry((namespace, &host.address)).or_default().push(run);
+            }
+        }
+        Self {
+            roles: world.roles.iter().map(|it| (place(it), it)).collect(),
+            computes: world.computes.iter().map(by_node).collect(),
+            cells: world.cells.iter().map(|it| (place(it), it)).collect(),
+            runs,
+        }
     }
 
-    fn of_node<'a>(&'a self, node: &'a Node) -> Host<'a> {
-        let namespace = namespace_of(node);
-        let name = node.metadata.name.as_deref().unwrap_or_default();
+    /// The runs that are about a host, oldest first.
+    fn runs(
+        &self,
+        namespace: &'a str,
+        name: &'a str,
+        address: Option<&'a str>,
+    ) -> Vec<&'a AnsibleEe> {
+        let of = |it: &'a str| self.runs.get(&(namespace, it)).into_iter().flatten().copied();
+        let mut runs: Vec<&AnsibleEe> = of(name).chain(address.into_iter().flat_map(of)).collect();
+        let key = |it: &&'a AnsibleEe| (created(*it), place(*it).1);
+        runs.sort_by_key(key);
+        runs.dedup_by_key(|it| place(*it));
+        runs
+    }
+
+    fn host(&self, node: &'a Node) -> Host<'a> {
+        let (namespace, name) = place(node);
         let status = node.status.as_ref();
         let address = status.and_then(|it| it.address.as_deref());
         let role = node.spec.role.as_deref();
-        let found = role.and_then(|it| self.role(namespace, it));
+        let found = role.and_then(|it| self.roles.get(&(namespace, it)).copied());
         let mut stages = vec![prepare(node, found)];
-        match self.compute(namespace, name) {
+        match self.computes.get(&(namespace, name)) {
             Some(compute) => {
                 let mut stage = self.nova(namespace, compute);
                 // A compute that a human made may leave it to its node.
@@ -79,12 +132,6 @@ impl World {
             }
             None => stages.extend(nova_to_come(node)),
         }
-        let mut runs: Vec<&AnsibleEe> = self
-            .runs
-            .iter()
-            .filter(|it| namespace_of(*it) == namespace && touches(it, name, address))
-            .collect();
-        runs.sort_by_key(|it| (it.creation_timestamp().map(|it| it.0), it.name_any()));
         Host {
             namespace,
             name,
@@ -96,19 +143,19 @@ impl World {
             address,
             created: created(node),
             stages,
-            runs,
+            runs: self.runs(namespace, name, address),
         }
     }
 
-    fn nova<'a>(&'a self, namespace: &str, compute: &'a ExternalCompute) -> Stage<'a> {
+    fn nova(&self, namespace: &'a str, compute: &'a ExternalCompute) -> Stage<'a> {
         let status = compute.status.as_ref();
         let cell = compute.spec.cell_name.as_str();
-        let of_cell = self.cell(namespace, cell);
+        let of_cell = self.cells.get(&(namespace, cell));
         Stage {
             phase: Phase::Nova,
             kind: "NovaExternalCompute",
             resource: "novaexternalcompute",
-            name: compute.metadata.name.as_deref().unwrap_or_default(),
+            name: place(compute).1,
             conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
             services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
             wanted: vec![LIBVIRT, NOVA, NOVA_REGISTERED],
@@ -135,7 +182,7 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
         phase: Phase::Prepare,
         kind: "OpenStackDataPlaneNode",
         resource: "openstackdataplanenode",
-        name: node.metadata.name.as_deref().unwrap_or_default(),
+        name: place(node).1,
         conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
         services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
         wanted: services.iter().map(String::as_str).collect(),
@@ -165,18 +212,14 @@ fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
     })
 }
 
-/// Whether a run is about a host: by its name in the inventory, or by its address.
-fn touches(run: &AnsibleEe, host: &str, address: Option<&str>) -> bool {
-    run.spec.hosts.iter().any(|it| it.name == host || Some(it.address.as_str()) == address)
-}
-
 fn of_role(role: &Role) -> &[Condition] {
     role.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// The namespace of an object.
-pub fn namespace_of(object: &impl ResourceExt) -> &str {
-    object.meta().namespace.as_deref().unwrap_or_default()
+/// Namespace and name of an object.
+pub fn place(object: &impl ResourceExt) -> (&str, &str) {
+    let meta = object.meta();
+    (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
 }
 
 fn created(object: &impl ResourceExt) -> Option<Timestamp> {

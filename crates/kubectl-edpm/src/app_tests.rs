@@ -1,0 +1,207 @@
+//! Every command against an API server in memory: what is asked of it, what is printed, how it ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use clap::Parser as _;
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+use tower::service_fn;
+
+use super::*;
+use crate::testdata;
+
+/// Objects by path, and what was patched.
+#[derive(Clone, Default)]
+struct Server {
+    objects: BTreeMap<String, Value>,
+    patched: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+/// What a command printed, and how it ended.
+struct Printed {
+    out: String,
+    err: String,
+    code: ExitCode,
+}
+
+impl Server {
+    /// The objects of the tests, with the options of the first compute rendered and deployed.
+    fn new() -> Self {
+        let mut server = Self::default();
+        let mut world = testdata::world();
+        testdata::deployed_with_present_inputs(&mut world);
+        let options = world.computes[0].spec.custom_service_config.clone().unwrap_or_default();
+        for object in testdata::objects() {
+            let (version, plural) = (object["apiVersion"].as_str().unwrap(), plural(&object));
+            let name = object["metadata"]["name"].as_str().unwrap();
+            let path = format!("/apis/{version}/namespaces/openstack/{plural}/{name}");
+            server.objects.insert(path, object);
+        }
+        server.put("apis/nova.openstack.org/v1beta1", "novaexternalcomputes", &world.computes[0]);
+        server.put("api/v1", "secrets", &testdata::rendered(&options));
+        let named = |name: &str| json!({ "metadata": { "name": name } });
+        let defaults = json!({
+            "metadata": { "name": "compute-defaults" },
+            "data": { "02-nova-default.conf": testdata::DEFAULTS },
+        });
+        server.put("api/v1", "configmaps", &defaults);
+        let run = "nova-edpm-compute-0-5555555555-abcdef0123";
+        server.put("apis/batch/v1", "jobs", &named(run));
+        server.put("api/v1", "pods", &named(&format!("{run}-xyz12")));
+        server
+    }
+
+    fn put(&mut self, group: &str, plural: &str, object: &impl serde::Serialize) {
+        let object = json!(object);
+        let name = object["metadata"]["name"].as_str().unwrap();
+        self.objects.insert(format!("/{group}/namespaces/openstack/{plural}/{name}"), object);
+    }
+
+    fn answer(&self, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
+        if let Some(pod) = path.strip_suffix("/log") {
+            let code = if self.objects.contains_key(pod) { 200 } else { 404 };
+            return (code, b"PLAY RECAP\nedpm-compute-0 : ok=7\n".to_vec());
+        }
+        if let Some(object) = self.objects.get(path) {
+            if method == "PATCH" {
+                let body = serde_json::from_slice(body).unwrap();
+                self.patched.lock().unwrap().push((path.to_owned(), body));
+            }
+            return (200, json!(object).to_string().into_bytes());
+        }
+        if path.ends_with("/pods") {
+            // Those of a Job are asked for by label: its own has gone.
+            return (200, json!({ "metadata": {}, "items": [] }).to_string().into_bytes());
+        }
+        let below = format!("{}/", path.replace("namespaces/openstack/", ""));
+        let is_below = |it: &str| it.replace("namespaces/openstack/", "").starts_with(&below);
+        let items: Vec<&Value> =
+            self.objects.iter().filter(|it| is_below(it.0)).map(|it| it.1).collect();
+        if items.is_empty() {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let message = format!("\"{name}\" not found");
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "status": "Failure",
+                "message": message, "reason": "NotFound", "code": 404,
+            });
+            return (404, status.to_string().into_bytes());
+        }
+        (200, json!({ "metadata": {}, "items": items }).to_string().into_bytes())
+    }
+
+    fn cluster(&self) -> Cluster {
+        let server = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await?;
+                let (code, text) = server.answer(head.method.as_str(), head.uri.path(), &body);
+                let response = Response::builder().status(code).body(Body::from(text));
+                Ok::<_, kube::Error>(response.unwrap())
+            }
+        });
+        let client = Client::new(service, "openstack");
+        Cluster::of_client(client, "server:6443", "openstack")
+    }
+
+    async fn run(&self, words: &[&str]) -> std::result::Result<Printed, String> {
+        let args = Args::try_parse_from([&["kubectl-edpm"], words].concat()).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut terminal = Terminal { out: &mut out, err: &mut err, paint: Paint::default() };
+        let code = answer(&self.cluster(), &args.command, &mut terminal).await;
+        let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
+        let (out, err) = (text(out), text(err));
+        match code {
+            Ok(code) => Ok(Printed { out, err, code }),
+            Err(error) => Err(format!("{out}{error}")),
+        }
+    }
+}
+
+fn plural(object: &Value) -> String {
+    object["kind"].as_str().unwrap().to_lowercase() + "s"
+}
+
+#[tokio::test]
+async fn status_lists_the_namespace_or_all_of_them() {
+    let server = Server::new();
+    let printed = server.run(&["status", "-o", "json"]).await.unwrap();
+    let document: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!(document["nodes"].as_array().map(Vec::len), Some(4));
+    let all = server.run(&["status", "-A", "edpm-compute-0"]).await.unwrap();
+    assert!(all.out.starts_with("NAMESPACE ") && all.out.lines().count() == 2, "{}", all.out);
+    let error = server.run(&["status", "nobody"]).await.err().unwrap();
+    assert!(error.starts_with("Error from server (NotFound): "), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_without_the_kinds_and_one_without_nodes_are_told_apart() {
+    let error = Server::default().run(&["status"]).await.err().unwrap();
+    let text = "error: the server doesn't have a resource type \"openstackdataplanenodes\"";
+    assert_eq!(error, text);
+    let mut server = Server::new();
+    server.objects.retain(|path, _| !path.contains("/novaexternalcomputes/"));
+    let printed = server.run(&["explain", "edpm-compute-0"]).await.unwrap();
+    assert!(printed.out.starts_with("edpm-compute-0 is ready."), "{}", printed.out);
+}
+
+#[tokio::test]
+async fn trace_and_diff_read_what_options_are_made_from() {
+    let server = Server::new();
+    let words = ["trace", "nova.conf", "[libvirt]", "cpu_models", "--node", "edpm-compute-0"];
+    let pod = "nova-edpm-compute-0-5555555555-abcdef0123-xyz12";
+    let expected = include_str!("../testdata/trace.txt").replace("nova-pod", pod);
+    assert_eq!(server.run(&words).await.unwrap().out, expected);
+    let same = server.run(&["diff", "edpm-compute-0"]).await.unwrap();
+    assert_eq!((same.out.as_str(), same.code), ("", ExitCode::SUCCESS));
+    let other = server.run(&["diff", "edpm-compute-2"]).await.unwrap();
+    assert_eq!(other.code, ExitCode::from(1));
+    assert!(other.out.contains("nothing was deployed yet"), "{}", other.out);
+}
+
+#[tokio::test]
+async fn logs_are_the_pods_or_what_the_run_recorded() {
+    let server = Server::new();
+    let printed = server.run(&["logs", "edpm-compute-0"]).await.unwrap();
+    assert_eq!(printed.out, "PLAY RECAP\nedpm-compute-0 : ok=7\n");
+    assert!(printed.err.starts_with("# run nova-edpm-compute-0-5555555555, service nova, pod "));
+    let gone = server.run(&["logs", "edpm-compute-2"]).await.err().unwrap();
+    for words in ["No package matching 'podmann'", "error: the pod of run install-os-", "is gone"] {
+        assert!(gone.contains(words), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn retry_writes_the_annotation_and_nothing_else() {
+    let server = Server::new();
+    let printed = server.run(&["retry", "edpm-compute-2"]).await.unwrap();
+    let annotated = "openstackdataplanenode.dataplane.openstack.org/edpm-compute-2 annotated\n";
+    assert_eq!(printed.out, annotated);
+    let patched = server.patched.lock().unwrap().clone();
+    let [(path, body)] = patched.as_slice() else { panic!("{patched:?}") };
+    assert!(path.ends_with("/openstackdataplanenodes/edpm-compute-2"), "{path}");
+    let value = &body["metadata"]["annotations"]["dataplane.openstack.org/redeploy"];
+    assert!(value.as_str().is_some_and(|it| it.parse::<i64>().is_ok()), "{body}");
+    let only = json!({ "dataplane.openstack.org/redeploy": value });
+    assert_eq!(*body, json!({ "metadata": { "annotations": only } }));
+}
+
+#[tokio::test]
+async fn a_shells_completion_is_written_without_a_cluster() {
+    for (shell, word) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef kubectl-edpm"),
+        ("fish", "complete -c kubectl-edpm"),
+    ] {
+        let args = Args::try_parse_from(["kubectl-edpm", "completion", shell]).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut terminal = Terminal { out: &mut out, err: &mut err, paint: Paint::default() };
+        run(&args, &mut terminal).await.unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(word) && text.contains("explain"), "{shell}");
+    }
+}
