@@ -163,6 +163,11 @@ impl<'a> Host<'a> {
         all.iter().find(is_at_work).or_else(|| all.iter().find(is_open)).cloned()
     }
 
+    /// The service of a stage whose run is under way, or waits.
+    pub fn at_work(&self, stage: &Stage<'a>) -> Option<Progress<'a>> {
+        self.current(stage).filter(|it| matches!(it.state, Step::Running | Step::Queued))
+    }
+
     fn of_service(&self, stage: &Stage<'a>, service: &'a str) -> Progress<'a> {
         let recorded = stage.services.iter().find(|it| it.name == service);
         let of_stage = |it: &&&AnsibleEe| belongs(it, stage) && service_of(it) == Some(service);

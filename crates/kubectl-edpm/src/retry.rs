@@ -1,14 +1,13 @@
 //! Another attempt: which object is to get the annotation that asks for it.
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::conditions::{READY, Truth};
+use common::conditions::READY;
 use kube::ResourceExt;
 use nova_operator::annotations::REDEPLOY;
 
 use crate::app::no_such_node;
 use crate::error::{Error, Result};
-use crate::host::{Host, Step, owner_of};
-use crate::status::UP_TO_DATE;
+use crate::host::{Host, Stage, Step, owner_of};
 use crate::world::{NODE_REDEPLOY, World, place};
 
 /// An object that is to get the annotation.
@@ -61,35 +60,32 @@ pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Re
     }
 }
 
-/// The first stage that is not done: the later ones follow it by themselves.
+/// The first stage with a service that failed: the later ones follow it by themselves.
 fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
-    let is_done = |condition| host.truth(condition) == Truth::True;
-    let stage = host.open_stage().filter(|it| !it.name.is_empty());
-    let stage = match stage {
-        Some(stage) => stage,
-        None if is_forced || !is_done(READY) => &host.stages[0],
-        None => {
-            let more = if is_done(UP_TO_DATE) {
-                ""
-            } else {
-                ", and its changes are deployed when they may"
-            };
-            return Err(Error::told(format!(
-                "nothing has failed on {}{more}; --force runs every service again",
-                host.name
-            )));
-        }
-    };
-    let current = host.current(stage);
-    let at_work = current.filter(|it| matches!(it.state, Step::Queued | Step::Running));
-    if let Some(current) = at_work.filter(|_| !is_forced) {
-        return Err(Error::told(format!(
-            "service {} of {} is {} already; --force asks for one more attempt after it",
-            current.service, host.name, current.state
-        )));
-    }
+    let has_failed = |it: &&Stage<'_>| host.progress(it).iter().any(|it| it.state == Step::Failed);
+    let forced =
+        || host.open_stage().filter(|it| !it.name.is_empty()).or_else(|| host.stages.first());
+    let stage = host.stages.iter().find(has_failed).or_else(|| forced().filter(|_| is_forced));
+    let stage = stage.ok_or_else(|| nothing_failed(host))?;
     let target = if stage.redeploy == REDEPLOY { Target::Compute } else { Target::Node };
     Ok(Order { target, name: stage.name.to_owned(), is_off: stage.deploys == Some(false) })
+}
+
+/// Why there is nothing to try again.
+fn nothing_failed(host: &Host<'_>) -> Error {
+    if let Some(current) = host.stages.iter().find_map(|it| host.at_work(it)) {
+        return Error::told(format!(
+            "service {} of {} is {} already; --force asks for one more attempt after it",
+            current.service, host.name, current.state
+        ));
+    }
+    let ready = host.open_stage().and_then(|it| it.condition(READY));
+    let waits = ready.map(|it| format!(", which waits: {}: {}", it.reason, it.message));
+    Error::told(format!(
+        "nothing has failed on {}{}; --force runs every service again",
+        host.name,
+        waits.unwrap_or_default()
+    ))
 }
 
 /// A run is never used again; its hosts get another one.
@@ -161,6 +157,19 @@ mod tests {
         let nova = [order(Target::Compute, "edpm-compute-1")];
         world.computes[1].status.as_mut().unwrap().services[0].state = RunState::Failed;
         assert_eq!(orders(&world, "openstack", "edpm-compute-1", false).unwrap(), nova);
+    }
+
+    #[test]
+    fn what_waits_for_something_else_says_so() {
+        let mut world = testdata::world();
+        world.runs.clear();
+        world.nodes[2].status.as_mut().unwrap().services.clear();
+        let error = orders(&world, "openstack", "edpm-compute-2", false).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("nothing has failed on edpm-compute-2, which waits: TaskFailed: "),
+            "{text}"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::args::Output;
-use crate::host::{Host, Step};
+use crate::host::Host;
 use crate::paint::{Paint, Tone, table};
 use crate::words::age;
 use crate::world::World;
@@ -66,9 +66,7 @@ pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
 fn row(host: &Host<'_>) -> Row {
     let open = host.open_stage();
     // What was deployed before and is deployed again is ready, and yet something goes on.
-    let at_work = host.stages.iter().find(|it| {
-        host.current(it).is_some_and(|it| matches!(it.state, Step::Running | Step::Queued))
-    });
+    let at_work = host.stages.iter().find(|it| host.at_work(it).is_some());
     let telling = open.or_else(|| host.stages.last());
     let ready = telling.and_then(|it| it.condition(READY));
     let current = open.or(at_work).and_then(|it| host.current(it));

@@ -43,7 +43,7 @@ fn other_options_are_shown_as_they_would_reach_the_host_and_secrets_are_not() {
     world.computes[0].spec.custom_service_config = Some(CUSTOM.into());
     world.computes[0].spec.deploy = Some(false);
     let text = told(&world, CUSTOM);
-    assert_eq!(text, include_str!("../testdata/diff-changed.txt"));
+    assert_eq!(text, include_str!("../../testdata/diff-changed.txt"));
     assert!(!text.contains("pw"), "{text}");
 }
 

@@ -1,6 +1,8 @@
 //! Tests of the way of an option, with each step in turn being the one that is missing.
 
 use common::api::ansibleee::JobStatus;
+use common::api::dataplane::RunState;
+use nova_operator::conf::DEFAULT_FILE;
 use nova_operator::oslo::Release;
 
 use super::*;
@@ -69,7 +71,7 @@ fn stopped(world: &World, around: &Around) -> Option<&'static str> {
 fn the_humans_option_is_followed_to_the_host_and_the_process_is_said_to_be_unknown() {
     let (world, around) = deployed();
     let text = traced(&world, &around, "libvirt", "cpu_models");
-    assert_eq!(text, include_str!("../testdata/trace.txt"));
+    assert_eq!(text, include_str!("../../testdata/trace.txt"));
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! The options that a deployment would bring: those of the files that changed inputs end in.
+
+use nova_operator::compute::config::secret_name;
+use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
+use nova_operator::oslo::Entry;
+
+use super::{Changes, Options};
+use crate::cluster::Read;
+use crate::named::Named;
+use crate::options::{File, files, shown};
+use crate::paint::{Paint, Tone};
+
+/// The options that a deployment would bring, file by file.
+pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {
+    let names: Vec<&str> = match changes {
+        Changes::Inputs { names, .. } => names.iter().map(String::as_str).collect(),
+        Changes::None | Changes::Never | Changes::Unknown(_) => return String::new(),
+    };
+    let rendered = match &options.secret {
+        Read::Found(secret) => files(secret),
+        Read::Missing => return "  no files are rendered yet\n".to_owned(),
+        Read::Refused(why) => return format!("  the rendered options cannot be read: {why}\n"),
+    };
+    let mut out = String::new();
+    for file in &rendered {
+        let chosen: Vec<&Entry> = file
+            .entries
+            .iter()
+            .filter(|it| names.iter().any(|name| is_of(name, &file.name, it)))
+            .collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        out += &format!("  {}, as it would reach the host:\n", file.name);
+        for entry in chosen {
+            let line = paint.text(Tone::Good, &format!("> {}", shown(entry)));
+            out += &format!("    {line}{}\n", overridden(entry, file, &rendered));
+        }
+    }
+    let name = secret_name(options.compute.metadata.name.as_deref().unwrap_or_default());
+    if names.iter().any(|it| it.ends_with(" CABundle")) {
+        out += &format!("  {CA_BUNDLE_FILE} of Secret {name}\n");
+    }
+    if !out.is_empty() {
+        out += "  which values the host has now is not known here: what was deployed is kept as \
+                digests\n";
+    }
+    out
+}
+
+/// Which later file takes the option's place.
+fn overridden(entry: &Entry, file: &File, all: &[File]) -> String {
+    let named = Named {
+        names: vec![(entry.section.clone(), entry.key.clone())],
+        is_multi: false,
+        note: None,
+    };
+    match named.winner(all) {
+        Some((winner, _)) if winner.name != file.name => {
+            format!("  (without effect: {} sets it again)", winner.name)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether an option of a file is made from an input.
+fn is_of(input: &str, file: &str, entry: &Entry) -> bool {
+    match file {
+        OVERRIDE_FILE => input == "customServiceConfig",
+        DEFAULT_FILE => input.starts_with("ConfigMap "),
+        GENERATED_FILE => keys(input).contains(&entry.key.as_str()),
+        _ => false,
+    }
+}
+
+/// The generated options that an input ends in.
+fn keys(input: &str) -> &'static [&'static str] {
+    match input.rsplit(' ').next().unwrap_or_default() {
+        "hostName" => &["host"],
+        "address" => &["my_ip"],
+        "keystoneAuthURL" => &["auth_url"],
+        "serviceUser" => &["username"],
+        "transport_url" => &["transport_url", "ssl_ca_file"],
+        "ServicePassword" => &["password"],
+        "RegionName" => &["region_name", "os_region_name"],
+        "ProjectDomainName" => &["project_domain_name"],
+        "UserDomainName" => &["user_domain_name"],
+        "ProjectName" => &["project_name"],
+        "CABundle" => &["cafile", "ssl_ca_file"],
+        "NoVNCProxyURL" => &["novncproxy_base_url", "server_listen", "server_proxyclient_address"],
+        "quorum_queues" => {
+            &["rabbit_quorum_queue", "rabbit_transient_quorum_queue", "amqp_durable_queues"]
+        }
+        _ => &[],
+    }
+}
