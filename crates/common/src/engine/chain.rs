@@ -153,7 +153,16 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         return service;
     }
     let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
-    let Some(run) = runs.iter().find(has_ended) else { return service };
+    let Some(run) = runs.iter().find(has_ended) else {
+        if has_been_passed(host, seen, runs) {
+            succeed(&mut service);
+            let is_whole = |it: &Wanted| it.service == seen.name && it.hash == seen.hash;
+            if host.wanted.iter().any(is_whole) {
+                service.deployed_hash = Some(seen.hash.clone());
+            }
+        }
+        return service;
+    };
     let status = run.object.status.as_ref();
     if let Some(time) = status.and_then(|it| it.completion_time.clone()) {
         service.since = time;
@@ -163,16 +172,30 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
     match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
-            service.state = RunState::Succeeded;
-            service.failures = 0;
-            service.reason = None;
-            service.message = None;
+            succeed(&mut service);
             if done == Outcome::Succeeded && !run.is_partial() {
                 service.deployed_hash = Some(seen.hash.clone());
             }
         }
     }
     service
+}
+
+/// Whether a service has succeeded although nobody has its run any more: a later one of the same
+/// chain has begun, and its run was cleared away before it was recorded.
+fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let exists = runs.iter().any(|it| it.carries(host.name, seen));
+    let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
+    // One that is recorded as done was done before this chain began.
+    let mut later = after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
+    !exists && later.any(|it| runs.iter().any(|run| run.carries(host.name, it)))
+}
+
+fn succeed(service: &mut ServiceRun) {
+    service.state = RunState::Succeeded;
+    service.failures = 0;
+    service.reason = None;
+    service.message = None;
 }
 
 fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
@@ -302,9 +325,7 @@ fn next(
         Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
             Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
         }
-        Some((seen, RunState::Running)) if is_lost(host, seen, runs) => {
-            Next::Lost(lost(host, seen, now))
-        }
+        Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
         // Recorded, and its run was not made yet: the process ended in between.
         Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
         Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
@@ -314,14 +335,9 @@ fn next(
 
 /// Whether the run of a service that was running is gone, deleted by somebody: what it did on the
 /// host is not known.
-///
-/// Not where a later service has run since: then it had succeeded, and was cleared away unrecorded.
-fn is_lost(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
-    let place = host.recorded.iter().position(|it| it.name == seen.name).unwrap_or_default();
-    let mut later = host.recorded.iter().skip(place + 1);
-    let has_run = |it: &ServiceRun| runs.iter().any(|run| run.carries(host.name, it));
-    seen.run.as_ref().is_some_and(|it| !exists(it)) && !later.any(has_run)
+    seen.run.as_ref().is_some_and(|it| !exists(it))
 }
 
 fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
@@ -382,6 +398,27 @@ fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool
     run.is_some_and(|it| it.trusted(host.name) != host.trusted)
 }
 
+/// With what the host is known to be deployed when another attempt begins.
+///
+/// An attempt that failed, or whose result nobody will know, may have changed anything: a partial
+/// run after it does not make the host what it was (D1). The same attempt once more starts from
+/// where the first one did.
+fn deployed_hash(
+    host: &Host<'_>,
+    seen: &ServiceRun,
+    is_retry: bool,
+    runs: &[Run<'_>],
+) -> Option<String> {
+    let has_begun = seen.run.is_some() || runs.iter().any(|it| it.carries(host.name, seen));
+    let is_known = match seen.state {
+        RunState::Succeeded => true,
+        RunState::Pending => !has_begun,
+        RunState::Failed => is_retry,
+        RunState::Running => false,
+    };
+    seen.deployed_hash.clone().filter(|_| is_known)
+}
+
 /// The next attempt: its number is above all that were ever made, recorded or not.
 fn attempt(
     host: &Host<'_>,
@@ -402,7 +439,7 @@ fn attempt(
         hash: wanted.run_hash.clone(),
         attempt: last + 1,
         run: None,
-        deployed_hash: seen.and_then(|it| it.deployed_hash.clone()),
+        deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),
         failures: is_retry.map_or(0, |it| it.failures),
         since: Time(now),
         // The cause of the last failure stays visible while it is tried again.

@@ -152,7 +152,7 @@ fn not_running(host: &Judged) -> Finding {
     Finding::waiting(
         DEPLOYMENT_READY,
         "NotRequested",
-        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or the role's \
+        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or their \
          OpenStackDataPlane.",
     )
 }
@@ -201,7 +201,13 @@ fn up_to_date(host: &Judged) -> Finding {
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
-    let mut text = format!("Changed since the last deployment: {names}.");
+    let mut text = if names.is_empty() {
+        "The inputs are those of the last deployment again, but an attempt with others came in \
+         between."
+            .to_owned()
+    } else {
+        format!("Changed since the last deployment: {names}.")
+    };
     if let Some(hold) = &host.hold {
         text = format!("{text} {}", hold_text(hold));
     }
