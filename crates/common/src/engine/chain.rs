@@ -113,6 +113,8 @@ impl Chain {
 enum Next {
     Nothing,
     Attempt(ServiceRun),
+    /// It is as it was deployed: an attempt with other inputs never began.
+    Untouched(ServiceRun),
     /// Its run is gone without a result.
     Lost(ServiceRun),
     Stop(State),
@@ -226,7 +228,10 @@ fn in_run(
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
-    let is_due = |it: &&mut ServiceRun| it.state == RunState::Pending && run.carries(host.name, it);
+    // Of one that only waits nothing is recorded: it may be withdrawn, and then nothing has happened.
+    let is_due = |it: &&mut ServiceRun| {
+        it.state == RunState::Pending && run.has_begun() && run.carries(host.name, it)
+    };
     if let Some(service) = services.iter_mut().find(is_due) {
         service.state = RunState::Running;
         service.run = Some(run.name());
@@ -247,8 +252,26 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    (run.carries(host.name, seen) && seen.hash != wanted.run_hash)
-        .then(|| attempt(host, wanted, Some(seen), runs, now))
+    (run.carries(host.name, seen) && seen.hash != wanted.run_hash).then(|| {
+        let is_waiting = !run.has_begun();
+        let untouched = is_waiting.then(|| untouched(host, wanted, seen)).flatten();
+        untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now))
+    })
+}
+
+/// The record of a host whose inputs went back before an attempt with others began: it is what it
+/// was, and nothing has to run.
+///
+/// Once a chain has begun, its later services may have as well, for only its first run is recorded.
+fn untouched(host: &Host<'_>, wanted: &Wanted, seen: &ServiceRun) -> Option<ServiceRun> {
+    let is_as_deployed = seen.deployed_hash.as_ref() == Some(&wanted.run_hash);
+    let has_begun = host.recorded.iter().any(|it| it.state == RunState::Running);
+    let is_untouched = seen.state == RunState::Pending && seen.run.is_none() && !has_begun;
+    (is_as_deployed && is_untouched).then(|| {
+        let mut service = ServiceRun { hash: wanted.run_hash.clone(), ..seen.clone() };
+        succeed(&mut service);
+        service
+    })
 }
 
 /// The first service that is not done decides; every later one that is out of date is recorded as
@@ -269,6 +292,7 @@ fn advance(
         };
         match next {
             Next::Nothing => services.extend(seen),
+            Next::Untouched(service) => services.push(service),
             Next::Stop(stop) => {
                 if state == State::Done {
                     state = stop;
@@ -318,6 +342,10 @@ fn next(
     now: Timestamp,
 ) -> Next {
     let same = seen.filter(|it| it.hash == wanted.run_hash);
+    // No run of this host is unfinished, and one that is finished was folded in.
+    if let Some(service) = seen.and_then(|it| untouched(host, wanted, it)) {
+        return Next::Untouched(service);
+    }
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
@@ -409,7 +437,8 @@ fn deployed_hash(
     is_retry: bool,
     runs: &[Run<'_>],
 ) -> Option<String> {
-    let has_begun = seen.run.is_some() || runs.iter().any(|it| it.carries(host.name, seen));
+    let has_begun = |it: &Run<'_>| it.has_begun() && it.carries(host.name, seen);
+    let has_begun = seen.run.is_some() || runs.iter().any(has_begun);
     let is_known = match seen.state {
         RunState::Succeeded => true,
         RunState::Pending => !has_begun,

@@ -130,7 +130,13 @@ fn partial() -> Finding {
 /// Nothing may run: what was deployed stays deployed.
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
-    let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
+    // An attempt that never began has changed nothing.
+    let has_begun = services.iter().any(|it| it.state == RunState::Running);
+    let succeeded = |it: &ServiceRun| {
+        let is_as_it_was =
+            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
+        is_as_it_was && it.deployed_hash.is_some()
+    };
     // Without its role a host has no inputs that it could be behind.
     let is_off =
         !host.effective.deploy || !host.has_services || host.is_left_out || host.hold.is_some();
