@@ -21,6 +21,7 @@ use crate::annotations::{COMPUTE_CONDITION, SKIP_CLEANUP};
 use crate::cell_once::{has_run, owns};
 use crate::compute::Observed;
 use crate::compute::build::{self, ssh, trust};
+use crate::compute::inputs;
 use crate::holds;
 use crate::removal::build::{NOVA_CLEANUP, cleans_up_after, cleanup};
 use crate::removal::words;
@@ -173,14 +174,20 @@ fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
         let (ssh_secret, _) = ssh(seen);
         return Err(format!("there is no Secret {ssh_secret} with {PRIVATE_KEY} any more"));
     }
-    let recorded = seen.compute.status.as_ref().and_then(|it| it.address.clone());
+    let status = seen.compute.status.as_ref();
+    let recorded = status.and_then(|it| it.address.clone());
     let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.address.clone());
     match (recorded, of_node) {
         (Some(recorded), Some(now)) if recorded != now => Err(format!(
             "it was deployed at {recorded}, and OpenStackDataPlaneNode {node} is now at {now}"
         )),
         (recorded, of_node) => {
-            recorded.or(of_node).ok_or_else(|| "nobody knows its address".to_owned())
+            let address = recorded.or(of_node).ok_or("nobody knows its address")?;
+            // An attempt that failed may have gone elsewhere since.
+            if status.is_some_and(|it| !inputs::went_to(&it.deployed_inputs, &address)) {
+                return Err(format!("its last complete deployment did not go to {address}"));
+            }
+            Ok(address)
         }
     }
 }
