@@ -10,7 +10,7 @@ use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::compute::warnings::CONFIG_WARNINGS;
-use crate::reasons::NOT_RENDERED;
+use crate::reasons::{NOT_RENDERED, SECRET_NOT_OURS};
 use crate::removal::HOST_CLEANED;
 
 /// All of them.
@@ -221,6 +221,7 @@ const CELL: &[Word] = &[
 
 const SERVICE_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),
+    SECRET_NOT_OURS,
     NOT_RENDERED,
     Word::bad(
         "InvalidConfig",
