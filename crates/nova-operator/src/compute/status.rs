@@ -177,7 +177,8 @@ fn not_running(judged: &Judged) -> Finding {
         return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
     let text = if judged.is_untried {
-        "The deployment waits until the NovaCell has logged in with what its Secrets hold now."
+        "The deployment waits until the NovaCell has logged in to its message bus with what its \
+         Secrets hold now."
     } else {
         "The deployment waits; the other conditions tell for what."
     };
