@@ -100,6 +100,30 @@ const HOST: &[Word] = &[
     Word::bad("CleaningHost", "nova-compute is being stopped.", "Yes.", "Wait."),
     Word::bad("Queued", "The run waits for another that touches the host.", "Yes.", "Wait."),
     Word::bad(
+        "RunnerLost",
+        "The run's worker does not answer, so nobody knows whether it still works on the host.",
+        "When the worker is back.",
+        "If the machine is off for good, the command in the message; or go on without the host.",
+    ),
+    Word::bad(
+        "Unschedulable",
+        "No worker takes the run's pod.",
+        "When one does.",
+        "Make room; or go on without the host, with the command in the message.",
+    ),
+    Word::bad(
+        "JobRefused",
+        "The API server does not take the run's Job.",
+        "Yes.",
+        "As the message says; or go on without the host, with the command there.",
+    ),
+    Word::bad(
+        "InvalidSpec",
+        "The run cannot be made of the compute's spec; the message has the field.",
+        "No.",
+        "Go on without the host, with the command in the message.",
+    ),
+    Word::bad(
         "HostNotCleaned",
         "Three attempts failed, or the host cannot be reached any more; the compute goes.",
         "No.",
