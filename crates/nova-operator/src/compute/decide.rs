@@ -118,17 +118,23 @@ fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step>
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
     let (input, complete) = waits::input(seen);
-    let config = config::finding(&seen.compute, complete.as_ref());
+    let mut config = config::finding(&seen.compute, complete.as_ref());
     let is_untried = waits::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
     let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
+    if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
+        config = found;
+    }
     let (files, rendering) = match (&usable, &of_services) {
-        (Some(complete), Some(inputs)) => config::files(seen, complete, &inputs.nova),
+        (Some(complete), Some(inputs)) if config.holds() => {
+            config::files(seen, complete, &inputs.nova)
+        }
         _ => (recorded_files(seen), None),
     };
     let deploy = deploys(&seen.compute, seen.node.as_deref());
     let may_run = deploy
         && usable.is_some()
+        && config.holds()
         && input.holds()
         && waits::is_node_usable(seen)
         && waits::is_cell_usable(seen);

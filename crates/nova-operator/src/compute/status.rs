@@ -58,13 +58,20 @@ fn wanted(
     // Set once: nova's records hang on the name from the first attempt on.
     let has_attempts = !judged.chain.services.is_empty();
     let recorded_name = observed.host_name.filter(|_| has_attempts);
+    // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
+    // is by then.
+    let is_beginning = matches!(judged.chain.state, State::NeedsRun(_));
+    let address = match observed.address {
+        Some(recorded) if has_attempts && !is_beginning => Some(recorded),
+        recorded => node.address.or(recorded),
+    };
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: judged.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        address: node.address.or(observed.address),
+        address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: judged.chain.services.clone(),
         deployed_inputs,
@@ -170,7 +177,8 @@ fn not_running(judged: &Judged) -> Finding {
         return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
     let text = if judged.is_untried {
-        "The deployment waits until the NovaCell has logged in with what its Secrets hold now."
+        "The deployment waits until the NovaCell has logged in to its message bus with what its \
+         Secrets hold now."
     } else {
         "The deployment waits; the other conditions tell for what."
     };

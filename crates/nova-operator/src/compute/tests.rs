@@ -232,7 +232,10 @@ impl World {
         let annotation =
             |name: &str| object["metadata"]["annotations"][name].as_str().unwrap().to_owned();
         let (hash, files) = (annotation(CONFIG_HASH), annotation(CONFIG_FILES));
-        self.seen.rendered = Some(Rendered { hash, files, owned: Owned::applied(object) });
+        let controller = &object["metadata"]["ownerReferences"][0]["uid"];
+        let controller = controller.as_str().map(str::to_owned);
+        let owned = Owned::applied(object);
+        self.seen.rendered = Some(Rendered { hash, files, controller, owned });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         self.files = data.into_iter().map(|(k, v)| (k, String::from_utf8(v.0).unwrap())).collect();

@@ -314,6 +314,7 @@ fn a_compute_that_was_never_deployed_says_that_the_credentials_are_still_to_be_t
     world.settle();
     let ready = world.condition("Ready");
     assert_eq!((ready.reason.as_str(), world.n_runs()), ("Waiting", 0));
+    assert!(ready.message.contains("logged in to its message bus"), "{}", ready.message);
     assert!(ready.message.contains("until the NovaCell has logged in"), "{}", ready.message);
 }
 
