@@ -4,8 +4,8 @@ use common::api::dataplane::{
     Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
 };
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
-use common::engine::State;
 use common::engine::rollout::Hold;
+use common::engine::{State, changed_text};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -207,13 +207,7 @@ fn up_to_date(host: &Judged) -> Finding {
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
-    let mut text = if names.is_empty() {
-        "The inputs are those of the last deployment again, but an attempt with others came in \
-         between."
-            .to_owned()
-    } else {
-        format!("Changed since the last deployment: {names}.")
-    };
+    let mut text = changed_text(&names);
     if let Some(hold) = &host.hold {
         text = format!("{text} {}", hold_text(hold));
     }

@@ -84,6 +84,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let later = after_status(seen, &judged, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     judged.refusal = refusal::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
+    plan.steps.extend(withdrawn(seen, &judged, &runs));
     plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
     plan.steps.extend(status::step(seen, &judged, now));
@@ -101,6 +102,16 @@ fn hold_for_cleanup(seen: &Observed, judged: &Judged) -> Option<Step> {
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
         .then(|| hold(&*seen.compute, holds::COMPUTE, because))?
+}
+
+/// Runs that wait although their inputs have changed, or deployment was switched off.
+fn withdrawn(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
+    let host = &seen.compute.spec.dataplane_node_name;
+    let needs = |run: &Run<'_>, name: &str| {
+        let is_for_it = judged.chain.services.iter().any(|it| run.carries(name, it));
+        name == host && judged.deploy && is_for_it
+    };
+    tidy::withdrawn(runs, needs)
 }
 
 /// The run that is needed now, and those that nobody needs any more.

@@ -3,7 +3,7 @@
 use common::api::dataplane::{RunState, ServiceRun};
 use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::State;
+use common::engine::{State, changed_text};
 use common::hash;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
@@ -141,7 +141,13 @@ fn is_wanted(judged: &Judged) -> bool {
 /// Whether each of the services has succeeded, the last one included: a record that lacks one is of
 /// a deployment that never came to its end.
 fn is_deployed(services: &[ServiceRun]) -> bool {
-    let is_good = |it: &ServiceRun| it.deployed_hash.is_some() && it.state == RunState::Succeeded;
+    // An attempt that never began has changed nothing.
+    let has_begun = services.iter().any(|it| it.state == RunState::Running);
+    let is_good = |it: &ServiceRun| {
+        let is_as_it_was =
+            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
+        is_as_it_was && it.deployed_hash.is_some()
+    };
     let is_done = |name: &&str| services.iter().any(|it| it.name == **name && is_good(it));
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
@@ -227,7 +233,7 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
         return never_deployed();
     }
     let names = trimmed(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
-    let mut text = format!("Changed since the last deployment: {names}.");
+    let mut text = changed_text(&names);
     if let Some(hold) = &judged.hold {
         text = format!("{text} {}", hold.text());
     }

@@ -104,7 +104,6 @@ impl Fleet {
     /// Ends the run of each compute that has one, with success unless it is named here.
     fn finish(&mut self, failing: &[&str]) {
         for (name, world) in &mut self.worlds {
-            let is_open = |it: &Arc<AnsibleEe>| it.status.is_none();
             if world.seen.runs.iter().any(is_open) {
                 world.end(if failing.contains(&name.as_str()) { "Failed" } else { "Ok" });
                 self.queue.insert(name.clone());
