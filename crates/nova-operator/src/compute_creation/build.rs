@@ -7,7 +7,6 @@ use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
 use crate::cell_once::owns;
-use crate::compute_creation::effective::{env, extra_mounts};
 use crate::compute_creation::observe::{Images, Observed};
 use crate::holds;
 
@@ -36,8 +35,8 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     }
     let lists = [
         ("networkAttachments", json!(status.network_attachments)),
-        ("env", json!(env(role, node))),
-        ("extraMounts", json!(extra_mounts(role, node))),
+        ("env", json!(node.effective_env(role))),
+        ("extraMounts", json!(node.effective_extra_mounts(role))),
     ];
     for (name, value) in lists {
         // An emptied list is written as such: a field left out might belong to someone else too.
