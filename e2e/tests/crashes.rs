@@ -12,7 +12,8 @@ use common::api::nova::ExternalCompute;
 use common::engine::run::SERVICE_LABEL;
 use e2e::demo::{DEPLOYMENT, Demo, HOSTS};
 use e2e::journey::{self, RUN, ready, trace};
-use e2e::{Host, Namespace, operator, says};
+use e2e::operator::{self, Killed};
+use e2e::{Host, Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::ResourceExt;
@@ -65,8 +66,20 @@ fn is_running(run: &AnsibleEe) -> bool {
     run.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Running)
 }
 
-/// Waits for the end of the story: the host is ready again, and one more line was written.
-async fn ends_well(ns: Namespace, host: Host, lines: usize) -> Result<()> {
+async fn kill(ns: &Namespace, names: &[&str]) -> Result<Vec<Killed>> {
+    let mut killed = vec![];
+    for name in names {
+        killed.push(operator::kill(&ns.client, name).await?);
+    }
+    Ok(killed)
+}
+
+/// Waits for the end of the story: the operators are back, the host is ready again, and one more
+/// line was written.
+async fn ends_well(ns: Namespace, host: Host, lines: usize, killed: Vec<Killed>) -> Result<()> {
+    for it in killed {
+        it.is_back().await?;
+    }
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host).await?.len(), lines, "runs counted on the host");
     host.stop().await?;
@@ -77,15 +90,12 @@ async fn ends_well(ns: Namespace, host: Host, lines: usize) -> Result<()> {
 async fn killed_while_a_run_has_no_job_yet() -> Result<()> {
     let _turn = TURN.lock().await;
     let (ns, host) = deployed("no-job", "192.168.122.170").await?;
-    without_jobs(&ns, async {
+    let killed = without_jobs(&ns, async {
         redeploy(&ns, &host, "a", is_refused).await?;
-        for name in ["ansibleee-operator", "dataplane-operator"] {
-            operator::kill(name).await?;
-        }
-        Ok(())
+        kill(&ns, &["ansibleee-operator", "dataplane-operator"]).await
     })
     .await?;
-    ends_well(ns, host, 2).await
+    ends_well(ns, host, 2, killed).await
 }
 
 #[tokio::test]
@@ -96,10 +106,8 @@ async fn killed_while_a_job_runs() -> Result<()> {
     let job = run.status.and_then(|it| it.job).context("a running run names its Job")?;
     let active = ns.api::<Job>().get(&job.name).await?.status.and_then(|it| it.active);
     assert_eq!(active, Some(1), "the Job runs");
-    for name in ["ansibleee-operator", "dataplane-operator", "nova-operator"] {
-        operator::kill(name).await?;
-    }
-    ends_well(ns, host, 2).await
+    let killed = kill(&ns, &["ansibleee-operator", "dataplane-operator", "nova-operator"]).await?;
+    ends_well(ns, host, 2, killed).await
 }
 
 #[tokio::test]
@@ -107,7 +115,7 @@ async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()>
     let _turn = TURN.lock().await;
     let (ns, host) = deployed("job-done", "192.168.122.172").await?;
     let run = redeploy(&ns, &host, "c", is_running).await?;
-    let stopped = operator::stop("ansibleee-operator").await?;
+    let stopped = operator::stop(&ns.client, "ansibleee-operator").await?;
     let job = run.status.clone().and_then(|it| it.job).context("a running run names its Job")?;
     let is_complete = |it: &Job| {
         let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
@@ -116,8 +124,8 @@ async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()>
     ns.wait::<Job>(&job.name, "complete", Duration::from_mins(2), is_complete).await?;
     let run = ns.api::<AnsibleEe>().get(&run.metadata.name.unwrap_or_default()).await?;
     assert!(is_running(&run), "the end was written before the kill");
-    stopped.kill().await?;
-    ends_well(ns, host, 2).await
+    let killed = stopped.kill().await?;
+    ends_well(ns, host, 2, vec![killed]).await
 }
 
 #[tokio::test]
@@ -126,7 +134,7 @@ async fn dataplane_operator_killed_when_a_run_has_ended_and_no_node_says_so() ->
     let _turn = TURN.lock().await;
     let (ns, host) = deployed("run-done", "192.168.122.173").await?;
     let run = redeploy(&ns, &host, "d", is_running).await?;
-    let stopped = operator::stop(VICTIM).await?;
+    let stopped = operator::stop(&ns.client, VICTIM).await?;
     let has_ended = |it: &AnsibleEe| {
         it.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Succeeded)
     };
@@ -134,8 +142,8 @@ async fn dataplane_operator_killed_when_a_run_has_ended_and_no_node_says_so() ->
     let node = ns.api::<Node>().get(&host.name).await?.status.unwrap_or_default();
     let is_done = node.services.iter().all(|it| it.state == RunState::Succeeded);
     assert!(!is_done, "the end was written before the kill");
-    stopped.kill().await?;
-    ends_well(ns, host, 2).await
+    let killed = stopped.kill().await?;
+    ends_well(ns, host, 2, vec![killed]).await
 }
 
 /// Waits for the run of a compute's service that was not there before, as soon as `holds`.
@@ -171,27 +179,29 @@ async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
     let known: Vec<String> =
         demo.ns.list::<AnsibleEe>().await?.iter().map(ResourceExt::name_any).collect();
 
-    let before = without_jobs(&demo.ns, async {
+    let (before, killed) = without_jobs(&demo.ns, async {
         let before = demo.ask(host).await?;
         next_run(&demo, &known, "libvirt", is_refused).await?;
-        operator::kill(VICTIM).await?;
-        Ok(before)
+        // Its successor begins the next run, below.
+        let killed = operator::kill(&demo.ns.client, VICTIM).await?;
+        Ok((before, killed))
     })
     .await?;
+    killed.is_back().await?;
 
     next_run(&demo, &known, "nova", is_running).await?;
-    operator::kill(VICTIM).await?;
+    operator::kill(&demo.ns.client, VICTIM).await?.is_back().await?;
 
     let last = "nova-registered";
     let run = next_run(&demo, &known, last, is_running).await?;
-    let stopped = operator::stop(VICTIM).await?;
+    let stopped = operator::stop(&demo.ns.client, VICTIM).await?;
     let has_succeeded = |it: &AnsibleEe| {
         it.status.as_ref().and_then(|it| it.job_status) == Some(JobStatus::Succeeded)
     };
     demo.ns.wait::<AnsibleEe>(&run.name_any(), "succeeded", RUN, has_succeeded).await?;
     let state = recorded(&demo, host, last).await?;
     assert_ne!(state, Some(RunState::Succeeded), "the end was written before the kill");
-    stopped.kill().await?;
+    stopped.kill().await?.is_back().await?;
 
     demo.answered(&before).await?;
     assert_eq!(demo.runs(host, &began).await?, [1; 3], "runs counted on {host}");

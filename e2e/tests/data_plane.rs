@@ -172,3 +172,19 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
     ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
     ns.done().await
 }
+
+#[tokio::test]
+async fn a_node_without_a_role_follows_the_data_plane_that_made_it() -> Result<()> {
+    let ns = Namespace::new("data-plane-alone").await?;
+    // It names no ssh Secret: what is deployed is not the matter here.
+    let node = json!({ "ansibleHost": "192.168.123.1", "services": ["configure-os"] });
+    let spec = json!({ "deployStrategy": { "deploy": true }, "nodes": { "n0": node } });
+    ns.create::<DataPlane>(PLANE, spec).await?;
+    let deploys = |expected: bool| {
+        move |it: &Node| it.status.as_ref().and_then(|it| it.deploy) == Some(expected)
+    };
+    ns.wait::<Node>("n0", "deploying", SOON, deploys(true)).await?;
+    change(&ns, json!({ "deployStrategy": { "deploy": false } })).await?;
+    ns.wait::<Node>("n0", "not deploying", SOON, deploys(false)).await?;
+    ns.done().await
+}

@@ -202,7 +202,7 @@ async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Re
 async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Result<()> {
     let _operator = OPERATOR.write().await;
     let (ns, host) = world("removal-down", "192.168.122.185").await?;
-    let stopped = operator::stop("nova-operator").await?;
+    let stopped = operator::stop(&ns.client, "nova-operator").await?;
     delete(&ns, &host.name, PropagationPolicy::Background).await?;
     // dataplane-operator counts the node no more, and waits for the other one to let it go.
     let has_looked = |it: &Role| it.status.as_ref().is_some_and(|it| it.nodes == 0);
@@ -211,7 +211,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
     let inventory = format!("dataplanenode-{}", host.name);
     assert!(ns.api::<ConfigMap>().get_opt(&inventory).await?.is_some());
     assert_eq!(states(&host).await?, "enabled active");
-    stopped.kill().await?;
+    stopped.kill().await?.is_back().await?;
     gone(&ns, &host.name, GOES).await?;
     assert_eq!(states(&host).await?, "disabled inactive");
     host.stop().await?;
@@ -256,10 +256,10 @@ async fn what_an_uninstalled_operator_holds_is_released_by_the_documented_comman
     ns.merge::<Role>(journey::ROLE, held).await?;
     let is_held_by_both = |it: &Role| it.finalizers().len() == 2;
     ns.wait::<Role>(journey::ROLE, "held once more", SOON, is_held_by_both).await?;
-    let stopped = operator::stop("nova-operator").await?;
+    let stopped = operator::stop(&ns.client, "nova-operator").await?;
     delete(&ns, &host.name, PropagationPolicy::Background).await?;
     let released = released(&ns, &host.name).await;
-    stopped.kill().await?;
+    stopped.kill().await?.is_back().await?;
     released?;
     let role = ns.api::<Role>().get(journey::ROLE).await?;
     let theirs = "example.org/held".to_owned();

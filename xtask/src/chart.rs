@@ -87,7 +87,7 @@ fn defaults() -> Result<()> {
     for (kind, n_expected) in [
         ("Deployment", 3),
         ("ServiceAccount", 3),
-        ("ClusterRole", 4),
+        ("ClusterRole", 7),
         ("Role", 3),
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
@@ -111,7 +111,19 @@ fn watched_namespaces() -> Result<()> {
     let objects = rendered(&["watchNamespaces={a,b}"])?;
     let cluster: Vec<&str> =
         of_kind(&objects, "ClusterRole").map(|it| text(it, "/metadata/name")).collect();
-    ensure!(cluster == ["edpm.edpm-system.nova-operator-webhook"], "{cluster:?}");
+    let expected = [
+        "edpm.edpm-system.ansibleee-operator-definitions",
+        "edpm.edpm-system.dataplane-operator-definitions",
+        "edpm.edpm-system.nova-operator-definitions",
+        "edpm.edpm-system.nova-operator-webhook",
+    ];
+    ensure!(cluster == expected, "{cluster:?}");
+    let claimed = env_of(
+        &rendered(&["claimKinds={NovaCell,NovaExternalCompute}"])?,
+        "nova-operator",
+        "CLAIM_KINDS",
+    )?;
+    ensure!(claimed == "NovaCell,NovaExternalCompute", "{claimed}");
     for namespace in ["a", "b"] {
         let n =
             of_kind(&objects, "Role").filter(|it| it["metadata"]["namespace"] == namespace).count();

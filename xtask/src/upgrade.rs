@@ -50,7 +50,7 @@ fn clear(env: &lab::Env) -> Result<()> {
             sh::run(delete.args(["--wait=true", "--timeout=6m"]))?;
         }
         let mut inventories = env.kubectl();
-        inventories.args(["-n", controlplane::NAMESPACE, "delete", "configmap"]);
+        inventories.args(["-n", controlplane::NAMESPACE, "delete", "configmap,secret"]);
         sh::run(inventories.args(["-l", "edpm.openstack.org/inventory=true"]))?;
         let mut uninstall = env.tool("helm");
         uninstall.args(["uninstall", RELEASE, "--namespace", OPERATORS, "--wait"]);

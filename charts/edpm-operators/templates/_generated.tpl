@@ -34,6 +34,13 @@
   verbs: ["get", "update"]
 {{- end }}
 
+{{- define "edpm.definitions.ansibleee-operator" -}}
+- apiGroups: ["apiextensions.k8s.io"]
+  resources: ["customresourcedefinitions"]
+  resourceNames: ["openstackansibleees.ansibleee.openstack.org"]
+  verbs: ["get"]
+{{- end }}
+
 {{- define "edpm.rules.dataplane-operator" -}}
 - apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplanes"]
@@ -81,6 +88,13 @@
   resources: ["leases"]
   resourceNames: ["edpm-dataplane-operator"]
   verbs: ["get", "update"]
+{{- end }}
+
+{{- define "edpm.definitions.dataplane-operator" -}}
+- apiGroups: ["apiextensions.k8s.io"]
+  resources: ["customresourcedefinitions"]
+  resourceNames: ["openstackdataplanenodes.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
+  verbs: ["get"]
 {{- end }}
 
 {{- define "edpm.rules.nova-operator" -}}
@@ -133,6 +147,13 @@
   resources: ["leases"]
   resourceNames: ["edpm-nova-operator"]
   verbs: ["get", "update"]
+{{- end }}
+
+{{- define "edpm.definitions.nova-operator" -}}
+- apiGroups: ["apiextensions.k8s.io"]
+  resources: ["customresourcedefinitions"]
+  resourceNames: ["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]
+  verbs: ["get"]
 {{- end }}
 
 {{- define "edpm.path.mutate" -}}

@@ -119,6 +119,8 @@ containers:
     fieldRef: {fieldPath: metadata.name}
 - name: WATCH_NAMESPACES
   value: {{ join "," .root.Values.watchNamespaces | quote }}
+- name: CLAIM_KINDS
+  value: {{ join "," .root.Values.claimKinds | quote }}
 - name: LOG_FORMAT
   value: {{ .root.Values.logFormat }}
 - name: LOG_LEVEL

@@ -1,6 +1,7 @@
 {{/*
 What one operator may do, each only where it needs it: the rules of the code's tables in the watched
-namespaces (or in all), the Lease in its own, and its own webhook configurations by name.
+namespaces (or in all), the Lease in its own, and by name its own webhook configurations and the
+definitions of its kinds.
 */}}
 {{- define "edpm.rbac" -}}
 {{- $operator := . -}}
@@ -70,6 +71,23 @@ metadata:
   labels:
     {{- include "edpm.labels" . | nindent 4 }}
 {{- include "edpm.binding" (dict "kind" "Role" "name" .operator "of" .) }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $name }}-definitions
+  labels:
+    {{- include "edpm.labels" . | nindent 4 }}
+rules:
+  {{- include (printf "edpm.definitions.%s" .operator) .root | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $name }}-definitions
+  labels:
+    {{- include "edpm.labels" . | nindent 4 }}
+{{- include "edpm.binding" (dict "kind" "ClusterRole" "name" (printf "%s-definitions" $name) "of" .) }}
 {{- if .webhook }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

@@ -1,6 +1,6 @@
 //! ansibleee-operator: one AnsibleEE becomes one Job, and what it did to each host becomes its status.
 
-use common::rbac::{EVENTS, Rule};
+use common::rbac::{EVENTS, Rule, definitions};
 
 pub mod args;
 pub mod callback;
@@ -8,6 +8,9 @@ pub mod objects;
 pub mod operator;
 pub mod reasons;
 pub mod run;
+
+/// The definition of the kind that it looks after.
+pub const DEFINITIONS: Rule = definitions(&["openstackansibleees.ansibleee.openstack.org"]);
 
 /// What the operator may do in every namespace that it works in.
 ///

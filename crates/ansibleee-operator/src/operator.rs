@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use common::api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
@@ -22,7 +23,7 @@ pub const NAME: &str = "ansibleee-operator";
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
     let mut runtime = Runtime::start(NAME, &args.common).await?;
-    let candidate = Candidate::of(&runtime, NAME, args.common.namespaces());
+    let candidate = Candidate::of(&runtime, NAME, &args.common);
     runtime.spawn(
         "controllers",
         candidate
@@ -33,6 +34,9 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches, the scheduler and the controller of single runs.
 async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<()> {
+    if !candidate.drives::<AnsibleEe>().await? {
+        return leader.idle().await;
+    }
     let caches = Caches::new();
     let api = candidate.api(caches.absorbing());
     let (runs, schedule) = (Arc::new(Queue::default()), Arc::new(Queue::default()));

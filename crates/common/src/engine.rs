@@ -22,3 +22,14 @@ pub mod tidy;
 
 pub use chain::{Chain, Host, State, Wanted};
 pub use run::Run;
+
+/// What is told of a host whose inputs are not those of its last attempt; `names` are the ones that
+/// differ from its last deployment, joined by commas.
+pub fn changed_text(names: &str) -> String {
+    if names.is_empty() {
+        return "The inputs are those of the last deployment again, but an attempt with others came \
+                in between."
+            .to_owned();
+    }
+    format!("Changed since the last deployment: {names}.")
+}

@@ -35,5 +35,10 @@ impl Rule {
 pub const ELECTION: Rule =
     Rule::of(&["coordination.k8s.io"], &["leases"], &["create", "get", "update"]);
 
+/// Whose these definitions are may be asked, in the whole cluster.
+pub const fn definitions(names: &'static [&'static str]) -> Rule {
+    Rule::of(&["apiextensions.k8s.io"], &["customresourcedefinitions"], &["get"]).named(names)
+}
+
 /// What Events need in every watched namespace.
 pub const EVENTS: Rule = Rule::of(&["events.k8s.io"], &["events"], &["create", "patch"]);

@@ -106,11 +106,8 @@ impl Effective {
             replaced_vars,
             origins,
             group_secrets,
-            env: first_set(
-                node.spec.env.clone(),
-                role.map(|it| it.spec.env.clone()).unwrap_or_default(),
-            ),
-            extra_mounts: first_set(own.extra_mounts, template.extra_mounts),
+            env: node.effective_env(role),
+            extra_mounts: node.effective_extra_mounts(role),
             network_attachments: first_set(
                 node.spec.network_attachments.clone(),
                 from_role(|it| it.spec.network_attachments.clone()),

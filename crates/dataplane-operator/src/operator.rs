@@ -7,7 +7,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
 use common::plan::Plan;
-use common::rbac::{EVENTS, Rule};
+use common::rbac::{EVENTS, Rule, definitions};
 use common::refusal::Refusal;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
@@ -100,11 +100,19 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
+/// The definitions of the kinds that it looks after.
+pub const DEFINITIONS: Rule = definitions(&[
+    "openstackdataplanenodes.dataplane.openstack.org",
+    "openstackdataplaneroles.dataplane.openstack.org",
+    "openstackdataplanes.dataplane.openstack.org",
+    "openstackdataplaneservices.dataplane.openstack.org",
+]);
+
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
-    let candidate = Candidate::of(&runtime, NAME, common.namespaces());
+    let candidate = Candidate::of(&runtime, NAME, &common);
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
 }
@@ -124,9 +132,15 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     endpoints::wake(&port_queue, &ports);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
-    leader.run(maps, Arc::clone(&api), plane_queue).await;
-    leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
-    leader.run(Endpoints { world: ports }, api, port_queue).await;
+    if candidate.drives::<DataPlane>().await? {
+        leader.run(maps, Arc::clone(&api), plane_queue).await;
+    }
+    if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
+        leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+    }
+    if candidate.drives::<Service>().await? {
+        leader.run(Endpoints { world: ports }, api, port_queue).await;
+    }
     leader.finish().await
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use clap::{ArgAction, Parser};
-use common::rbac::{EVENTS, Rule};
+use common::api::nova::{Cell, ExternalCompute};
+use common::rbac::{EVENTS, Rule, definitions};
 use shell::args::{CommonArgs, WebhookArgs};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
@@ -146,13 +147,17 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
+/// The definitions of the kinds that it looks after.
+pub const DEFINITIONS: Rule =
+    definitions(&["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]);
+
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, images, reconcile_novacell, nova_release } = args;
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
-    let candidate = Candidate::of(&runtime, NAME, common.namespaces());
+    let candidate = Candidate::of(&runtime, NAME, &common);
     let known = Known::default();
     if webhook.enable_webhooks {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
@@ -177,7 +182,9 @@ async fn work(
     releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
-    let world = World::new(candidate, reconcile_novacell);
+    let drives_computes = candidate.drives::<ExternalCompute>().await?;
+    let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
+    let world = World::new(candidate, drives_cells);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);
@@ -185,14 +192,16 @@ async fn work(
     known.lead(world.watched());
     releases.learn(&world.cells);
     let api = || Arc::clone(&world.api);
-    let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
-    leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
-    let release = releases.default_release();
-    let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
-    leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
-    let orphans = Orphans { world: Arc::clone(&world) };
-    leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
-    if reconcile_novacell {
+    if drives_computes {
+        let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
+        leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
+        let release = releases.default_release();
+        let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
+        leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
+        let orphans = Orphans { world: Arc::clone(&world) };
+        leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
+    }
+    if drives_cells {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };
         leader.run(cells, api(), Arc::clone(&queues.cells)).await;
     }

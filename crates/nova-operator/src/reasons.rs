@@ -198,15 +198,18 @@ const NOT_RENDERED: Word = Word::bad(
 )
 .unknown();
 
+/// The name of a cell's or a compute's files is taken.
+const SECRET_NOT_OURS: Word = Word::bad(
+    "SecretNotOurs",
+    "A Secret of the name exists that the operator has not made; it is left alone.",
+    "When it is deleted.",
+    "Delete it where nobody needs it; the message has the command.",
+);
+
 const CELL_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),
     Word::good("NotNeeded", "A cell0 never has computes."),
-    Word::bad(
-        "SecretNotOurs",
-        "A Secret of the name exists that the operator has not made; it is left alone.",
-        "When it is deleted.",
-        "Delete it where nobody needs it; the message has the command.",
-    ),
+    SECRET_NOT_OURS,
     NOT_RENDERED,
 ];
 

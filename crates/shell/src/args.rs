@@ -36,6 +36,10 @@ pub struct CommonArgs {
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "NAMES")]
     pub watch_namespaces: Vec<String>,
 
+    /// Kinds to look after although their definition is somebody else's, separated by commas.
+    #[arg(long, env = "CLAIM_KINDS", value_delimiter = ',', value_name = "KINDS")]
+    pub claim_kinds: Vec<String>,
+
     /// Address of /metrics, /healthz and /readyz.
     #[arg(long, env = "ADMIN_ADDRESS", default_value = "0.0.0.0:8080", value_name = "ADDRESS")]
     pub admin_address: SocketAddr,

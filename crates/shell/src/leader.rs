@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use kube::Client;
+use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
 use crate::api::Api;
+use crate::args::CommonArgs;
 use crate::cache::{Absorb, Cache, Scope, Watchable};
 use crate::controller::{self, Controller};
 use crate::error::{Error, Result};
 use crate::lease::{LeadershipWatch, leading};
 use crate::metrics::Metrics;
+use crate::ownership::is_ours;
 use crate::queue::Queue;
 use crate::runtime::{Runtime, Shutdown};
 
@@ -39,22 +41,30 @@ pub struct Candidate {
     leadership: LeadershipWatch,
     stop: Shutdown,
     namespaces: Vec<String>,
+    claimed: Vec<String>,
     manager: &'static str,
     instance: String,
 }
 
 impl Candidate {
-    /// Of a running process that writes as `manager`, in these namespaces (all when empty).
-    pub fn of(runtime: &Runtime, manager: &'static str, namespaces: Option<Vec<String>>) -> Self {
+    /// Of a running process that writes as `manager`.
+    pub fn of(runtime: &Runtime, manager: &'static str, args: &CommonArgs) -> Self {
         Self {
             client: runtime.client(),
             metrics: runtime.metrics(),
             leadership: runtime.leadership(),
             stop: runtime.shutdown(),
-            namespaces: namespaces.unwrap_or_default(),
+            namespaces: args.namespaces().unwrap_or_default(),
+            claimed: args.claim_kinds.clone(),
             manager,
             instance: runtime.instance(),
         }
+    }
+
+    /// Whether objects of a kind are to be looked after, see [`is_ours`]; its controller stays off
+    /// otherwise.
+    pub async fn drives<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
+        is_ours::<K>(&self.client, &self.claimed).await
     }
 
     /// The client that writes, and takes what it wrote into these caches.
@@ -132,6 +142,11 @@ impl Leader {
     /// Resolves once every watch has delivered its first list.
     pub async fn ready(&mut self) {
         self.watches.ready().await;
+    }
+
+    /// Leads and does nothing, for as long as it leads.
+    pub async fn idle(self) -> Result<()> {
+        std::future::pending().await
     }
 
     /// Resolves when a task ends, which none should.

@@ -13,6 +13,7 @@ pub mod leader;
 pub mod lease;
 pub mod metrics;
 pub mod owned;
+pub mod ownership;
 pub mod queue;
 pub mod runtime;
 pub mod sources;

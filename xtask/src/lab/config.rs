@@ -179,6 +179,7 @@ authentication:
 authorization: {{mode: Webhook}}
 tlsCertFile: {state}/pki/kubelet.crt
 tlsPrivateKeyFile: {state}/pki/kubelet.key
+crashLoopBackOff: {{maxContainerRestartPeriod: 5s}}
 containerRuntimeEndpoint: unix://{state}/containerd/containerd.sock
 cgroupDriver: cgroupfs
 failCgroupV1: false

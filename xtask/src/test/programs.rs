@@ -68,7 +68,10 @@ pub(crate) fn build(mut command: Command) -> Result<Vec<Program>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the tests do not compile");
     let messages = String::from_utf8(output.stdout).context("what cargo said")?;
-    Ok(messages.lines().filter_map(Program::of_message).collect())
+    let mut programs: Vec<Program> = messages.lines().filter_map(Program::of_message).collect();
+    // Cargo tells of them as they are linked; the same order each time makes runs comparable.
+    programs.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+    Ok(programs)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::api::shared::VolMounts;
 use crate::engine::inventory::{
     INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
 };
+use crate::engine::limit;
 use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
 use crate::engine::secret_vars;
 use crate::engine::shards::Shard;
@@ -74,7 +75,7 @@ impl Options {
     /// The command line, quoted as a shell would need it: `ansible-runner` splits it like one.
     fn cmd_line(&self) -> String {
         let limit = match &self.limit {
-            Some(limit) => format!("{limit},&{RUN_GROUP}"),
+            Some(limit) => format!("{},&{RUN_GROUP}", limit::terms(limit).join(",")),
             None => RUN_GROUP.to_owned(),
         };
         let mut words = vec!["--limit".to_owned(), quoted(&limit)];
@@ -349,6 +350,8 @@ mod tests {
             Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
         assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
         assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
+        let limit = |it: &str| Options { limit: Some(it.into()), ..Options::default() };
+        assert_eq!(limit("compute:!n2").cmd_line(), "--limit 'compute,!n2,&edpm_run'");
     }
 
     fn recipe() -> Recipe {

@@ -113,6 +113,8 @@ impl Chain {
 enum Next {
     Nothing,
     Attempt(ServiceRun),
+    /// It is as it was deployed: an attempt with other inputs never began.
+    Untouched(ServiceRun),
     /// Its run is gone without a result.
     Lost(ServiceRun),
     Stop(State),
@@ -153,7 +155,16 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         return service;
     }
     let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
-    let Some(run) = runs.iter().find(has_ended) else { return service };
+    let Some(run) = runs.iter().find(has_ended) else {
+        if has_been_passed(host, seen, runs) {
+            succeed(&mut service);
+            let is_whole = |it: &Wanted| it.service == seen.name && it.hash == seen.hash;
+            if host.wanted.iter().any(is_whole) {
+                service.deployed_hash = Some(seen.hash.clone());
+            }
+        }
+        return service;
+    };
     let status = run.object.status.as_ref();
     if let Some(time) = status.and_then(|it| it.completion_time.clone()) {
         service.since = time;
@@ -163,16 +174,30 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
     match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
-            service.state = RunState::Succeeded;
-            service.failures = 0;
-            service.reason = None;
-            service.message = None;
+            succeed(&mut service);
             if done == Outcome::Succeeded && !run.is_partial() {
                 service.deployed_hash = Some(seen.hash.clone());
             }
         }
     }
     service
+}
+
+/// Whether a service has succeeded although nobody has its run any more: a later one of the same
+/// chain has begun, and its run was cleared away before it was recorded.
+fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let exists = runs.iter().any(|it| it.carries(host.name, seen));
+    let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
+    // One that is recorded as done was done before this chain began.
+    let mut later = after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
+    !exists && later.any(|it| runs.iter().any(|run| run.carries(host.name, it)))
+}
+
+fn succeed(service: &mut ServiceRun) {
+    service.state = RunState::Succeeded;
+    service.failures = 0;
+    service.reason = None;
+    service.message = None;
 }
 
 fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
@@ -203,7 +228,10 @@ fn in_run(
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
-    let is_due = |it: &&mut ServiceRun| it.state == RunState::Pending && run.carries(host.name, it);
+    // Of one that only waits nothing is recorded: it may be withdrawn, and then nothing has happened.
+    let is_due = |it: &&mut ServiceRun| {
+        it.state == RunState::Pending && run.has_begun() && run.carries(host.name, it)
+    };
     if let Some(service) = services.iter_mut().find(is_due) {
         service.state = RunState::Running;
         service.run = Some(run.name());
@@ -224,8 +252,26 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    (run.carries(host.name, seen) && seen.hash != wanted.run_hash)
-        .then(|| attempt(host, wanted, Some(seen), runs, now))
+    (run.carries(host.name, seen) && seen.hash != wanted.run_hash).then(|| {
+        let is_waiting = !run.has_begun();
+        let untouched = is_waiting.then(|| untouched(host, wanted, seen)).flatten();
+        untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now))
+    })
+}
+
+/// The record of a host whose inputs went back before an attempt with others began: it is what it
+/// was, and nothing has to run.
+///
+/// Once a chain has begun, its later services may have as well, for only its first run is recorded.
+fn untouched(host: &Host<'_>, wanted: &Wanted, seen: &ServiceRun) -> Option<ServiceRun> {
+    let is_as_deployed = seen.deployed_hash.as_ref() == Some(&wanted.run_hash);
+    let has_begun = host.recorded.iter().any(|it| it.state == RunState::Running);
+    let is_untouched = seen.state == RunState::Pending && seen.run.is_none() && !has_begun;
+    (is_as_deployed && is_untouched).then(|| {
+        let mut service = ServiceRun { hash: wanted.run_hash.clone(), ..seen.clone() };
+        succeed(&mut service);
+        service
+    })
 }
 
 /// The first service that is not done decides; every later one that is out of date is recorded as
@@ -246,6 +292,7 @@ fn advance(
         };
         match next {
             Next::Nothing => services.extend(seen),
+            Next::Untouched(service) => services.push(service),
             Next::Stop(stop) => {
                 if state == State::Done {
                     state = stop;
@@ -295,6 +342,10 @@ fn next(
     now: Timestamp,
 ) -> Next {
     let same = seen.filter(|it| it.hash == wanted.run_hash);
+    // No run of this host is unfinished, and one that is finished was folded in.
+    if let Some(service) = seen.and_then(|it| untouched(host, wanted, it)) {
+        return Next::Untouched(service);
+    }
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
@@ -302,9 +353,7 @@ fn next(
         Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
             Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
         }
-        Some((seen, RunState::Running)) if is_lost(host, seen, runs) => {
-            Next::Lost(lost(host, seen, now))
-        }
+        Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
         // Recorded, and its run was not made yet: the process ended in between.
         Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
         Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
@@ -314,14 +363,9 @@ fn next(
 
 /// Whether the run of a service that was running is gone, deleted by somebody: what it did on the
 /// host is not known.
-///
-/// Not where a later service has run since: then it had succeeded, and was cleared away unrecorded.
-fn is_lost(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
-    let place = host.recorded.iter().position(|it| it.name == seen.name).unwrap_or_default();
-    let mut later = host.recorded.iter().skip(place + 1);
-    let has_run = |it: &ServiceRun| runs.iter().any(|run| run.carries(host.name, it));
-    seen.run.as_ref().is_some_and(|it| !exists(it)) && !later.any(has_run)
+    seen.run.as_ref().is_some_and(|it| !exists(it))
 }
 
 fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
@@ -382,6 +426,28 @@ fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool
     run.is_some_and(|it| it.trusted(host.name) != host.trusted)
 }
 
+/// With what the host is known to be deployed when another attempt begins.
+///
+/// An attempt that failed, or whose result nobody will know, may have changed anything: a partial
+/// run after it does not make the host what it was (D1). The same attempt once more starts from
+/// where the first one did.
+fn deployed_hash(
+    host: &Host<'_>,
+    seen: &ServiceRun,
+    is_retry: bool,
+    runs: &[Run<'_>],
+) -> Option<String> {
+    let has_begun = |it: &Run<'_>| it.has_begun() && it.carries(host.name, seen);
+    let has_begun = seen.run.is_some() || runs.iter().any(has_begun);
+    let is_known = match seen.state {
+        RunState::Succeeded => true,
+        RunState::Pending => !has_begun,
+        RunState::Failed => is_retry,
+        RunState::Running => false,
+    };
+    seen.deployed_hash.clone().filter(|_| is_known)
+}
+
 /// The next attempt: its number is above all that were ever made, recorded or not.
 fn attempt(
     host: &Host<'_>,
@@ -402,7 +468,7 @@ fn attempt(
         hash: wanted.run_hash.clone(),
         attempt: last + 1,
         run: None,
-        deployed_hash: seen.and_then(|it| it.deployed_hash.clone()),
+        deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),
         failures: is_retry.map_or(0, |it| it.failures),
         since: Time(now),
         // The cause of the last failure stays visible while it is tried again.

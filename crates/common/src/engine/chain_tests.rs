@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
+use crate::engine::run::SERVICE_LABEL;
 use crate::engine::test_runs::{attempt as tried, ended, record, run};
 
 const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
@@ -106,6 +107,82 @@ fn a_failure_on_the_host_is_no_success_and_leaves_what_was_deployed() {
     assert_eq!(service(&chain), (RunState::Failed, "B", 2));
     assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
     assert!(matches!(chain.state, State::Failed { reason: Reason::TaskFailed, .. }), "{chain:?}");
+}
+
+#[test]
+fn a_partial_run_after_a_failure_does_not_make_the_host_what_it_was() {
+    let deployed = |state: RunState, hash: &str| {
+        let mut it = record(state, hash, 2);
+        it.deployed_hash = Some("A".into());
+        it
+    };
+    let kept = |recorded: ServiceRun, objects: &[AnsibleEe]| {
+        let chain = judged("A-tags", &[recorded], objects, true);
+        assert_eq!(service(&chain), (RunState::Pending, "A-tags", 3));
+        chain.services[0].deployed_hash.clone()
+    };
+    assert_eq!(kept(deployed(RunState::Failed, "B"), &[]), None);
+    // The next attempt is recorded while the run of B works, and nobody will look at its result.
+    assert_eq!(kept(deployed(RunState::Running, "B"), &[running("B", 2)]), None);
+    assert_eq!(kept(deployed(RunState::Pending, "B"), &[running("B", 2)]), None);
+    // Nothing has happened since.
+    assert_eq!(kept(deployed(RunState::Succeeded, "A"), &[]).as_deref(), Some("A"));
+    assert_eq!(kept(deployed(RunState::Pending, "B"), &[]).as_deref(), Some("A"));
+}
+
+#[test]
+fn the_same_attempt_once_more_starts_from_where_the_first_one_did() {
+    let mut recorded = record(RunState::Failed, "A-tags", 2);
+    recorded.deployed_hash = Some("A".into());
+    recorded.reason = Some(Reason::HostUnreachable.as_str().into());
+    let chain = judged("A-tags", &[recorded], &[], true);
+    assert_eq!(service(&chain), (RunState::Pending, "A-tags", 3));
+    assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
+}
+
+/// Two services: the first one's run is gone, the second one's is as given.
+fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> Chain {
+    let wanted: Vec<Wanted> = ["a", "b"]
+        .map(|service| Wanted { service: service.into(), ..wanted("A").remove(0) })
+        .into();
+    let mut first = record(RunState::Running, "A", 1);
+    first.run = Some("gone".into());
+    let recorded = [first, ServiceRun { name: "b".into(), ..record(second, "A", 1) }];
+    let mut object = run("r", &[("n0", tried("A", 1))], run_of_second);
+    let label = (SERVICE_LABEL.to_owned(), "b".to_owned());
+    object.metadata.labels.get_or_insert_default().extend([label]);
+    let runs = [Run::of(&object).unwrap()];
+    let host = Host {
+        name: "n0",
+        wanted: &wanted,
+        recorded: &recorded,
+        may_run: true,
+        ssh_key: ("key", "1"),
+        trusted: "word",
+        accept: None,
+        has_moved: false,
+        redeploy: "kubectl annotate",
+    };
+    judge(&host, &runs, now())
+}
+
+#[test]
+fn a_service_whose_successor_ran_is_not_run_again_when_its_own_run_was_cleared_away() {
+    let chain = after_the_first_run_went(RunState::Pending, &ended("Succeeded", "n0", "Ok", 1));
+    assert_eq!(chain.state, State::Done);
+    for service in &chain.services {
+        let said = (service.state, service.deployed_hash.as_deref());
+        assert_eq!(said, (RunState::Succeeded, Some("A")), "{}", service.name);
+    }
+    // While the second one works, nothing begins.
+    let chain = after_the_first_run_went(RunState::Pending, &json!({ "JobStatus": "Running" }));
+    assert!(matches!(chain.state, State::InRun { .. }), "{chain:?}");
+}
+
+#[test]
+fn a_successor_that_was_done_before_says_nothing_about_a_run_that_is_gone() {
+    let chain = after_the_first_run_went(RunState::Succeeded, &ended("Succeeded", "n0", "Ok", 1));
+    assert!(matches!(chain.state, State::Failed { reason: Reason::ResultUnknown, .. }));
 }
 
 fn needs(hash: &str, number: i64) -> State {

@@ -1,8 +1,10 @@
 //! Which hosts a human's `ansibleLimit` leaves out, as far as that can be told without Ansible.
 
+use std::net::IpAddr;
+
 /// Whether a limit certainly leaves a host out; `groups` are the inventory groups that it is in.
 ///
-/// Terms are joined by commas, or by colons where there is no comma.
+/// See [`terms`] for how they are told apart.
 /// A term names a host or a group, with `*` and `?` as wildcards; `!` excludes, `&` narrows.
 /// Source: Ansible's user guide, "Patterns: targeting hosts and groups".
 ///
@@ -10,9 +12,7 @@
 /// Regular expressions (`~`), files (`@`), ranges and subscripts (`[`) are left to Ansible: a host
 /// that only they decide about counts as not left out.
 pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
-    let separator = if limit.contains(',') { ',' } else { ':' };
-    let terms: Vec<&str> =
-        limit.split(separator).map(str::trim).filter(|it| !it.is_empty()).collect();
+    let terms = terms(limit);
     let is_match = |term: &str| matches(term, host, groups);
     let mut plain = terms.iter().filter(|it| !it.starts_with(['!', '&'])).peekable();
     let named = |sign: char| terms.iter().filter_map(move |it| it.strip_prefix(sign));
@@ -21,6 +21,31 @@ pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
     misses_all
         || named('&').any(|it| is_match(it) == Some(false))
         || named('!').any(|it| is_match(it) == Some(true))
+}
+
+/// The terms of a limit, as Ansible splits it: at commas where there is one, else at colons and
+/// spaces outside of brackets; an address is one term.
+///
+/// Whoever adds a term must join all of them by commas: with the first comma, Ansible no longer
+/// splits at colons.
+pub fn terms(limit: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let is_end = |it: char| {
+        match it {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (it == ':' || it.is_whitespace())
+    };
+    let terms: Vec<&str> = if limit.contains(',') {
+        limit.split(',').collect()
+    } else if limit.trim().parse::<IpAddr>().is_ok() {
+        vec![limit]
+    } else {
+        limit.split(is_end).collect()
+    };
+    terms.into_iter().map(str::trim).filter(|it| !it.is_empty()).collect()
 }
 
 /// Whether a term matches; `None` where only Ansible can tell.
@@ -87,6 +112,21 @@ mod tests {
         ];
         for (limit, expected) in cases {
             assert_eq!(leaves_out(limit, "n1", &["compute"]), expected, "{limit}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_split_as_ansible_splits_it() {
+        for (limit, expected) in [
+            ("compute:!n2", &["compute", "!n2"][..]),
+            ("a:b,c", &["a:b", "c"]),
+            (" a , !b ", &["a", "!b"]),
+            ("n[2:5]:!n3", &["n[2:5]", "!n3"]),
+            ("a b", &["a", "b"]),
+            ("2001:db8::7", &["2001:db8::7"]),
+            ("", &[]),
+        ] {
+            assert_eq!(terms(limit), expected, "{limit}");
         }
     }
 

@@ -71,6 +71,13 @@ impl<'a> Run<'a> {
         matches!(self.status(), Some(JobStatus::Succeeded | JobStatus::Failed))
     }
 
+    /// Whether it may have touched a host: it was admitted, or is further.
+    pub fn has_begun(&self) -> bool {
+        let status = self.object.status.as_ref();
+        let is_admitted = status.is_some_and(|it| it.admission.is_some() || it.job.is_some());
+        is_admitted || matches!(self.status(), Some(it) if it != JobStatus::Pending)
+    }
+
     /// Whether the run as a whole succeeded.
     pub fn has_succeeded(&self) -> bool {
         self.status() == Some(JobStatus::Succeeded)

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use crate::api::dataplane::service_run::{RunState, ServiceRun};
 use crate::engine::run::Run;
-use crate::plan::{Step, Target};
+use crate::plan::{Step, Target, Write};
 
 /// Deletes superseded runs.
 ///
@@ -29,6 +29,26 @@ pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) ->
         .filter(|it| is_recorded(it, recorded))
         .filter(|it| it.object.metadata.deletion_timestamp.is_none())
         .map(|it| Step::delete(Target::of(it.object), "its results stand in the status"))
+        .collect()
+}
+
+/// Deletes runs that still wait and that no host needs: `needs` says whether a host, by name, is to
+/// be deployed by that run.
+///
+/// They go before anything is written about their hosts, and as they were read: one that was
+/// admitted meanwhile stays, and is looked at again.
+pub fn withdrawn(runs: &[Run<'_>], needs: impl Fn(&Run<'_>, &str) -> bool) -> Vec<Step> {
+    let is_needed = |run: &Run<'_>| run.attempts.keys().any(|host| needs(run, host));
+    let is_waiting =
+        |run: &&Run<'_>| !run.has_begun() && run.object.metadata.deletion_timestamp.is_none();
+    runs.iter()
+        .filter(|it| is_waiting(it) && !is_needed(it))
+        .map(|it| {
+            let mut step =
+                Step::delete(Target::of(it.object), "it has not begun, and nobody needs it now");
+            step.write = Write::Delete { resource_version: it.object.resource_version() };
+            step
+        })
         .collect()
 }
 

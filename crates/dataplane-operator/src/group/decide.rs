@@ -58,6 +58,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
     let hosts = judge_all(seen, &group_faults, &runs, now);
+    plan.steps.extend(withdrawn(seen, &runs, &hosts));
     plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
@@ -128,6 +129,24 @@ fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp
             State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => host,
         })
         .collect()
+}
+
+/// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
+/// deployment was switched off, it has gone, or a failure pauses what has not begun.
+fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
+    if seen.parent().is_none() {
+        return Vec::new();
+    }
+    let has_failed = || hosts.iter().any(|it| it.standing() == Standing::Failed);
+    let is_paused = seen.limits().pause_on_failure && has_failed();
+    let needs = |run: &Run<'_>, name: &str| {
+        let host = hosts.iter().find(|it| it.effective.name == name);
+        host.is_some_and(|it| {
+            let is_for_it = it.chain.services.iter().any(|service| run.carries(name, service));
+            is_for_it && it.effective.deploy && !(is_paused && it.may_be_paused())
+        })
+    };
+    tidy::withdrawn(runs, needs)
 }
 
 /// Default services that are listed and do not exist; a human's own are left alone.

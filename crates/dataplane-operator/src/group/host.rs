@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, ServiceRun};
+use common::api::dataplane::{Node, RunState, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain};
 use common::engine::host_key::{Trust, accept_command};
 use common::engine::rollout::{Hold, Standing};
-use common::engine::{Host, Run, Wanted, limit};
+use common::engine::{Host, Run, State, Wanted, limit};
 use common::hash;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -52,9 +52,35 @@ pub struct Judged {
 impl Judged {
     /// What beginning or going on with it means for a rollout.
     pub fn standing(&self) -> Standing {
-        let status = self.node.status.as_ref();
-        let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-        Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()))
+        let was_deployed =
+            self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
+        let standing = Standing::of(self.recorded(), was_deployed);
+        // Else its run was withdrawn, or never made.
+        let is_under_way = self.is_under_way();
+        match standing {
+            Standing::Disturbed if !is_under_way => Standing::Ready,
+            Standing::Started if !is_under_way => Standing::New,
+            Standing::New
+            | Standing::Started
+            | Standing::Ready
+            | Standing::Disturbed
+            | Standing::Failed => standing,
+        }
+    }
+
+    /// Whether a pause stops it: nothing of its deployment has begun yet.
+    pub fn may_be_paused(&self) -> bool {
+        !self.recorded().iter().any(|it| it.state == RunState::Running)
+            && Standing::of(self.recorded(), true) != Standing::Failed
+    }
+
+    fn is_under_way(&self) -> bool {
+        let is_running = |it: &ServiceRun| it.state == RunState::Running;
+        matches!(self.chain.state, State::InRun { .. }) || self.recorded().iter().any(is_running)
+    }
+
+    fn recorded(&self) -> &[ServiceRun] {
+        self.node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default()
     }
 }
 

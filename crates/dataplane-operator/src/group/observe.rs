@@ -7,7 +7,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::engine::rollout::Limits;
 use common::plan::Target;
-use kube::ResourceExt;
+use kube::{Resource as _, ResourceExt};
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
@@ -20,6 +20,7 @@ use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
+use crate::plane::children::controller;
 use crate::vars::{Objects, named};
 
 /// Index of nodes by the role that they name.
@@ -168,7 +169,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
-    let plane = plane(world, &namespace, role.as_deref());
+    let plane = plane(world, &namespace, role.as_deref(), &nodes);
     let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
     let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it, &Objects::new());
@@ -265,9 +266,21 @@ fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>,
     }
 }
 
-fn plane(world: &World, namespace: &str, role: Option<&Role>) -> Option<Arc<DataPlane>> {
-    let name = role.and_then(data_plane_of)?;
-    world.planes.get(&Key::new(namespace, name))
+/// The data plane that the role names; of a node without a role the one whose entry it is.
+fn plane(
+    world: &World,
+    namespace: &str,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> Option<Arc<DataPlane>> {
+    let alone = || nodes.first().filter(|it| matches!(Group::of(it), Group::Node(_)));
+    let name = match role {
+        Some(role) => data_plane_of(role)?.to_owned(),
+        None => {
+            controller(alone()?.meta()).filter(|it| it.kind == "OpenStackDataPlane")?.name.clone()
+        }
+    };
+    world.planes.get(&Key::new(namespace, &name))
 }
 
 /// The name of the data plane that a role names.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::json;
 
-use super::{World, is, node};
+use super::{World, is, is_open, node};
 
 impl World {
     /// `count` hosts that are deployed, under a role with these limits.
@@ -95,7 +96,7 @@ fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     world.set_var("hello");
     world.pass();
     // Attempts are recorded, and the process ended before it could make their runs.
-    world.seen.runs.retain(|it| it.status.is_some());
+    world.seen.runs.retain(|it| !is_open(it));
     world.writes.clear();
     let writes = world.settle();
     let runs: Vec<&String> = writes.iter().filter(|it| it.starts_with("run")).collect();
@@ -121,4 +122,93 @@ fn a_redeployed_host_is_another_instance_to_others_from_its_turn_on() {
     }
     assert_eq!(instance(&world, 1), instance(&world, 0));
     assert_eq!(world.up_to_date(), 2);
+}
+
+impl World {
+    /// Five deployed hosts, each in a run of its own, whose runs wait from now on.
+    fn queueing(pause: bool) -> Self {
+        let mut world = Self::rollout(5, IntOrString::String("100%".into()), pause);
+        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().batch_size = Some(1);
+        world.settle();
+        world.is_queueing = true;
+        world
+    }
+
+    /// Ends the open run of a host.
+    fn end(&mut self, host: &str, result: &str) {
+        let open = self.seen.runs.iter_mut().filter(|it| is_open(it));
+        let mut of_host = open.filter(|it| it.spec.hosts.iter().any(|it| it.name == host));
+        let run = Arc::make_mut(of_host.next().unwrap());
+        let word = if result == "Ok" { "Succeeded" } else { "Failed" };
+        let status = json!({ "JobStatus": word, "hosts": [{ "name": host, "result": result }] });
+        run.status = Some(serde_json::from_value(status).unwrap());
+    }
+
+    fn open_runs(&self) -> usize {
+        self.seen.runs.iter().filter(|it| is_open(it)).count()
+    }
+}
+
+#[test]
+fn a_failure_that_pauses_a_rollout_withdraws_the_runs_that_wait() {
+    let mut world = World::queueing(true);
+    world.set_var("bad");
+    world.settle();
+    assert_eq!(world.open_runs(), 5);
+    world.end("n000", "Failed");
+    let writes = world.settle();
+    assert_eq!(writes.iter().filter(|it| *it == "delete AnsibleEE").count(), 4, "{writes:?}");
+    assert_eq!(world.open_runs(), 0);
+    // Nothing has happened on the others.
+    assert_eq!(world.not_ready(), BTreeSet::from([0]));
+    let message = world.role_message();
+    assert!(message.contains("paused (pauseOnFailure): 4 wait"), "{message}");
+    world.is_queueing = false;
+    world.set_var("good");
+    world.deploy();
+    assert_eq!(world.up_to_date(), 5);
+}
+
+#[test]
+fn a_run_that_has_begun_is_brought_to_its_end_by_a_paused_rollout() {
+    let mut world = World::queueing(true);
+    world.set_var("bad");
+    world.settle();
+    let run = world.seen.runs.iter_mut().find(|it| it.spec.hosts[0].name == "n001").unwrap();
+    let admitted = json!({ "admission": { "term": "t", "time": "2026-01-01T00:00:00Z" } });
+    Arc::make_mut(run).status = Some(serde_json::from_value(admitted).unwrap());
+    world.end("n000", "Failed");
+    world.settle();
+    assert_eq!(world.open_runs(), 1);
+    assert_eq!(world.not_ready(), BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn deployment_that_is_switched_off_withdraws_the_runs_that_wait_and_leaves_hosts_ready() {
+    let mut world = World::queueing(false);
+    world.set_var("hello");
+    world.settle();
+    world.set_deploy(false);
+    world.settle();
+    assert_eq!((world.open_runs(), world.not_ready().len(), world.up_to_date()), (0, 0, 0));
+    world.is_queueing = false;
+    world.set_deploy(true);
+    world.deploy();
+    assert_eq!(world.up_to_date(), 5);
+}
+
+#[test]
+fn inputs_that_go_back_while_their_runs_wait_leave_the_hosts_as_they_are() {
+    let mut world = World::queueing(false);
+    let before = world.seen.runs.len();
+    world.set_var("hello");
+    world.settle();
+    assert_eq!(world.open_runs(), 5);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    assert_eq!((world.seen.runs.len(), world.up_to_date()), (before, 5));
+    assert_eq!(world.not_ready(), BTreeSet::new());
 }

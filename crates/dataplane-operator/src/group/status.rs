@@ -4,8 +4,8 @@ use common::api::dataplane::{
     Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
 };
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
-use common::engine::State;
 use common::engine::rollout::Hold;
+use common::engine::{State, changed_text};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -130,7 +130,13 @@ fn partial() -> Finding {
 /// Nothing may run: what was deployed stays deployed.
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
-    let succeeded = |it: &ServiceRun| it.state == RunState::Succeeded && it.deployed_hash.is_some();
+    // An attempt that never began has changed nothing.
+    let has_begun = services.iter().any(|it| it.state == RunState::Running);
+    let succeeded = |it: &ServiceRun| {
+        let is_as_it_was =
+            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
+        is_as_it_was && it.deployed_hash.is_some()
+    };
     // Without its role a host has no inputs that it could be behind.
     let is_off =
         !host.effective.deploy || !host.has_services || host.is_left_out || host.hold.is_some();
@@ -152,7 +158,7 @@ fn not_running(host: &Judged) -> Finding {
     Finding::waiting(
         DEPLOYMENT_READY,
         "NotRequested",
-        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or the role's \
+        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or their \
          OpenStackDataPlane.",
     )
 }
@@ -201,7 +207,7 @@ fn up_to_date(host: &Judged) -> Finding {
     }
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::trimmed(&names, HOST_TEXT);
-    let mut text = format!("Changed since the last deployment: {names}.");
+    let mut text = changed_text(&names);
     if let Some(hold) = &host.hold {
         text = format!("{text} {}", hold_text(hold));
     }

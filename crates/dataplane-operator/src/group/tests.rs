@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
+use common::api::ansibleee::{AnsibleEe, JobStatus};
 use common::api::dataplane::{Node, Role};
 use common::conditions::declared::undeclared;
 use common::conditions::find;
@@ -37,6 +37,8 @@ struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
+    /// Whether runs that are made wait for others.
+    is_queueing: bool,
     /// Content of what was applied, by name.
     config_maps: BTreeMap<String, Value>,
     secrets: BTreeMap<String, Value>,
@@ -97,6 +99,7 @@ impl World {
             seen,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
+            is_queueing: false,
             config_maps: BTreeMap::new(),
             secrets: BTreeMap::new(),
         }
@@ -150,6 +153,11 @@ impl World {
                     let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| &*it.name).collect();
                     let service = &run.labels()["edpm.openstack.org/service"];
                     self.writes.push(format!("run {service} on {}", hosts.join(",")));
+                    if !self.is_queueing {
+                        run.status = Some(
+                            serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap(),
+                        );
+                    }
                     self.seen.runs.push(Arc::new(run));
                 }
                 Write::Status { status, .. } => {
@@ -206,7 +214,7 @@ impl World {
     fn finish(&mut self, fails: &[(&str, &str)]) {
         for run in &mut self.seen.runs {
             let run = Arc::make_mut(run);
-            if run.status.is_some() {
+            if !is_open(run) {
                 continue;
             }
             let outcome = |host: &str| {
@@ -232,7 +240,7 @@ impl World {
     fn deploy(&mut self) {
         for _ in 0..10 {
             self.settle();
-            if self.seen.runs.iter().all(|it| it.status.is_some()) {
+            if !self.seen.runs.iter().any(|it| is_open(it)) {
                 return;
             }
             self.finish(&[]);
@@ -272,6 +280,11 @@ impl World {
         let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
         role.spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
     }
+}
+
+fn is_open(run: &AnsibleEe) -> bool {
+    let status = run.status.as_ref().and_then(|it| it.job_status);
+    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
 }
 
 fn is(status: &str, reason: &str) -> (String, String) {

@@ -11,7 +11,7 @@ use shell::cache::Key;
 use shell::queue::Queue;
 
 use crate::group::Group;
-use crate::group::observe::data_plane_of;
+use crate::group::observe::{BY_OWNER, data_plane_of};
 use crate::plane::children::{Map, controller};
 use crate::plane::observe::World;
 
@@ -35,7 +35,7 @@ pub fn plane_of(role: &Role) -> Vec<Key> {
     data_plane_of(role).map(|it| Key::new(namespace, it)).into_iter().collect()
 }
 
-/// Wakes data planes by `queue`, and the roles below them by `groups`.
+/// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
 pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
     let to_planes = Arc::clone(queue);
     let to_groups = Arc::clone(groups);
@@ -48,6 +48,10 @@ pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
         if strategies.changed(&key, all.planes.get(&key).map(strategy)) {
             for role in all.roles.indexed(BY_PLANE, &key) {
                 to_groups.push(Group::Role(role.name_any()).key(&key.namespace));
+            }
+            let owner = Key::new(&key.namespace, plane.uid().unwrap_or_default());
+            for node in all.nodes.indexed(BY_OWNER, &owner) {
+                to_groups.push(Group::of(&node).key(&key.namespace));
             }
         }
     });

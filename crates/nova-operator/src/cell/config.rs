@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::cell::observe::Observed;
-use crate::compute::config::{CONFIG_HASH, SERVICE_CONFIG_READY};
+use crate::cell::observe::{Observed, Rendered};
+use crate::compute::config::{CONFIG_HASH, SERVICE_CONFIG_READY, is_of_others, not_ours};
 use crate::conf::{self, CellView, Source};
 
 const OPAQUE: &str = "Opaque";
@@ -51,29 +51,15 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
         let text = "The files are rendered once every input is there.";
         return Config::without(Finding::unknown(SERVICE_CONFIG_READY, "InputMissing", text));
     };
-    if is_of_others(seen) {
-        return Config::without(not_ours(seen, &name));
+    let cell = &*seen.cell;
+    let is_others = |it: &Rendered| is_of_others(cell, it.controller.as_deref(), &it.owned);
+    if seen.rendered.as_ref().is_some_and(is_others) {
+        return Config::without(not_ours(cell, &name));
     }
     let (hash, step) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
     let finding = Finding::good(SERVICE_CONFIG_READY, "Rendered", text);
     Config { finding, hash: Some(hash), step }
-}
-
-/// Whether a Secret of the name exists that this operator has not made: a human's own, perhaps.
-fn is_of_others(seen: &Observed) -> bool {
-    let Some(found) = &seen.rendered else { return false };
-    let is_cells = found.controller.is_some() && found.controller == seen.cell.uid();
-    !is_cells && !found.owned.has([CONFIG_HASH], [])
-}
-
-fn not_ours(seen: &Observed, name: &str) -> Finding {
-    let namespace = seen.cell.namespace().unwrap_or_default();
-    let text = format!(
-        "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
-         delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
-    );
-    Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
 }
 
 /// The hash of the files, and the step that writes them where they are not as they should be.

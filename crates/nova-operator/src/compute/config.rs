@@ -11,6 +11,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
+use shell::owned::Owned;
 use shell::vault::Content;
 
 use crate::compute::inputs::Inputs;
@@ -88,6 +89,31 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
     }
     let text = format!("The files are in Secret {}.", secret_name(&compute.name_any()));
     Finding::good(SERVICE_CONFIG_READY, "Rendered", text)
+}
+
+/// What is said of a Secret of the files' name that is somebody else's.
+pub fn of_others(seen: &Observed) -> Option<Finding> {
+    let found = seen.rendered.as_ref()?;
+    let compute = &*seen.compute;
+    let name = secret_name(&compute.name_any());
+    is_of_others(compute, found.controller.as_deref(), &found.owned)
+        .then(|| not_ours(compute, &name))
+}
+
+/// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
+pub fn is_of_others(parent: &impl Resource, controller: Option<&str>, owned: &Owned) -> bool {
+    let is_parents = controller.is_some() && controller == parent.meta().uid.as_deref();
+    !is_parents && !owned.has([CONFIG_HASH], [])
+}
+
+/// What is said of it on that object.
+pub fn not_ours(parent: &impl Resource, name: &str) -> Finding {
+    let namespace = parent.meta().namespace.as_deref().unwrap_or_default();
+    let text = format!(
+        "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
+         delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
+    );
+    Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
 }
 
 /// The files of a compute, and the step that writes them where they are not written yet.

@@ -84,6 +84,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let later = after_status(seen, &judged, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     judged.refusal = refusal::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
+    plan.steps.extend(withdrawn(seen, &judged, &runs));
     plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
     plan.steps.extend(status::step(seen, &judged, now));
@@ -103,6 +104,16 @@ fn hold_for_cleanup(seen: &Observed, judged: &Judged) -> Option<Step> {
         .then(|| hold(&*seen.compute, holds::COMPUTE, because))?
 }
 
+/// Runs that wait although their inputs have changed, or deployment was switched off.
+fn withdrawn(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
+    let host = &seen.compute.spec.dataplane_node_name;
+    let needs = |run: &Run<'_>, name: &str| {
+        let is_for_it = judged.chain.services.iter().any(|it| run.carries(name, it));
+        name == host && judged.deploy && is_for_it
+    };
+    tidy::withdrawn(runs, needs)
+}
+
 /// The run that is needed now, and those that nobody needs any more.
 fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &judged.chain.state {
@@ -118,17 +129,23 @@ fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step>
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
     let (input, complete) = waits::input(seen);
-    let config = config::finding(&seen.compute, complete.as_ref());
+    let mut config = config::finding(&seen.compute, complete.as_ref());
     let is_untried = waits::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
     let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
+    if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
+        config = found;
+    }
     let (files, rendering) = match (&usable, &of_services) {
-        (Some(complete), Some(inputs)) => config::files(seen, complete, &inputs.nova),
+        (Some(complete), Some(inputs)) if config.holds() => {
+            config::files(seen, complete, &inputs.nova)
+        }
         _ => (recorded_files(seen), None),
     };
     let deploy = deploys(&seen.compute, seen.node.as_deref());
     let may_run = deploy
         && usable.is_some()
+        && config.holds()
         && input.holds()
         && waits::is_node_usable(seen)
         && waits::is_cell_usable(seen);

@@ -140,6 +140,11 @@ pub fn hash(service: &str, inputs: &[&Inputs]) -> String {
     hash::digest(&(VERSION, service, inputs))
 }
 
+/// Whether a deployment with these inputs went to that address, as far as they tell.
+pub fn went_to(deployed: &Inputs, address: &str) -> bool {
+    deployed.get("address").is_none_or(|it| *it == hash::short(&json!(address)))
+}
+
 /// The names of the inputs in which two deployments differ.
 pub fn changed(deployed: &Inputs, present: &Inputs) -> Vec<String> {
     let names = deployed.keys().chain(present.keys());

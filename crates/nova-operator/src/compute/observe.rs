@@ -41,6 +41,8 @@ pub struct Rendered {
     pub hash: String,
     /// The list of its files, as JSON.
     pub files: String,
+    /// UID of the object that it belongs to.
+    pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
     pub owned: Owned,
 }
@@ -137,6 +139,7 @@ pub async fn observe(
     let rendered = sources.version(&named.rendered).map(|_| Rendered {
         hash: annotation(CONFIG_HASH),
         files: annotation(CONFIG_FILES),
+        controller: sources.controller(&named.rendered),
         owned: sources.owned(&named.rendered),
     });
     let cell_secret = content(world, named.cell_secret.as_ref()).await?;

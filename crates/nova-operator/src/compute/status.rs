@@ -3,7 +3,7 @@
 use common::api::dataplane::{RunState, ServiceRun};
 use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::State;
+use common::engine::{State, changed_text};
 use common::hash;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
@@ -58,13 +58,20 @@ fn wanted(
     // Set once: nova's records hang on the name from the first attempt on.
     let has_attempts = !judged.chain.services.is_empty();
     let recorded_name = observed.host_name.filter(|_| has_attempts);
+    // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
+    // is by then.
+    let is_beginning = matches!(judged.chain.state, State::NeedsRun(_));
+    let address = match observed.address {
+        Some(recorded) if has_attempts && !is_beginning => Some(recorded),
+        recorded => node.address.or(recorded),
+    };
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: judged.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        address: node.address.or(observed.address),
+        address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: judged.chain.services.clone(),
         deployed_inputs,
@@ -134,7 +141,13 @@ fn is_wanted(judged: &Judged) -> bool {
 /// Whether each of the services has succeeded, the last one included: a record that lacks one is of
 /// a deployment that never came to its end.
 fn is_deployed(services: &[ServiceRun]) -> bool {
-    let is_good = |it: &ServiceRun| it.deployed_hash.is_some() && it.state == RunState::Succeeded;
+    // An attempt that never began has changed nothing.
+    let has_begun = services.iter().any(|it| it.state == RunState::Running);
+    let is_good = |it: &ServiceRun| {
+        let is_as_it_was =
+            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
+        is_as_it_was && it.deployed_hash.is_some()
+    };
     let is_done = |name: &&str| services.iter().any(|it| it.name == **name && is_good(it));
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
@@ -170,7 +183,8 @@ fn not_running(judged: &Judged) -> Finding {
         return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
     let text = if judged.is_untried {
-        "The deployment waits until the NovaCell has logged in with what its Secrets hold now."
+        "The deployment waits until the NovaCell has logged in to its message bus with what its \
+         Secrets hold now."
     } else {
         "The deployment waits; the other conditions tell for what."
     };
@@ -219,7 +233,7 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
         return never_deployed();
     }
     let names = trimmed(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
-    let mut text = format!("Changed since the last deployment: {names}.");
+    let mut text = changed_text(&names);
     if let Some(hold) = &judged.hold {
         text = format!("{text} {}", hold.text());
     }

@@ -43,6 +43,8 @@ struct World {
     files: BTreeMap<String, String>,
     now: Timestamp,
     writes: Vec<String>,
+    /// Whether runs that are made wait for others.
+    is_queueing: bool,
 }
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
@@ -99,6 +101,10 @@ fn cell() -> Cell {
     cell
 }
 
+fn is_open(run: &Arc<AnsibleEe>) -> bool {
+    run.status.as_ref().is_none_or(|it| it.completion_time.is_none())
+}
+
 impl World {
     /// Everything that a deployment needs.
     fn new() -> Self {
@@ -148,7 +154,7 @@ impl World {
             ending: None,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { seen, files: BTreeMap::new(), now, writes: Vec::new() }
+        Self { seen, files: BTreeMap::new(), now, writes: Vec::new(), is_queueing: false }
     }
 
     /// The same, deployed.
@@ -205,6 +211,10 @@ impl World {
                     run.metadata.uid = Some(name.clone());
                     let service = run.labels()["edpm.openstack.org/service"].clone();
                     self.writes.push(format!("run {service}"));
+                    if !self.is_queueing {
+                        let running = json!({ "JobStatus": "Running" });
+                        run.status = Some(serde_json::from_value(running).unwrap());
+                    }
                     self.seen.runs.push(Arc::new(run));
                 }
                 Write::Status { status, .. } => {
@@ -232,7 +242,10 @@ impl World {
         let annotation =
             |name: &str| object["metadata"]["annotations"][name].as_str().unwrap().to_owned();
         let (hash, files) = (annotation(CONFIG_HASH), annotation(CONFIG_FILES));
-        self.seen.rendered = Some(Rendered { hash, files, owned: Owned::applied(object) });
+        let controller = &object["metadata"]["ownerReferences"][0]["uid"];
+        let controller = controller.as_str().map(str::to_owned);
+        let owned = Owned::applied(object);
+        self.seen.rendered = Some(Rendered { hash, files, controller, owned });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         self.files = data.into_iter().map(|(k, v)| (k, String::from_utf8(v.0).unwrap())).collect();
@@ -254,8 +267,6 @@ impl World {
 
     /// Ends the run that is going on.
     fn end(&mut self, result: &str) {
-        let is_open =
-            |it: &Arc<AnsibleEe>| it.status.as_ref().is_none_or(|it| it.completion_time.is_none());
         let run = self.seen.runs.iter().position(is_open).unwrap();
         let host = self.seen.compute.name_any();
         let status = json!({
@@ -280,6 +291,30 @@ impl World {
     fn n_runs(&self) -> usize {
         self.writes.iter().filter(|it| it.starts_with("run")).count()
     }
+}
+
+#[test]
+fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute_stays_ready() {
+    let mut world = World::deployed();
+    world.is_queueing = true;
+    world.configure(Some("[libvirt]\ncpu_mode = host-model\n"));
+    assert!(world.settle().contains(&"run nova".to_owned()));
+    world.compute().spec.deploy = Some(false);
+    world.settle();
+    assert!(!world.seen.runs.iter().any(is_open));
+    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.reason("UpToDate"), "InputsChanged");
+    world.is_queueing = false;
+    world.compute().spec.deploy = Some(true);
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert_eq!(
+        (world.reason("Ready"), world.reason("UpToDate")),
+        ("Ready".into(), "UpToDate".into())
+    );
 }
 
 #[test]

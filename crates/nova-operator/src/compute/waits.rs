@@ -351,8 +351,9 @@ fn is_cell_lagging(cell: &Cell) -> bool {
     observed.is_some() && observed != cell.metadata.generation
 }
 
-/// Whether what the cell gives to its computes is newer than what its controller has logged in with:
-/// until it has, a mistyped password goes no further. Of a foreign control plane nobody can tell.
+/// Whether what the cell gives to its computes is newer than what its controller has logged in to
+/// the message bus with: until it has, a mistyped `transport_url` goes no further. Nova's own
+/// password is tried by nobody. Of a foreign control plane nobody can tell.
 pub fn is_untried(seen: &Observed) -> bool {
     let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
     let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));

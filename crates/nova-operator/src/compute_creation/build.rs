@@ -6,7 +6,7 @@ use common::plan::{Kind, Step, Target, Write};
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use crate::compute_creation::effective::{env, extra_mounts};
+use crate::cell_once::owns;
 use crate::compute_creation::observe::{Images, Observed};
 use crate::holds;
 
@@ -35,8 +35,8 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     }
     let lists = [
         ("networkAttachments", json!(status.network_attachments)),
-        ("env", json!(env(role, node))),
-        ("extraMounts", json!(extra_mounts(role, node))),
+        ("env", json!(node.effective_env(role))),
+        ("extraMounts", json!(node.effective_extra_mounts(role))),
     ];
     for (name, value) in lists {
         // An emptied list is written as such: a field left out might belong to someone else too.
@@ -65,17 +65,23 @@ pub fn differences(
         .collect()
 }
 
-/// The step that makes a compute follow its node; `adopts` one that a human wrote first.
-pub fn follow(seen: &Observed, fields: &Map<String, Value>, adopts: bool, because: &str) -> Step {
+/// The step that makes a compute follow its node, and makes or adopts it where it does not yet.
+pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> Step {
     let node = Target::of(&*seen.node);
-    let object = json!({
+    let mut object = json!({
         // Named in every apply: a manager gives up what it leaves out.
         "metadata": { "ownerReferences": [owner(&node)], "finalizers": [holds::COMPUTE] },
         "spec": fields,
     });
+    // Fields are taken over only of the node's own compute, as it was seen: not of one that a human
+    // wrote first, nor of one that came under its name meanwhile (D8).
+    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
+    if let Some(uid) = own.and_then(ResourceExt::uid) {
+        object["metadata"]["uid"] = json!(uid);
+    }
     let mut step = Step::apply(target(seen), object, because);
     if let Write::Apply { force, .. } = &mut step.write {
-        *force = !adopts;
+        *force = own.is_some();
     }
     step
 }

@@ -111,7 +111,7 @@ fn outcome(seen: &Observed) -> Outcome {
     let Some(compute) = &seen.compute else {
         let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
         let because = "the node has a cell and no compute";
-        let step = follow(seen, &fields(seen, cell), false, because);
+        let step = follow(seen, &fields(seen, cell), because);
         return (vec![step], Some(coming(seen, cell)));
     };
     match (owner(&seen.node, compute), cell) {
@@ -140,7 +140,7 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
     let differing = differences(compute, &fields, true);
     if differing.is_empty() {
         let because = "a human wrote the node's compute first";
-        let mut steps = vec![follow(seen, &fields, true, because)];
+        let mut steps = vec![follow(seen, &fields, because)];
         steps.extend(fill_images(seen, compute));
         return (steps, Some(mirror(compute)));
     }
@@ -215,7 +215,7 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     let mut steps = Vec::new();
     if !differing.is_empty() {
         let because = format!("{} follows the node", differing.join(", "));
-        steps.push(follow(seen, &fields, false, &because));
+        steps.push(follow(seen, &fields, &because));
     }
     steps.extend(fill_images(seen, compute));
     steps

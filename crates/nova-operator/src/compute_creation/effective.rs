@@ -1,9 +1,7 @@
 //! What a node and its role ask for: a cell, none, or something that cannot be.
 
 use common::api::dataplane::{Node, Role};
-use common::api::shared::VolMounts;
 use common::names::is_dns_subdomain;
-use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 
 use crate::annotations::CELL;
@@ -71,20 +69,4 @@ fn of_annotation(cell: &str, origin: &str) -> Wish {
         return Wish::Refused { reason: "CellNameInvalid", message };
     }
     Wish::Cell(cell.to_owned())
-}
-
-/// The environment of the runs: the node's list if it has one, else the role's.
-pub fn env(role: Option<&Role>, node: &Node) -> Vec<EnvVar> {
-    let inherited = || role.map(|it| it.spec.env.clone()).unwrap_or_default();
-    if node.spec.env.is_empty() { inherited() } else { node.spec.env.clone() }
-}
-
-/// The mounts of the runs: the node's list if it has one, else the role's.
-pub fn extra_mounts(role: Option<&Role>, node: &Node) -> Vec<VolMounts> {
-    let own = node.spec.node.as_ref().map(|it| it.extra_mounts.clone()).unwrap_or_default();
-    let inherited = || {
-        let template = role.and_then(|it| it.spec.node_template.as_ref());
-        template.map(|it| it.extra_mounts.clone()).unwrap_or_default()
-    };
-    if own.is_empty() { inherited() } else { own }
 }

@@ -175,8 +175,25 @@ fn a_node_without_a_cell_costs_nothing() {
 #[test]
 fn a_node_with_a_cell_gets_a_compute_before_its_status_is_published() {
     let (writes, condition) = judged(&seen(Some("nova-cell1")));
-    assert_eq!(writes, ["apply force own cellName,dataplaneNodeName"]);
+    assert_eq!(writes, ["apply yield own cellName,dataplaneNodeName"]);
     assert_eq!(reason(condition.as_ref()), "Deploying");
+}
+
+#[test]
+fn fields_are_taken_over_only_of_a_compute_that_was_seen_to_be_the_nodes_own() {
+    let apply = |seen: &Observed| {
+        let plan = decide(seen, Timestamp::UNIX_EPOCH);
+        let write = plan.steps.first().map(|it| it.write.clone());
+        let Some(Write::Apply { object, force, .. }) = write else { panic!("{plan:?}") };
+        (force, object["metadata"]["uid"].as_str().map(str::to_owned))
+    };
+    // A human's manifest may be there already, and not seen yet.
+    assert_eq!(apply(&seen(Some("nova-cell1"))), (false, None));
+    let theirs = by_hand(&json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" }));
+    assert_eq!(apply(&with(Some("nova-cell1"), theirs)), (false, None));
+    let mut ours = made("nova-cell1");
+    ours.spec.network_attachments = vec!["net".into()];
+    assert_eq!(apply(&with(Some("nova-cell1"), ours)), (true, Some("uid-n0".into())));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::compute::warnings::CONFIG_WARNINGS;
-use crate::reasons::NOT_RENDERED;
+use crate::reasons::{NOT_RENDERED, SECRET_NOT_OURS};
 use crate::removal::HOST_CLEANED;
 
 /// All of them.
@@ -99,6 +99,30 @@ const HOST: &[Word] = &[
     Word::good("HostCleaned", "nova-compute is stopped; the message tells what nova still has."),
     Word::bad("CleaningHost", "nova-compute is being stopped.", "Yes.", "Wait."),
     Word::bad("Queued", "The run waits for another that touches the host.", "Yes.", "Wait."),
+    Word::bad(
+        "RunnerLost",
+        "The run's worker does not answer, so nobody knows whether it still works on the host.",
+        "When the worker is back.",
+        "If the machine is off for good, the command in the message; or go on without the host.",
+    ),
+    Word::bad(
+        "Unschedulable",
+        "No worker takes the run's pod.",
+        "When one does.",
+        "Make room; or go on without the host, with the command in the message.",
+    ),
+    Word::bad(
+        "JobRefused",
+        "The API server does not take the run's Job.",
+        "Yes.",
+        "As the message says; or go on without the host, with the command there.",
+    ),
+    Word::bad(
+        "InvalidSpec",
+        "The run cannot be made of the compute's spec; the message has the field.",
+        "No.",
+        "Go on without the host, with the command in the message.",
+    ),
     Word::bad(
         "HostNotCleaned",
         "Three attempts failed, or the host cannot be reached any more; the compute goes.",
@@ -221,6 +245,7 @@ const CELL: &[Word] = &[
 
 const SERVICE_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),
+    SECRET_NOT_OURS,
     NOT_RENDERED,
     Word::bad(
         "InvalidConfig",

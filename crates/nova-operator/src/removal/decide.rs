@@ -21,6 +21,7 @@ use crate::annotations::{COMPUTE_CONDITION, SKIP_CLEANUP};
 use crate::cell_once::{has_run, owns};
 use crate::compute::Observed;
 use crate::compute::build::{self, ssh, trust};
+use crate::compute::inputs;
 use crate::holds;
 use crate::removal::build::{NOVA_CLEANUP, cleans_up_after, cleanup};
 use crate::removal::words;
@@ -34,6 +35,8 @@ pub const LEFT_IN_NOVA: &str = "LeftInNova";
 const ATTEMPTS: i64 = 3;
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
+/// What a run may say of itself for longer than any of its attempts may last.
+const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
 /// Raised when the play does something else: who waits for its end runs it once more.
 const VERSION: &str = "v1";
 
@@ -70,6 +73,10 @@ struct Judged {
 /// # Guarantees
 /// It is released when its host was cleaned, or after a bounded number of attempts of bounded time;
 /// and only after what is left to do in nova stands where a human finds it.
+///
+/// # Caveats
+/// Nothing bounds how long a run waits for another one or for a worker, nor how long a lost worker
+/// keeps it: that is told, with the way on without the host.
 pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     let compute = &*seen.compute;
@@ -173,14 +180,20 @@ fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
         let (ssh_secret, _) = ssh(seen);
         return Err(format!("there is no Secret {ssh_secret} with {PRIVATE_KEY} any more"));
     }
-    let recorded = seen.compute.status.as_ref().and_then(|it| it.address.clone());
+    let status = seen.compute.status.as_ref();
+    let recorded = status.and_then(|it| it.address.clone());
     let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.address.clone());
     match (recorded, of_node) {
         (Some(recorded), Some(now)) if recorded != now => Err(format!(
             "it was deployed at {recorded}, and OpenStackDataPlaneNode {node} is now at {now}"
         )),
         (recorded, of_node) => {
-            recorded.or(of_node).ok_or_else(|| "nobody knows its address".to_owned())
+            let address = recorded.or(of_node).ok_or("nobody knows its address")?;
+            // An attempt that failed may have gone elsewhere since.
+            if status.is_some_and(|it| !inputs::went_to(&it.deployed_inputs, &address)) {
+                return Err(format!("its last complete deployment did not go to {address}"));
+            }
+            Ok(address)
         }
     }
 }
@@ -209,7 +222,11 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
             let text = format!("The run waits: {what}. {}", words::skip(compute));
             (Finding::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
         }
-        State::InRun { .. } => (going_on(), Next::Wait(None)),
+        State::InRun { run, .. } => {
+            let held_up =
+                runs.iter().find(|it| it.name() == run).and_then(|it| trouble(compute, it));
+            (held_up.unwrap_or_else(going_on), Next::Wait(None))
+        }
         State::Failed { retry_at: Some(at), .. } if !is_spent => (going_on(), Next::Wait(Some(at))),
         State::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
         State::NeedsRun(_) | State::Failed { .. } | State::OutOfDate => {
@@ -252,6 +269,19 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
         redeploy: "",
     };
     chain::judge(&host, runs, now)
+}
+
+/// What keeps a run from its end for as long as it lasts: only a human can cut that short.
+fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<Finding> {
+    let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
+    let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
+    let text = format!(
+        "nova-compute could not be stopped on host {} yet: {}. {}",
+        words::host(compute),
+        ready.message.trim_end_matches('.'),
+        words::skip(compute)
+    );
+    Some(Finding::warning(HOST_CLEANED, reason, text))
 }
 
 /// The cause of the last failure stays visible while it is tried again.

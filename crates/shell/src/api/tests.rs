@@ -51,7 +51,7 @@ impl Server {
         self.requests().into_iter().filter_map(without_query).collect()
     }
 
-    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn Absorb>>) -> Api {
+    pub(crate) fn client(&self) -> Client {
         let server = self.clone();
         let service = service_fn(move |request: Request<Body>| {
             let server = server.clone();
@@ -64,13 +64,16 @@ impl Server {
                 Ok::<_, BoxError>(Response::builder().status(code).body(bytes)?)
             }
         });
-        let client = client_over(service, "ns", &Metrics::new("test"));
+        client_over(service, "ns", &Metrics::new("test"))
+    }
+
+    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn Absorb>>) -> Api {
         let leadership = if leads {
             Leadership::Leading { term: "me/0".into(), until: None }
         } else {
             Leadership::Following
         };
-        Api::new(client, "op", "op-0", watch::channel(leadership).1, caches)
+        Api::new(self.client(), "op", "op-0", watch::channel(leadership).1, caches)
     }
 }
 

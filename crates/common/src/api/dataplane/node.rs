@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
+use super::role::Role;
 use super::service_run::ServiceRun;
-use crate::api::shared::DNS_SUBDOMAIN;
+use crate::api::shared::{DNS_SUBDOMAIN, VolMounts};
 use crate::conditions::Condition;
 
 /// The host, and where it differs from its role.
@@ -90,6 +91,27 @@ pub struct NodeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 253)))]
     pub network_attachments: Vec<String>,
+}
+
+impl Node {
+    /// Environment of the runs on the host: the node's list if it has one, else its role's.
+    ///
+    /// No status repeats it, for values may be secret; so every operator asks here.
+    pub fn effective_env(&self, role: Option<&Role>) -> Vec<EnvVar> {
+        let own = self.spec.env.as_slice();
+        own_or(own, role.map(|it| it.spec.env.as_slice()))
+    }
+
+    /// Mounts of the runs on the host: the node's list if it has one, else its role's.
+    pub fn effective_extra_mounts(&self, role: Option<&Role>) -> Vec<VolMounts> {
+        let own = self.spec.node.as_ref().map(|it| it.extra_mounts.as_slice());
+        let inherited = role.and_then(|it| it.spec.node_template.as_ref());
+        own_or(own.unwrap_or_default(), inherited.map(|it| it.extra_mounts.as_slice()))
+    }
+}
+
+fn own_or<T: Clone>(own: &[T], inherited: Option<&[T]>) -> Vec<T> {
+    if own.is_empty() { inherited.unwrap_or_default().to_vec() } else { own.to_vec() }
 }
 
 /// What was seen of the host, and what others need to know of it.

@@ -132,7 +132,7 @@ pub struct ExternalComputeStatus {
     /// The host name under which the compute registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
-    /// Where the host is reached, as `host:port`.
+    /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Which installation of the host the compute was deployed to.

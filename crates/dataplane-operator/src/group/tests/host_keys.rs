@@ -44,7 +44,7 @@ impl World {
     /// Ends every open run; hosts that were asked tell these keys, by their index.
     fn tell(&mut self, keys: &[(&str, usize)], fails: &[(&str, &str)]) {
         self.now = self.now.saturating_add(SignedDuration::from_secs(1)).unwrap();
-        let is_open = |it: &&Arc<AnsibleEe>| it.status.is_none();
+        let is_open = |it: &&Arc<AnsibleEe>| is_open(it);
         let open: Vec<String> =
             self.seen.runs.iter().filter(is_open).map(|it| it.name_any()).collect();
         self.finish(fails);

@@ -47,3 +47,37 @@ fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
 }
+
+#[test]
+fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_var("bad");
+    world.settle();
+    world.finish(&[("n0", "Failed")]);
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("False", "PartialRun"));
+    // The other host had succeeded with the same inputs in full.
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn going_back_after_a_failure_never_names_nothing_as_changed() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_var("bad");
+    world.settle();
+    world.finish(&[("n0", "Failed")]);
+    world.deploy();
+    world.set_deploy(false);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
+    world.settle();
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
+    let told = world.message(0, "UpToDate");
+    assert!(told.starts_with("The inputs are those of the last deployment again"), "{told}");
+}

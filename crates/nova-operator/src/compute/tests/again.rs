@@ -1,6 +1,9 @@
 //! What runs again and what does not: after a restart, after a failure, once a wait is over.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::*;
+use crate::removal::Ending;
 
 #[test]
 fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {
@@ -40,6 +43,49 @@ fn a_compute_is_deployed_once_its_node_is_ready() {
     world.node().status.as_mut().unwrap().conditions =
         serde_json::from_value(ready("True")).unwrap();
     assert!(world.settle().contains(&"run libvirt".to_owned()));
+}
+
+#[test]
+fn where_a_compute_was_deployed_stays_recorded_until_an_attempt_begins_elsewhere() {
+    let (old, new) = ("192.0.2.7:22", "192.0.2.8:22");
+    let address = |it: &World| it.seen.compute.status.as_ref().unwrap().address.clone().unwrap();
+    let mut world = World::deployed();
+    world.compute().spec.deploy = Some(false);
+    world.node().status.as_mut().unwrap().address = Some(new.into());
+    world.settle();
+    assert_eq!((world.n_runs(), address(&world).as_str()), (0, old));
+
+    assert!(told_at_its_end(&world).contains(&format!("it was deployed at {old}")));
+
+    world.compute().spec.deploy = Some(true);
+    world.settle();
+    assert_eq!((world.n_runs(), address(&world).as_str()), (1, new));
+    // A run that is under way goes where it was sent.
+    world.node().status.as_mut().unwrap().address = Some(old.into());
+    world.settle();
+    assert_eq!((world.n_runs(), address(&world).as_str()), (1, new));
+}
+
+#[test]
+fn a_compute_whose_deployment_went_elsewhere_than_the_record_says_is_not_called_cleaned() {
+    let mut world = World::deployed();
+    assert!(told_at_its_end(&world).contains("is being stopped"), "where it went is cleaned");
+    // As versions before kept it, and as an attempt that failed leaves it.
+    world.compute().status.as_mut().unwrap().address = Some("192.0.2.8:22".into());
+    world.node().status.as_mut().unwrap().address = Some("192.0.2.8:22".into());
+    let told = told_at_its_end(&world);
+    assert!(told.contains("its last complete deployment did not go to 192.0.2.8:22"), "{told}");
+}
+
+/// What a compute that runs nothing more says once it is deleted.
+fn told_at_its_end(world: &World) -> String {
+    let mut going = world.seen.clone();
+    Arc::make_mut(&mut going.compute).metadata.deletion_timestamp = Some(Time(world.now));
+    going.ending = Some(Ending { has_inventory: true, ..Ending::default() });
+    let plan = decide(&going, world.now);
+    let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
+    let status: ExternalComputeStatus = serde_json::from_value(status.clone()).unwrap();
+    find(&status.conditions, "HostCleaned").unwrap().message.clone()
 }
 
 #[test]

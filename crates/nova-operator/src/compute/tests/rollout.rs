@@ -104,7 +104,6 @@ impl Fleet {
     /// Ends the run of each compute that has one, with success unless it is named here.
     fn finish(&mut self, failing: &[&str]) {
         for (name, world) in &mut self.worlds {
-            let is_open = |it: &Arc<AnsibleEe>| it.status.is_none();
             if world.seen.runs.iter().any(is_open) {
                 world.end(if failing.contains(&name.as_str()) { "Failed" } else { "Ok" });
                 self.queue.insert(name.clone());
@@ -314,6 +313,7 @@ fn a_compute_that_was_never_deployed_says_that_the_credentials_are_still_to_be_t
     world.settle();
     let ready = world.condition("Ready");
     assert_eq!((ready.reason.as_str(), world.n_runs()), ("Waiting", 0));
+    assert!(ready.message.contains("logged in to its message bus"), "{}", ready.message);
     assert!(ready.message.contains("until the NovaCell has logged in"), "{}", ready.message);
 }
 

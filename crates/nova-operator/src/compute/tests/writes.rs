@@ -96,3 +96,27 @@ fn a_refusal_takes_nothing_from_a_compute_that_is_deployed() {
     world.settle();
     assert_eq!(world.condition("Ready").status, Truth::True);
 }
+
+#[test]
+fn a_secret_of_the_files_name_that_another_made_is_left_alone_and_told() {
+    let stranger = Some(Rendered::default());
+    let mut world = World::new();
+    world.seen.rendered.clone_from(&stranger);
+    assert_eq!(world.settle(), ["status"]);
+    let told = world.condition("Ready");
+    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "SecretNotOurs"));
+    assert!(told.message.contains("kubectl delete -n ns secret n0-config-data"), "{told:?}");
+    assert_eq!(world.reason("DeploymentReady"), "Waiting");
+    world.seen.rendered = None;
+    assert_eq!(world.settle()[..3], ["files", "status", "run libvirt"]);
+
+    let mut world = World::deployed();
+    world.seen.rendered = stranger;
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True, "it undoes nothing");
+    assert_eq!(world.reason("ServiceConfigReady"), "SecretNotOurs");
+    world.configure(Some("[libvirt]\ncpu_mode = none\n"));
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.reason("UpToDate"), "InputsChanged");
+    assert_eq!(world.reason("Ready"), "SecretNotOurs");
+}

@@ -184,6 +184,6 @@ fn a_node_that_is_made_again_gets_a_compute_of_its_new_cell_once_the_old_one_is_
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeTerminating"));
     again.compute = None;
     let (writes, condition) = judged(&again);
-    assert_eq!(writes, ["apply force own cellName,dataplaneNodeName"]);
+    assert_eq!(writes, ["apply yield own cellName,dataplaneNodeName"]);
     assert!(condition.unwrap().message.contains("nova-cell2"));
 }

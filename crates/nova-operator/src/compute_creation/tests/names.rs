@@ -71,3 +71,21 @@ fn the_environment_is_the_nodes_else_the_roles() {
     Arc::make_mut(&mut seen.node).spec.env = env("NODE");
     assert_eq!(applied(&seen)[0]["spec"]["env"][0]["name"], "NODE");
 }
+
+#[test]
+fn the_mounts_are_the_nodes_else_the_roles() {
+    let section = |name: &str| {
+        let volume = json!({ "name": name, "secret": { "secretName": name } });
+        let mount = json!({ "name": name, "mountPath": "/etc/x" });
+        let section = json!({ "extraMounts": [{ "volumes": [volume], "mounts": [mount] }] });
+        serde_json::from_value(section).unwrap()
+    };
+    let volume = |seen: &Observed| {
+        applied(seen)[0].pointer("/spec/extraMounts/0/volumes/0/name").unwrap().clone()
+    };
+    let mut seen = with(Some("nova-cell1"), made("nova-cell1"));
+    Arc::make_mut(seen.role.as_mut().unwrap()).spec.node_template = Some(section("role"));
+    assert_eq!(volume(&seen), "role");
+    Arc::make_mut(&mut seen.node).spec.node = Some(section("node"));
+    assert_eq!(volume(&seen), "node");
+}

@@ -165,6 +165,43 @@ fn a_clean_up_that_waits_for_another_run_says_for_which() {
 }
 
 #[test]
+fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
+    let cases = [
+        ("RunnerLost", "Error", "Worker w does not answer"),
+        ("Unschedulable", "Warning", "Pod p finds no worker"),
+        ("JobRefused", "Warning", "exceeded quota: q"),
+        ("InvalidSpec", "Error", "spec.env: A is there twice"),
+    ];
+    for (word, severity, words) in cases {
+        let mut world = World::new();
+        world.delete_node(false);
+        world.settle();
+        let ready = json!({
+            "type": "Ready", "status": "False", "severity": severity, "reason": word,
+            "message": words, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let status = json!({ "JobStatus": "Running", "conditions": [ready] });
+        world.runs[0].status = Some(serde_json::from_value(status).unwrap());
+        world.settle();
+        assert_eq!(
+            (reason(&world, "HostCleaned").as_str(), world.told_by_node().0.as_str()),
+            (word, word)
+        );
+        for text in [message(&world), world.told_by_node().1] {
+            assert!(text.contains(words) && text.contains(SKIP_CLEANUP), "{text}");
+        }
+        world.wait(60);
+        assert_eq!(world.settle(), Vec::<String>::new(), "told once, and not given up");
+        world.runs[0].status = None;
+        world.settle();
+        assert_eq!(reason(&world, "HostCleaned"), "CleaningHost");
+        world.end("Ok");
+        world.settle();
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+    }
+}
+
+#[test]
 fn a_clean_up_that_is_refused_is_told_and_heals() {
     let mut world = World::new();
     world.delete("compute", "n0");

@@ -1,0 +1,102 @@
+//! Whose the definition of a kind is: two operators must never drive one object.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, Resource, ResourceExt};
+
+use crate::error::{During as _, Result};
+
+/// The label of the definitions that this project installs.
+pub const LABEL: &str = "edpm.openstack.org/managed-by";
+
+/// Whether objects of a kind are this project's to look after: its definition has [`LABEL`], the
+/// kind is among those that a human claimed, or there is no definition yet.
+///
+/// A kind that is not is told in the log, once for each call.
+///
+/// # Errors
+/// Whatever keeps the definition from being read: nobody drives what may be somebody else's.
+pub async fn is_ours<K>(client: &Client, claimed: &[String]) -> Result<bool>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let kind = K::kind(&());
+    if claimed.iter().any(|it| *it == kind) {
+        return Ok(true);
+    }
+    let name = format!("{}.{}", K::plural(&()), K::group(&()));
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let found = definitions.get_metadata_opt(&name).await;
+    let found = found.during(format!("get customresourcedefinitions/{name}"))?;
+    let Some(foreign) = found.filter(|it| !it.labels().contains_key(LABEL)) else {
+        return Ok(true);
+    };
+    tracing::warn!(
+        %kind,
+        owner = owner(&foreign),
+        "the definition is somebody else's, so objects of the kind are left alone: claim the kind \
+         (--claim-kinds) where no other operator looks after them"
+    );
+    Ok(false)
+}
+
+/// Who owns a definition, as far as it says so.
+fn owner(definition: &PartialObjectMeta<CustomResourceDefinition>) -> &str {
+    let release = definition.annotations().get("meta.helm.sh/release-name");
+    let label = || definition.labels().get("app.kubernetes.io/managed-by");
+    let writer = || definition.managed_fields().first()?.manager.as_ref();
+    release.or_else(label).or_else(writer).map_or("unknown", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::batch::v1::Job;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::tests::Server;
+
+    const GET: &str = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/jobs.batch";
+
+    fn definition(labels: &Value) -> (u16, Value) {
+        let object = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": { "name": "jobs.batch", "labels": labels },
+        });
+        (200, object)
+    }
+
+    fn missing() -> (u16, Value) {
+        let status =
+            json!({ "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound" });
+        (404, status)
+    }
+
+    #[tokio::test]
+    async fn a_definition_with_the_label_or_none_at_all_is_ours_and_any_other_is_not() {
+        let labelled = definition(&json!({ LABEL: "edpm-operators" }));
+        let others = definition(&json!({ "app.kubernetes.io/managed-by": "olm" }));
+        for (answer, expected) in [(labelled, true), (others, false), (missing(), true)] {
+            let server = Server::answering([answer]);
+            assert_eq!(is_ours::<Job>(&server.client(), &[]).await.unwrap(), expected);
+            assert_eq!(server.asked(), [GET]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_claimed_kind_is_ours_and_nobody_is_asked() {
+        let server = Server::answering([]);
+        let claimed = ["Job".to_owned()];
+        assert!(is_ours::<Job>(&server.client(), &claimed).await.unwrap());
+        assert_eq!(server.asked(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_definition_that_cannot_be_read_is_nobodys() {
+        let status =
+            json!({ "kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden" });
+        let server = Server::answering([(403, status)]);
+        let error = is_ours::<Job>(&server.client(), &[]).await.unwrap_err();
+        assert_eq!(error.reason(), "Forbidden");
+    }
+}
