@@ -277,7 +277,7 @@ fn plane(
     let name = match role {
         Some(role) => data_plane_of(role)?.to_owned(),
         None => {
-            controller(alone()?.meta()).filter(|it| it.kind == "OpenStackDataPlane")?.name.clone()
+            controller(alone()?.meta()).filter(|it| it.kind == DataPlane::kind(&()))?.name.clone()
         }
     };
     world.planes.get(&Key::new(namespace, &name))
