@@ -13,6 +13,7 @@ pub mod host_key;
 pub mod instance;
 pub mod networks;
 pub mod observe;
+pub mod parts;
 pub mod status;
 pub mod vars;
 

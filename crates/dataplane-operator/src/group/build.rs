@@ -18,7 +18,7 @@ use crate::group::faults::sources_of;
 use crate::group::host::{Judged, ssh_digests};
 use crate::group::host_key::known_host;
 use crate::group::observe::{Group, Inventory, Observed};
-use crate::group::vars;
+use crate::group::{parts, vars};
 use crate::inputs::{contents, service_type};
 
 /// Annotation with the hash of an inventory object's content.
@@ -48,10 +48,16 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
     }
     let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
-        let name = role_inventory_name(&role.name_any());
-        let effective: Vec<&Effective> = reachable.iter().map(|it| &it.effective).collect();
-        steps.extend(vars::secret(seen, &name, &effective));
-        steps.extend(config_map(seen, &name, &role_content(role, &reachable)));
+        let n_parts = parts::count(seen.nodes.len());
+        for part in 0..n_parts {
+            let is_in = |it: &&&Judged| parts::of(&it.effective.name, n_parts) == part;
+            let hosts: Vec<&Judged> = reachable.iter().filter(is_in).copied().collect();
+            let name = parts::name(&role.name_any(), part, n_parts);
+            let effective: Vec<&Effective> = hosts.iter().map(|it| &it.effective).collect();
+            steps.extend(vars::secret(seen, &name, &effective));
+            steps.extend(config_map(seen, &name, &role_content(role, &hosts)));
+        }
+        steps.extend(parts::left_over(seen).iter().flat_map(|it| removal(seen, it)));
     }
     steps
 }
@@ -155,10 +161,13 @@ pub fn target_of<K: Resource<DynamicType = ()>>(seen: &Observed, name: &str) -> 
     }
 }
 
-/// The inventory object of the group's runs.
-fn inventory_name(group: &Group) -> String {
-    match group {
-        Group::Role(name) => role_inventory_name(name),
+/// The inventory object of the group's runs on a host.
+fn inventory_name(seen: &Observed, host: &str) -> String {
+    match &seen.group {
+        Group::Role(name) => {
+            let n_parts = parts::count(seen.nodes.len());
+            parts::name(name, parts::of(host, n_parts), n_parts)
+        }
         Group::Node(name) => node_inventory_name(name),
     }
 }
@@ -167,7 +176,10 @@ fn inventory_name(group: &Group) -> String {
 pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Option<Recipe> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
-    let inventory = inventory_name(&seen.group);
+    let inventory = inventory_name(seen, &effective.name);
+    let part = parts::of_host(seen, &effective.name);
+    let is_beside = |it: &&&Judged| parts::of_host(seen, &it.effective.name) == part;
+    let beside: Vec<&Judged> = all.iter().filter(is_beside).copied().collect();
     Some(Recipe {
         parent: seen.parent()?,
         play: play(service),
@@ -177,7 +189,7 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         extra_mounts: effective.extra_mounts.clone(),
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
-        inventory_secret: vars::is_mounted(all).then(|| inventory.clone()),
+        inventory_secret: vars::is_mounted(&beside).then(|| inventory.clone()),
         inventory,
         sources: sources(seen, service),
         options: effective.options.clone(),

@@ -7,9 +7,10 @@ use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
 use common::plan::Step;
 use kube::ResourceExt;
 
-use crate::group::build::{is_reachable, node_inventory_name, removal, role_inventory_name};
+use crate::group::build::{is_reachable, node_inventory_name, removal};
 use crate::group::host::Judged;
 use crate::group::observe::Observed;
+use crate::group::parts;
 
 /// On a node or role that has an inventory object: until nobody else holds it any more.
 pub const INVENTORY: &str = "dataplane.openstack.org/inventory";
@@ -39,7 +40,8 @@ pub fn releases(seen: &Observed) -> Vec<Step> {
     }
     let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_held_by_it_alone(&***it, INVENTORY);
     if let Some(role) = seen.role.as_ref().filter(goes) {
-        steps.extend(removal(seen, &role_inventory_name(&role.name_any())));
+        let names = parts::names(&role.name_any(), seen.nodes.len());
+        steps.extend(names.iter().flat_map(|it| removal(seen, it)));
         steps.extend(release(&**role, INVENTORY, because));
     }
     steps

@@ -17,9 +17,9 @@ use shell::sources::{Digests, SourceRef};
 use crate::effective::Effective;
 use crate::group::faults::{self, Fault, sources_of};
 use crate::group::host_key::{self, Offers};
-use crate::group::instance;
 use crate::group::observe::Observed;
 use crate::group::vars;
+use crate::group::{instance, parts};
 use crate::inputs::{self, Inputs};
 
 /// One host, judged.
@@ -189,7 +189,7 @@ fn wanted(
         let of_service = inputs::of_service(service, name, &sources);
         let hash = inputs::hash([&of_host, &of_service]);
         let run_hash = inputs::run_hash(&hash, &effective.options);
-        let group = group(effective, service, &of_service);
+        let group = group(seen, effective, service, &of_service);
         union.extend(of_service);
         wanted.push(Wanted { service: name.clone(), hash, run_hash, group });
     }
@@ -206,19 +206,25 @@ fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
 
 /// What hosts must agree in to share a run; variables may differ, they are in each host's hash.
 fn group(
+    seen: &Observed,
     effective: &Effective,
     service: &common::api::dataplane::Service,
     of_service: &Inputs,
 ) -> String {
     let options = &effective.options;
-    hash::digest(&(
+    let agreed = hash::digest(&(
         of_service,
         &effective.env,
         &effective.extra_mounts,
         &effective.network_attachments,
         (&options.tags, &options.skip_tags, &options.limit),
         &service.spec.open_stack_ansible_ee_runner_image,
-    ))
+    ));
+    // A run mounts one inventory.
+    match parts::of_host(seen, &effective.name) {
+        Some(part) => format!("{agreed}/{part}"),
+        None => agreed,
+    }
 }
 
 /// `ConfigMap x` → digest of its content, for each object that a service names and that exists.

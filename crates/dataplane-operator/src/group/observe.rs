@@ -17,9 +17,10 @@ use shell::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::effective::{Effective, role_strategy};
-use crate::group::build::{INVENTORY_HASH, node_inventory_name, role_inventory_name};
+use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
+use crate::group::parts;
 use crate::plane::children::controller;
 use crate::vars::{Objects, named};
 
@@ -318,8 +319,8 @@ fn sources_of_vars(
 /// The inventory objects that the group has or is to have; a Secret beside one has its name.
 fn inventory_names(group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     let role = match group {
-        Group::Role(name) => Some(role_inventory_name(name)),
-        Group::Node(_) => None,
+        Group::Role(name) => parts::names(name, nodes.len()),
+        Group::Node(_) => BTreeSet::new(),
     };
     nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
 }

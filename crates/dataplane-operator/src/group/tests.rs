@@ -545,5 +545,6 @@ mod host_keys;
 mod limits;
 mod membership;
 mod networks;
+mod parts;
 mod vars;
 mod writes;
