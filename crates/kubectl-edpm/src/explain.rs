@@ -1,7 +1,7 @@
 //! What a host waits for: the chain down to its cause, then every object of it with its conditions.
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth};
+use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
 use kube::ResourceExt;
 
 use crate::host::{Group, Host, Phase, Progress, Stage, Step, job_status, service_of};
@@ -49,10 +49,9 @@ pub fn chain(host: &Host<'_>) -> Vec<Link> {
     if let Some(below) = first.below.as_ref().filter(|it| !is_ready(it)) {
         links.push(match below.conditions {
             None => of_absent(below),
-            Some(conditions) => Link {
-                what: heading(below.kind, below.name),
-                why: said(conditions.iter().find(|it| it.type_ == READY)),
-            },
+            Some(conditions) => {
+                Link { what: heading(below.kind, below.name), why: said(find(conditions, READY)) }
+            }
         });
         return links;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::{Condition, READY};
+use common::conditions::{Condition, READY, find};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_operator::annotations::{COMPUTE_CONDITION, REDEPLOY};
@@ -196,7 +196,7 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
 /// A compute that is asked for and was not made yet: nova-operator tells on the node why.
 fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
     let conditions = &node.status.as_ref()?.conditions;
-    let told = conditions.iter().find(|it| it.type_ == COMPUTE_CONDITION)?;
+    let told = find(conditions, COMPUTE_CONDITION)?;
     Some(Stage {
         phase: Phase::Nova,
         kind: "NovaExternalCompute",

@@ -109,6 +109,23 @@ impl Chain {
     }
 }
 
+/// Whether a chain has begun on a host, as its status records it: of all its runs the first one that
+/// may have touched the host is recorded.
+pub fn has_begun(recorded: &[ServiceRun]) -> bool {
+    recorded.iter().any(|it| it.state == RunState::Running)
+}
+
+/// Whether a service, one of those that are recorded, is on the host as it was last deployed in
+/// full: an attempt that never began has changed nothing.
+pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
+    let is_untouched = match service.state {
+        RunState::Succeeded => true,
+        RunState::Pending => !has_begun(recorded),
+        RunState::Running | RunState::Failed => false,
+    };
+    is_untouched && service.deployed_hash.is_some()
+}
+
 /// What is to be done about one service.
 enum Next {
     Nothing,
@@ -224,7 +241,7 @@ fn in_run(
         return Chain { services, state };
     }
     // One write says that the chain is running; the services after that are the runs' own news.
-    if host.recorded.iter().any(|it| it.state == RunState::Running) {
+    if has_begun(host.recorded) {
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
@@ -252,11 +269,11 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    (run.carries(host.name, seen) && seen.hash != wanted.run_hash).then(|| {
-        let is_waiting = !run.has_begun();
-        let untouched = is_waiting.then(|| untouched(host, wanted, seen)).flatten();
-        untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now))
-    })
+    if !run.carries(host.name, seen) || seen.hash == wanted.run_hash {
+        return None;
+    }
+    let untouched = if run.has_begun() { None } else { untouched(host, wanted, seen) };
+    Some(untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now)))
 }
 
 /// The record of a host whose inputs went back before an attempt with others began: it is what it
@@ -265,8 +282,8 @@ fn overtaken(
 /// Once a chain has begun, its later services may have as well, for only its first run is recorded.
 fn untouched(host: &Host<'_>, wanted: &Wanted, seen: &ServiceRun) -> Option<ServiceRun> {
     let is_as_deployed = seen.deployed_hash.as_ref() == Some(&wanted.run_hash);
-    let has_begun = host.recorded.iter().any(|it| it.state == RunState::Running);
-    let is_untouched = seen.state == RunState::Pending && seen.run.is_none() && !has_begun;
+    let is_untouched =
+        seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
     (is_as_deployed && is_untouched).then(|| {
         let mut service = ServiceRun { hash: wanted.run_hash.clone(), ..seen.clone() };
         succeed(&mut service);
@@ -437,11 +454,10 @@ fn deployed_hash(
     is_retry: bool,
     runs: &[Run<'_>],
 ) -> Option<String> {
-    let has_begun = |it: &Run<'_>| it.has_begun() && it.carries(host.name, seen);
-    let has_begun = seen.run.is_some() || runs.iter().any(has_begun);
+    let may_have_touched = |it: &Run<'_>| it.has_begun() && it.carries(host.name, seen);
     let is_known = match seen.state {
         RunState::Succeeded => true,
-        RunState::Pending => !has_begun,
+        RunState::Pending => seen.run.is_none() && !runs.iter().any(may_have_touched),
         RunState::Failed => is_retry,
         RunState::Running => false,
     };

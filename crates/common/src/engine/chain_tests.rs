@@ -20,11 +20,19 @@ fn wanted(hash: &str) -> Vec<Wanted> {
 }
 
 fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> Chain {
-    let wanted = wanted(hash);
+    judged_chain(&wanted(hash), recorded, objects, may_run)
+}
+
+fn judged_chain(
+    wanted: &[Wanted],
+    recorded: &[ServiceRun],
+    objects: &[AnsibleEe],
+    may_run: bool,
+) -> Chain {
     let runs: Vec<Run<'_>> = objects.iter().filter_map(Run::of).collect();
     let host = Host {
         name: "n0",
-        wanted: &wanted,
+        wanted,
         recorded,
         may_run,
         ssh_key: ("key", "1"),
@@ -151,19 +159,7 @@ fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> Chain {
     let mut object = run("r", &[("n0", tried("A", 1))], run_of_second);
     let label = (SERVICE_LABEL.to_owned(), "b".to_owned());
     object.metadata.labels.get_or_insert_default().extend([label]);
-    let runs = [Run::of(&object).unwrap()];
-    let host = Host {
-        name: "n0",
-        wanted: &wanted,
-        recorded: &recorded,
-        may_run: true,
-        ssh_key: ("key", "1"),
-        trusted: "word",
-        accept: None,
-        has_moved: false,
-        redeploy: "kubectl annotate",
-    };
-    judge(&host, &runs, now())
+    judged_chain(&wanted, &recorded, &[object], true)
 }
 
 #[test]

@@ -48,14 +48,16 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
     }
     let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
-        let n_parts = parts::count(seen.nodes.len());
-        for part in 0..n_parts {
-            let is_in = |it: &&&Judged| parts::of(&it.effective.name, n_parts) == part;
-            let hosts: Vec<&Judged> = reachable.iter().filter(is_in).copied().collect();
+        let n_parts = parts::count(seen);
+        let mut members: Vec<Vec<&Judged>> = vec![Vec::new(); n_parts];
+        for host in reachable {
+            members[host.part].push(host);
+        }
+        for (part, hosts) in members.iter().enumerate() {
             let name = parts::name(&role.name_any(), part, n_parts);
             let effective: Vec<&Effective> = hosts.iter().map(|it| &it.effective).collect();
             steps.extend(vars::secret(seen, &name, &effective));
-            steps.extend(config_map(seen, &name, &role_content(role, &hosts)));
+            steps.extend(config_map(seen, &name, &role_content(role, hosts)));
         }
         steps.extend(parts::left_over(seen).iter().flat_map(|it| removal(seen, it)));
     }
@@ -161,13 +163,10 @@ pub fn target_of<K: Resource<DynamicType = ()>>(seen: &Observed, name: &str) -> 
     }
 }
 
-/// The inventory object of the group's runs on a host.
-fn inventory_name(seen: &Observed, host: &str) -> String {
+/// The inventory object of the group's runs on hosts of a part.
+fn inventory_name(seen: &Observed, part: usize) -> String {
     match &seen.group {
-        Group::Role(name) => {
-            let n_parts = parts::count(seen.nodes.len());
-            parts::name(name, parts::of(host, n_parts), n_parts)
-        }
+        Group::Role(name) => parts::name(name, part, parts::count(seen)),
         Group::Node(name) => node_inventory_name(name),
     }
 }
@@ -176,10 +175,8 @@ fn inventory_name(seen: &Observed, host: &str) -> String {
 pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Option<Recipe> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
-    let inventory = inventory_name(seen, &effective.name);
-    let part = parts::of_host(seen, &effective.name);
-    let is_beside = |it: &&&Judged| parts::of_host(seen, &it.effective.name) == part;
-    let beside: Vec<&Judged> = all.iter().filter(is_beside).copied().collect();
+    let inventory = inventory_name(seen, host.part);
+    let beside: Vec<&Judged> = all.iter().filter(|it| it.part == host.part).copied().collect();
     Some(Recipe {
         parent: seen.parent()?,
         play: play(service),

@@ -137,11 +137,12 @@ fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
-    let has_failed = || hosts.iter().any(|it| it.standing() == Standing::Failed);
-    let is_paused = seen.limits().pause_on_failure && has_failed();
+    let is_paused =
+        seen.limits().pause_on_failure && hosts.iter().any(|it| it.standing() == Standing::Failed);
+    let by_name: BTreeMap<&str, &Judged> =
+        hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
-        let host = hosts.iter().find(|it| it.effective.name == name);
-        host.is_some_and(|it| {
+        by_name.get(name).is_some_and(|it| {
             let is_for_it = it.chain.services.iter().any(|service| run.carries(name, service));
             is_for_it && it.effective.deploy && !(is_paused && it.may_be_paused())
         })

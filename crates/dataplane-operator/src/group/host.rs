@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, RunState, ServiceRun};
+use common::api::dataplane::{Node, ServiceRun};
 use common::engine::build::Options;
-use common::engine::chain::{self, Chain};
+use common::engine::chain::{self, Chain, has_begun};
 use common::engine::host_key::{Trust, accept_command};
 use common::engine::rollout::{Hold, Standing};
 use common::engine::{Host, Run, State, Wanted, limit};
@@ -43,6 +43,8 @@ pub struct Judged {
     pub faults: Vec<Fault>,
     /// All inputs of all its services.
     pub inputs: Inputs,
+    /// Which of the role's inventory objects has it, see [`parts`].
+    pub part: usize,
     /// Where it stands.
     pub chain: Chain,
     /// Why its deployment does not begin yet, where the role's limits hold it back.
@@ -70,13 +72,11 @@ impl Judged {
 
     /// Whether a pause stops it: nothing of its deployment has begun yet.
     pub fn may_be_paused(&self) -> bool {
-        !self.recorded().iter().any(|it| it.state == RunState::Running)
-            && Standing::of(self.recorded(), true) != Standing::Failed
+        !has_begun(self.recorded()) && Standing::of(self.recorded(), true) != Standing::Failed
     }
 
     fn is_under_way(&self) -> bool {
-        let is_running = |it: &ServiceRun| it.state == RunState::Running;
-        matches!(self.chain.state, State::InRun { .. }) || self.recorded().iter().any(is_running)
+        matches!(self.chain.state, State::InRun { .. }) || has_begun(self.recorded())
     }
 
     fn recorded(&self) -> &[ServiceRun] {
@@ -106,7 +106,8 @@ pub fn judge(
     faults.extend_from_slice(group_faults);
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has_unknown_vars = vars::are_unknown(&faults);
-    let (mut wanted, inputs) = wanted(seen, &effective, instance.as_deref(), recorded);
+    let part = parts::of_host(seen, &effective.name);
+    let (mut wanted, inputs) = wanted(seen, &effective, part, instance.as_deref(), recorded);
     if has_unknown_vars {
         for it in &mut wanted {
             *it = as_recorded(recorded, &it.service);
@@ -147,6 +148,7 @@ pub fn judge(
         trust,
         faults,
         inputs,
+        part,
         chain,
         hold,
     }
@@ -174,10 +176,12 @@ fn has_moved(seen: &Observed, node: &Node) -> bool {
 fn wanted(
     seen: &Observed,
     effective: &Effective,
+    part: usize,
     instance: Option<&str>,
     recorded: &[ServiceRun],
 ) -> (Vec<Wanted>, Inputs) {
     let of_host = inputs::of_host(effective, instance);
+    let n_parts = parts::count(seen);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();
     for name in seen.listed() {
@@ -189,7 +193,9 @@ fn wanted(
         let of_service = inputs::of_service(service, name, &sources);
         let hash = inputs::hash([&of_host, &of_service]);
         let run_hash = inputs::run_hash(&hash, &effective.options);
-        let group = group(seen, effective, service, &of_service);
+        let group = group(effective, service, &of_service);
+        // A run mounts one inventory.
+        let group = if n_parts > 1 { format!("{group}/{part}") } else { group };
         union.extend(of_service);
         wanted.push(Wanted { service: name.clone(), hash, run_hash, group });
     }
@@ -206,25 +212,19 @@ fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
 
 /// What hosts must agree in to share a run; variables may differ, they are in each host's hash.
 fn group(
-    seen: &Observed,
     effective: &Effective,
     service: &common::api::dataplane::Service,
     of_service: &Inputs,
 ) -> String {
     let options = &effective.options;
-    let agreed = hash::digest(&(
+    hash::digest(&(
         of_service,
         &effective.env,
         &effective.extra_mounts,
         &effective.network_attachments,
         (&options.tags, &options.skip_tags, &options.limit),
         &service.spec.open_stack_ansible_ee_runner_image,
-    ));
-    // A run mounts one inventory.
-    match parts::of_host(seen, &effective.name) {
-        Some(part) => format!("{agreed}/{part}"),
-        None => agreed,
-    }
+    ))
 }
 
 /// `ConfigMap x` → digest of its content, for each object that a service names and that exists.

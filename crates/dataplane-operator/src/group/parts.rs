@@ -14,15 +14,30 @@ const HOSTS: usize = 100;
 /// As many objects as a role may have had before, however small it is now.
 const FORMER: usize = 64;
 
-/// How many objects the hosts of a role are divided among.
-///
-/// It is a power of two, so that it seldom changes while a role grows: each change writes all anew.
-pub fn count(n_hosts: usize) -> usize {
+/// How many objects the hosts of a group are divided among: a node without a role has its own.
+pub fn count(seen: &Observed) -> usize {
+    match seen.group {
+        Group::Role(_) => count_for(seen.nodes.len()),
+        Group::Node(_) => 1,
+    }
+}
+
+/// How many for so many hosts: a power of two, so that it seldom changes while a role grows, for each
+/// change writes all anew.
+fn count_for(n_hosts: usize) -> usize {
     n_hosts.div_ceil(HOSTS).max(1).next_power_of_two()
 }
 
-/// Which of the objects a host is in: by its name alone, so that it stays when others come or go.
+/// Which of the group's objects a host is in.
+pub fn of_host(seen: &Observed, host: &str) -> usize {
+    of(host, count(seen))
+}
+
+/// By the host's name alone, so that it stays where it is when others come or go.
 pub fn of(host: &str, count: usize) -> usize {
+    if count == 1 {
+        return 0;
+    }
     let digest = hash::of_bytes(host);
     let number = usize::from_str_radix(&digest[..8], 16).unwrap_or_default();
     number % count
@@ -35,15 +50,9 @@ pub fn name(role: &str, part: usize, count: usize) -> String {
 
 /// The names that objects of a role with so many hosts have, or had before it grew or shrank.
 pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
-    let n_possible = (2 * count(n_hosts)).max(FORMER);
+    let n_possible = (2 * count_for(n_hosts)).max(FORMER);
     let parts = (0..n_possible).map(|it| name(role, it, n_possible));
     parts.chain([role_inventory_name(role)]).collect()
-}
-
-/// Which object a host of the group is in; `None` while there is one for all.
-pub fn of_host(seen: &Observed, host: &str) -> Option<usize> {
-    let count = count(seen.nodes.len());
-    (matches!(seen.group, Group::Role(_)) && count > 1).then(|| of(host, count))
 }
 
 /// Objects that no host is in any more. A run that has not ended may still mount one.
@@ -54,12 +63,14 @@ pub fn left_over(seen: &Observed) -> Vec<String> {
     if has_open_run {
         return Vec::new();
     }
-    let n_hosts = seen.nodes.len();
-    let used: BTreeSet<String> =
-        (0..count(n_hosts)).map(|it| name(&role, it, count(n_hosts))).collect();
+    let n_parts = count(seen);
+    let used: BTreeSet<String> = (0..n_parts).map(|it| name(&role, it, n_parts)).collect();
     let exists =
         |it: &String| seen.inventories.contains_key(it) || seen.inventory_secrets.contains_key(it);
-    names(&role, n_hosts).into_iter().filter(|it| !used.contains(it) && exists(it)).collect()
+    names(&role, seen.nodes.len())
+        .into_iter()
+        .filter(|it| !used.contains(it) && exists(it))
+        .collect()
 }
 
 #[cfg(test)]
@@ -70,7 +81,7 @@ mod tests {
     fn a_role_of_a_hundred_hosts_has_one_object_and_a_larger_one_has_several() {
         let cases = [(0, 1), (1, 1), (100, 1), (101, 2), (200, 2), (201, 4), (5000, 64)];
         for (n_hosts, expected) in cases {
-            assert_eq!(count(n_hosts), expected, "{n_hosts} hosts");
+            assert_eq!(count_for(n_hosts), expected, "{n_hosts} hosts");
         }
         assert_eq!(name("compute", 0, 1), "dataplanerole-compute");
         assert_eq!(name("compute", 3, 4), "dataplaneroles.3-compute");
@@ -78,7 +89,7 @@ mod tests {
 
     #[test]
     fn hosts_are_spread_evenly_and_stay_where_they_are() {
-        let n_parts = count(5000);
+        let n_parts = count_for(5000);
         let mut sizes = vec![0; n_parts];
         for host in 0..5000 {
             sizes[of(&format!("compute-{host:04}"), n_parts)] += 1;

@@ -1,9 +1,8 @@
 //! The statuses of a node and of a role, from what was judged.
 
-use common::api::dataplane::{
-    Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
-};
+use common::api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, ServiceRun};
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
+use common::engine::chain::{has_begun, is_as_deployed};
 use common::engine::rollout::Hold;
 use common::engine::{State, changed_text};
 use common::plan::{Step, Target, status_step};
@@ -130,17 +129,10 @@ fn partial() -> Finding {
 /// Nothing may run: what was deployed stays deployed.
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
-    // An attempt that never began has changed nothing.
-    let has_begun = services.iter().any(|it| it.state == RunState::Running);
-    let succeeded = |it: &ServiceRun| {
-        let is_as_it_was =
-            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
-        is_as_it_was && it.deployed_hash.is_some()
-    };
     // Without its role a host has no inputs that it could be behind.
     let is_off =
         !host.effective.deploy || !host.has_services || host.is_left_out || host.hold.is_some();
-    if is_off && !services.is_empty() && services.iter().all(succeeded) {
+    if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
     }
@@ -175,7 +167,7 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
     if let Some(what) = waiting_for {
         return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
     }
-    let is_running = services.iter().any(|it| it.state == RunState::Running);
+    let is_running = has_begun(services);
     let text = if is_running {
         "Services are being deployed to this host; its role tells which one."
     } else {

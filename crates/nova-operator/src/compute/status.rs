@@ -1,8 +1,9 @@
 //! The status of a compute, from what was judged.
 
-use common::api::dataplane::{RunState, ServiceRun};
+use common::api::dataplane::ServiceRun;
 use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
+use common::engine::chain::{has_begun, is_as_deployed};
 use common::engine::{State, changed_text};
 use common::hash;
 use common::plan::{Step, Target, status_step};
@@ -141,14 +142,8 @@ fn is_wanted(judged: &Judged) -> bool {
 /// Whether each of the services has succeeded, the last one included: a record that lacks one is of
 /// a deployment that never came to its end.
 fn is_deployed(services: &[ServiceRun]) -> bool {
-    // An attempt that never began has changed nothing.
-    let has_begun = services.iter().any(|it| it.state == RunState::Running);
-    let is_good = |it: &ServiceRun| {
-        let is_as_it_was =
-            it.state == RunState::Succeeded || (it.state == RunState::Pending && !has_begun);
-        is_as_it_was && it.deployed_hash.is_some()
-    };
-    let is_done = |name: &&str| services.iter().any(|it| it.name == **name && is_good(it));
+    let is_done =
+        |name: &&str| services.iter().any(|it| it.name == **name && is_as_deployed(it, services));
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
 
@@ -203,7 +198,7 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
     if let Some(what) = waiting_for {
         return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
     }
-    let is_running = services.iter().any(|it| it.state == RunState::Running);
+    let is_running = has_begun(services);
     let text = if is_running {
         "libvirt and nova-compute are being deployed to this host."
     } else {

@@ -3,6 +3,17 @@
 use super::*;
 
 impl World {
+    /// Deployed, and then again with another input, which failed on the first host.
+    fn failed_on_n0() -> Self {
+        let mut world = Self::new();
+        world.deploy();
+        world.set_var("bad");
+        world.settle();
+        world.finish(&[("n0", "Failed")]);
+        world.deploy();
+        world
+    }
+
     fn set_limit(&mut self, limit: Option<&str>) {
         let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
         role.spec.deploy_strategy.as_mut().unwrap().ansible_limit = limit.map(str::to_owned);
@@ -50,12 +61,7 @@ fn a_changed_input_of_a_deployed_host_outside_the_limit_leaves_it_ready() {
 
 #[test]
 fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
-    let mut world = World::new();
-    world.deploy();
-    world.set_var("bad");
-    world.settle();
-    world.finish(&[("n0", "Failed")]);
-    world.deploy();
+    let mut world = World::failed_on_n0();
     assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
     role.spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
@@ -67,12 +73,7 @@ fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
 
 #[test]
 fn going_back_after_a_failure_never_names_nothing_as_changed() {
-    let mut world = World::new();
-    world.deploy();
-    world.set_var("bad");
-    world.settle();
-    world.finish(&[("n0", "Failed")]);
-    world.deploy();
+    let mut world = World::failed_on_n0();
     world.set_deploy(false);
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
     role.spec.node_template.as_mut().unwrap().ansible_vars.remove("greeting");
