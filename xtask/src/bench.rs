@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what the operators cost, asserted against limits.
 
 mod audit;
+mod node_set;
 mod process;
 mod reads;
 
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// The audit log of an existing cluster's API server on this machine.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
+    /// Measure a Deployment of a node set with 100 hosts instead of the main job.
+    #[arg(long)]
+    node_set: bool,
     #[command(flatten)]
     cluster: Choice,
 }
@@ -43,6 +47,9 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         bail!("--audit-log must say where the cluster's API server writes its audit log");
     }
     let audit = Audit::of(&env);
+    if args.node_set {
+        return node_set::measure(&env, &audit);
+    }
     wait_until_ready(&env).context("the bench needs a finished demo: cargo xtask demo")?;
     let (start, first_revision) = (audit.position()?, revision(&env)?);
     let clock = Instant::now();

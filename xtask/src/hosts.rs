@@ -32,15 +32,20 @@ pub(crate) const HOSTS: [Host; 2] = [
     Host { name: "edpm-compute-1", address: "192.168.122.101" },
 ];
 
-/// Starts the hosts and gives the cluster the Secret that reaches them.
+/// Starts the hosts of the example.
+pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
+    start(env, image, &HOSTS, controlplane::NAMESPACE)
+}
+
+/// Starts hosts, and gives a namespace the Secret that reaches them.
 ///
 /// # Guarantees
 /// A second call with the same image changes nothing; a host of another image is replaced.
-pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
+pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str) -> Result<()> {
     let user_key = key("user")?;
     let mut known_hosts = String::new();
     sh::step("start the EDPM hosts", || {
-        for host in &HOSTS {
+        for host in hosts {
             let host_key = key(host.name)?;
             known_hosts += &format!("{} {}\n", host.address, public(&host_key)?);
             replace_if_other(env, host, image)?;
@@ -48,9 +53,9 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
         }
         Ok(())
     })?;
-    controlplane::apply(env, &ssh_secret(&user_key, &known_hosts)?)?;
+    controlplane::apply(env, &ssh_secret(&user_key, &known_hosts, namespace)?)?;
     sh::step("wait for sshd on each host", || {
-        HOSTS.iter().try_for_each(|host| {
+        hosts.iter().try_for_each(|host| {
             let what = format!("sshd of {}", host.name);
             sh::wait_for(&what, BOOT, || ssh(host, "systemctl is-system-running").map(drop))
         })
@@ -81,7 +86,7 @@ fn folder() -> PathBuf {
 }
 
 /// The private key of that name; made at the first call.
-fn key(name: &str) -> Result<PathBuf> {
+pub(crate) fn key(name: &str) -> Result<PathBuf> {
     let path = folder().join(name);
     if !path.exists() {
         fs::create_dir_all(folder())?;
@@ -116,11 +121,11 @@ fn manifest(host: &Host, image: &str, user_key: &Path, host_key: &Path) -> Resul
     controlplane::fill(&text, &values)
 }
 
-fn ssh_secret(user_key: &Path, known_hosts: &str) -> Result<String> {
+fn ssh_secret(user_key: &Path, known_hosts: &str, namespace: &str) -> Result<String> {
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": { "name": SSH_SECRET, "namespace": controlplane::NAMESPACE },
+        "metadata": { "name": SSH_SECRET, "namespace": namespace },
         "stringData": {
             "ssh-privatekey": fs::read_to_string(user_key)?,
             "known_hosts": known_hosts,

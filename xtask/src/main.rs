@@ -13,6 +13,7 @@ mod controlplane;
 mod demo;
 mod hosts;
 mod images;
+mod journey;
 mod lab;
 mod mutants;
 mod paths;
@@ -37,6 +38,8 @@ enum Command {
     ControlPlane,
     /// Show the main job: two hosts, two cells, nova-compute with the human's configuration.
     Demo(demo::Args),
+    /// Show how a snippet of nova's configuration reaches a running nova-compute, step by step.
+    Journey(journey::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
     /// See whether the tests catch the changes of the code that the docs name.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Images(args) => images::main(&args),
         Command::ControlPlane => controlplane::main(),
         Command::Demo(args) => demo::main(&args),
+        Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
         Command::Mutants(args) => mutants::main(&args),
         Command::Test(args) if test::main(&args) => Ok(()),

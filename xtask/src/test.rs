@@ -2,6 +2,7 @@
 
 mod count;
 mod e2e;
+mod journey;
 pub(crate) mod outcome;
 mod programs;
 mod report;

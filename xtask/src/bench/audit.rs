@@ -100,6 +100,17 @@ impl Requests {
         self.reads.unexplained()
     }
 
+    /// How often anything was written; Leases and Events go with time.
+    pub(crate) fn n_writes(&self) -> u64 {
+        const WRITES: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
+        let is_write = |request: &str| {
+            let (verb, resource) = request.split_once(' ').unwrap_or((request, ""));
+            WRITES.contains(&verb) && !["events", "leases"].contains(&resource)
+        };
+        let all = self.counts.values().flatten();
+        all.filter(|(request, _)| is_write(request)).map(|(_, n)| n).sum()
+    }
+
     /// Lists, none of which may happen after the start.
     pub(crate) fn lists(&self) -> Vec<String> {
         self.find(|request| request.starts_with("list ")).collect()
@@ -139,7 +150,9 @@ mod tests {
             json!({ "nova-operator": { "get secrets": 1, "watch secrets": 1 } })
         );
         assert_eq!(requests.unexpected_at_rest(), ["at rest: nova-operator: 1 × get secrets"]);
-        assert_eq!(requests.lists(), [""; 0]);
+        assert_eq!((requests.lists(), requests.n_writes()), (Vec::new(), 0));
+        requests.count(&event(nova, "patch", "ResponseComplete"));
+        assert_eq!(requests.n_writes(), 1);
         assert_eq!(requests.unexplained_reads().len(), 1);
         requests.count(&event(nova, "list", "ResponseComplete"));
         assert_eq!(requests.lists(), ["nova-operator: 1 × list secrets"]);

@@ -48,7 +48,8 @@ fn settled(object: &Value, types: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
+/// A condition of an object; `Null` where it has none of that type.
+pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
     let conditions = object["status"]["conditions"].as_array();
     conditions.into_iter().flatten().find(|it| it["type"] == type_).unwrap_or(&Value::Null)
 }

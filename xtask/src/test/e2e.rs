@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::count::{Found, Shown, counted};
+use super::journey;
 use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::restarts::{self, Restarts, Seed};
@@ -43,6 +44,7 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
     let Some(seed) = restarts else {
         found += demo(cluster)?;
         found += tests.run(|it| !it.starts_with(UPGRADE))?;
+        found += journey::run(cluster)?;
         return Ok(found);
     };
     let unknown = restarts::unknown(&tests.names());
@@ -51,6 +53,7 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
     let restarts = Restarts::begin(&env, seed);
     let shaken = demo(cluster).and_then(|mut found| {
         found += tests.run(|it| !restarts::is_alone(it))?;
+        found += journey::run(cluster)?;
         Ok(found)
     });
     let ended = restarts.end();

@@ -1,0 +1,155 @@
+//! `cargo xtask journey`: a snippet of nova's configuration, from a file to the running nova-compute.
+
+pub(crate) mod places;
+mod prepare;
+mod snippet;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::cluster::Choice;
+use crate::{demo, lab, paths, sh};
+pub(crate) use prepare::up;
+use snippet::Snippet;
+
+/// Its own namespace: what it leaves is nobody else's.
+pub(crate) const NAMESPACE: &str = "edpm-journey";
+/// The ConfigMap with the snippet, and the key that is the file's name from then on.
+const CONFIG_MAP: &str = "nova-extra-config";
+const KEY: &str = "25-nova-extra.conf";
+/// The human's service in place of the default one.
+pub(crate) const SERVICE: &str = "nova-custom";
+const NODE_SET: &str = "openstack-edpm";
+/// The variable that names the snippet's file.
+const VARIABLE: &str = "DATAPLANE_EXTRA_NOVA_CONFIG_FILE";
+/// How long a deployment of everything may take.
+const DEPLOYMENT: Duration = Duration::from_mins(10);
+
+/// Show how a snippet of nova's configuration reaches a running nova-compute, step by step.
+///
+/// The snippet is the file that `DATAPLANE_EXTRA_NOVA_CONFIG_FILE` names, else
+/// `examples/journey/my.conf`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    cluster: Choice,
+}
+
+/// Brings the example up, and shows each step as it happens.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    let file = std::env::var_os(VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let file = file.unwrap_or_else(|| paths::repo().join("examples/journey/my.conf"));
+    let env = up(&args.cluster)?;
+    let walk = Walk::of(&env, &file, &[])?;
+    for place in places::ALL {
+        println!("{}", walk.shown(place)?);
+    }
+    let by_hand = "kubectl edpm trace shows it again, asked of the process itself";
+    println!("The snippet has arrived. Look further: docs/kubectl-edpm.md ({by_hand}).");
+    Ok(())
+}
+
+/// One journey: a snippet, and the Deployment that takes it to the host.
+pub(crate) struct Walk<'a> {
+    env: &'a lab::Env,
+    snippet: Snippet,
+    /// The name of the Deployment.
+    deployment: String,
+}
+
+impl<'a> Walk<'a> {
+    /// Applies everything up to the Deployment, and creates that; `only` are the services that it
+    /// runs, all of the node set where empty.
+    pub(crate) fn of(env: &'a lab::Env, file: &Path, only: &[&str]) -> Result<Self> {
+        let snippet = Snippet::read(file)?;
+        let folder = prepare::overlay(env, &snippet)?;
+        sh::step("apply the ConfigMap, the service and the node set", || {
+            let mut apply = env.kubectl();
+            sh::run(apply.args(["apply", "-k"]).arg(folder)).map(drop)
+        })?;
+        let deployment = deploy(env, only)?;
+        Ok(Self { env, snippet, deployment })
+    }
+
+    /// Waits until a place has the snippet, and says what was seen there.
+    ///
+    /// # Errors
+    /// What is there instead when the time is over, or when the Deployment has failed before.
+    pub(crate) fn shown(&self, place: &places::Place) -> Result<String> {
+        let what = format!("step {} of {}: {}", place.number, places::ALL.len(), place.name);
+        let seen = sh::wait_for(&what, DEPLOYMENT, || match (place.look)(self) {
+            Ok(seen) => Ok(Ok(seen)),
+            // It will not get further: there is nothing to wait for.
+            Err(reason) if self.has_failed()? => Ok(Err(reason)),
+            Err(reason) => Err(reason),
+        })?;
+        let seen = seen.with_context(|| format!("{what}: the Deployment {}", self.told()))?;
+        Ok(format!("{what}\n    {seen}"))
+    }
+
+    /// Whether the Deployment has ended without success.
+    fn has_failed(&self) -> Result<bool> {
+        let ready = demo::facts::condition(&self.object()?, "DeploymentReady").clone();
+        Ok(ready["reason"] == "BackoffLimitExceeded")
+    }
+
+    /// What the Deployment says of itself.
+    fn told(&self) -> String {
+        let object = self.object().unwrap_or_default();
+        let ready = demo::facts::condition(&object, "Ready");
+        format!("{} says {}: {}", self.deployment, ready["reason"], ready["message"])
+    }
+
+    fn object(&self) -> Result<Value> {
+        demo::get(self.env, NAMESPACE, "openstackdataplanedeployment", &self.deployment)
+    }
+
+    /// Waits until the Deployment has succeeded.
+    pub(crate) fn deployed(&self) -> Result<()> {
+        sh::step(&format!("wait for the Deployment {}", self.deployment), || {
+            deployed(self.env, &self.deployment)
+        })
+    }
+}
+
+/// Creates a Deployment of the example's node set; returns its name.
+pub(crate) fn deploy(env: &lab::Env, only: &[&str]) -> Result<String> {
+    let file = paths::repo().join("examples/journey/deployment.yaml");
+    let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+    let text = if only.is_empty() {
+        text
+    } else {
+        format!("{text}  servicesOverride: [{}]\n", only.join(", "))
+    };
+    let mut create = env.kubectl();
+    create.args(["-n", NAMESPACE, "create", "-f", "-", "-o", "jsonpath={.metadata.name}"]);
+    let name = sh::run_with_input(&mut create, text.as_bytes())?;
+    ensure!(!name.is_empty(), "the API server names no Deployment");
+    Ok(name)
+}
+
+/// Waits until a Deployment has succeeded; one that has failed is not waited for.
+pub(crate) fn deployed(env: &lab::Env, name: &str) -> Result<()> {
+    let what = format!("Deployment {name} Ready");
+    let ended = sh::wait_for(&what, DEPLOYMENT, || {
+        let object = demo::get(env, NAMESPACE, "openstackdataplanedeployment", name)?;
+        let ready = demo::facts::condition(&object, "Ready").clone();
+        let failed = &demo::facts::condition(&object, "DeploymentReady")["reason"];
+        match (ready["status"].as_str(), failed.as_str()) {
+            (Some("True"), _) => Ok(Ok(())),
+            (_, Some("BackoffLimitExceeded")) => Ok(Err(ready)),
+            _ => bail!("{}: {}", ready["reason"], ready["message"]),
+        }
+    })?;
+    ended.map_err(|ready| anyhow::anyhow!("{what}: {}: {}", ready["reason"], ready["message"]))
+}
+
+/// Takes the snippet away again: with the next Deployment the generated values hold.
+pub(crate) fn forget_snippet(env: &lab::Env) -> Result<()> {
+    let mut delete = env.kubectl();
+    sh::run(delete.args(["-n", NAMESPACE, "delete", "configmap", CONFIG_MAP])).map(drop)
+}

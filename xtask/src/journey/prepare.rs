@@ -1,0 +1,147 @@
+//! What the journey needs before it begins: operators, a cell, a host of its own, and an overlay of the
+//! example with the lab's images.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::yaml;
+use serde_json::{Value, json};
+
+use super::snippet::Snippet;
+use super::{NAMESPACE, NODE_SET, SERVICE};
+use crate::cluster::Choice;
+use crate::hosts::{self, Host};
+use crate::{controlplane, demo, images, lab, paths, sh};
+
+/// The journey's host.
+pub(super) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.122.102" };
+/// The cell that it registers in.
+const CELL: &str = "nova-cell1";
+/// How long the cell's files may take.
+const RENDERED: Duration = Duration::from_mins(2);
+/// What a host without KVM needs, and the log that tells what nova-compute has loaded.
+const LAB_CONFIG: &str = "[DEFAULT]\ndebug = True\n[libvirt]\nvirt_type = qemu\n";
+
+/// Brings up everything that the journey begins with.
+pub(crate) fn up(cluster: &Choice) -> Result<lab::Env> {
+    let env = cluster.up()?;
+    let images = images::for_cluster(&env)?;
+    controlplane::up(&env, images.reference("openstack")?)?;
+    demo::install(&env, &paths::repo(), &demo::values(&images, "values")?)?;
+    around(&env, &images)?;
+    Ok(env)
+}
+
+/// The namespace with the host, the cell and the Secrets.
+pub(super) fn around(env: &lab::Env, images: &images::Set) -> Result<()> {
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE },
+    });
+    controlplane::apply(env, &namespace.to_string())?;
+    hosts::start(env, images.reference("edpm-host")?, &[HOST], NAMESPACE)?;
+    sh::step("describe the cell in the journey's namespace", || {
+        for (kind, name) in [
+            ("secret", CELL.to_owned()),
+            ("secret", format!("{CELL}-transport")),
+            ("novacell", CELL.to_owned()),
+        ] {
+            copy(env, kind, &name)?;
+        }
+        controlplane::apply(env, &migration_key()?)
+    })?;
+    let files = format!("{CELL}-compute-config");
+    sh::step("wait for the cell's files", || {
+        sh::wait_for(&files, RENDERED, || demo::get(env, NAMESPACE, "secret", &files).map(drop))
+    })?;
+    write_lab_parts(images)
+}
+
+/// Gives the namespace what the control plane's has under that name.
+fn copy(env: &lab::Env, kind: &str, name: &str) -> Result<()> {
+    let mut object = match demo::get(env, controlplane::NAMESPACE, kind, name) {
+        Ok(object) => object,
+        Err(_) if kind == "novacell" => cell_of_example()?,
+        Err(error) => return Err(error),
+    };
+    object["metadata"] = json!({ "name": name, "namespace": NAMESPACE });
+    object.as_object_mut().context("not an object")?.remove("status");
+    controlplane::apply(env, &object.to_string())
+}
+
+/// The cell as the other example describes it, where that was never applied.
+fn cell_of_example() -> Result<Value> {
+    let file = paths::repo().join("examples/seed-002/patch/novacell.yaml");
+    let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+    Ok(yaml::from_str(&text)?)
+}
+
+/// The key by which the nova of one host logs in to another; made at the first call.
+fn migration_key() -> Result<String> {
+    let key = hosts::key("migration")?;
+    let public = fs::read_to_string(key.with_extension("pub"))?;
+    let data = json!({ "ssh-privatekey": fs::read_to_string(&key)?, "ssh-publickey": public });
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "name": "nova-migration-ssh-key", "namespace": NAMESPACE },
+        "stringData": data,
+    });
+    Ok(secret.to_string())
+}
+
+fn folder() -> PathBuf {
+    paths::target().join("journey")
+}
+
+/// What the lab adds to the example: its images, and options for hosts without KVM.
+fn write_lab_parts(images: &images::Set) -> Result<()> {
+    let patch = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": { "name": NODE_SET },
+        "spec": { "nodeTemplate": { "ansible": { "ansibleVars": {
+            "edpm_nova_compute_image": images.reference("nova-compute")?,
+            "edpm_nova_libvirt_image": images.reference("nova-libvirt")?,
+        } } } },
+    });
+    sh::write_if_changed(&folder().join("node-set.yaml"), &patch.to_string())?;
+    sh::write_if_changed(&folder().join("24-nova-lab.conf"), LAB_CONFIG)?;
+    let patch = json!([{
+        "op": "add", "path": "/spec/dataSources/-",
+        "value": { "configMapRef": { "name": "nova-lab-config" } },
+    }]);
+    sh::write_if_changed(&folder().join("service.yaml"), &patch.to_string()).map(drop)
+}
+
+/// Writes the example with this snippet and the lab's parts; returns its folder.
+pub(super) fn overlay(env: &lab::Env, snippet: &Snippet) -> Result<PathBuf> {
+    let folder = folder();
+    let example = paths::repo().join("examples/journey");
+    for file in ["kustomization.yaml", "node-set.yaml", "patch-node-set.yaml", "service.yaml"] {
+        let text = fs::read_to_string(example.join(file)).with_context(|| file.to_owned())?;
+        sh::write_if_changed(&folder.join("example").join(file), &text)?;
+    }
+    sh::write_if_changed(&folder.join("example/my.conf"), &snippet.text)?;
+    let of_service = json!({ "kind": "OpenStackDataPlaneService", "name": SERVICE });
+    let kustomization = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "namespace": NAMESPACE,
+        "resources": ["example"],
+        "configMapGenerator": [{ "name": "nova-lab-config", "files": ["24-nova-lab.conf"] }],
+        "generatorOptions": { "disableNameSuffixHash": true },
+        "patches": [
+            { "path": "node-set.yaml" },
+            { "path": "service.yaml", "target": of_service },
+        ],
+    });
+    sh::write_if_changed(&folder.join("kustomization.yaml"), &kustomization.to_string())?;
+    let mut look = env.kubectl();
+    let rendered = sh::run(look.arg("kustomize").arg(&folder))?;
+    sh::write_if_changed(&folder.join("rendered"), &rendered)?;
+    Ok(folder)
+}
+
+/// The generated manifests.
+pub(super) fn rendered() -> Result<Vec<Value>> {
+    Ok(yaml::documents(&fs::read_to_string(folder().join("rendered"))?)?)
+}
