@@ -52,7 +52,7 @@ config.parse_args(sys.argv)
 opts.set_defaults(conf.CONF)
 if "deaf" not in conf.CONF.memcache:
     guru_meditation_report.TextGuruMeditation.setup_autorun(Version(), conf=conf.CONF)
-print("ready", file=sys.stderr, flush=True)
+print("ready", flush=True)
 while True:
     signal.pause()
 """
@@ -81,15 +81,14 @@ class NovaOption(TemporaryDirectoryTest):
         process = subprocess.Popen(
             # In a mount namespace of its own, as in a container: nobody else's nova-compute is seen there.
             ["unshare", "--mount", script, "--config-dir", self.directory / "nova.conf.d"],
-            stderr=log, env={"PYTHONPATH": str(self.directory / "lib"), "PATH": "/usr/bin:/bin"},
+            stdout=subprocess.PIPE, stderr=log, text=True,
+            env={"PYTHONPATH": str(self.directory / "lib"), "PATH": "/usr/bin:/bin"},
         )
+        self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.write("pid", str(process.pid))
-        deadline = time.monotonic() + 60
-        while "ready" not in (self.directory / "log").read_text():
-            self.assertIsNone(process.poll(), "the process ended")
-            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual(process.stdout.readline(), "ready\n", (self.directory / "log").read_text())
         return process
 
     def age(self, path, seconds=-3600):
