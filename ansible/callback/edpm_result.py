@@ -22,6 +22,7 @@ description:
   - At the end of a run it writes one line of JSON, at most 4096 bytes, that tells for each host of EDPM_RUN_HOSTS
     whether it is done (o), failed (f), unreachable (u), refused our key (k), has another host key (h),
     was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
+  - What a play gives to set_stats as edpm_report, for the whole run, follows if there is room for all of it.
   - Where a limit leaves no host, Ansible ends before it loads a callback; the line then says so.
 options:
   stage:
@@ -151,7 +152,7 @@ class CallbackModule(CallbackBase):
             [stats.changed.get(host, 0) for host in hosts],
             _varied_first(entries),
         )
-        _write(text)
+        _write(_with_report(text, stats.custom.get("_run", {}).get("edpm_report")))
 
     def _stop_with_others(self, stats):
         """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
@@ -349,11 +350,24 @@ def _fit(hosts, changed, entries):
     return text
 
 
+def _with_report(text, report):
+    """The message and what a play itself says; nothing of it where all of it does not fit."""
+    if report is None:
+        return text
+    # Older versions of Ansible make a dictionary of a text that looks like one.
+    told = report if isinstance(report, str) else _json(report)
+    longer = _json({**json.loads(text), "report": told}).encode("utf-8", errors="replace")
+    return longer if len(longer) <= LIMIT else text
+
+
+def _json(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _encode(hosts, changed, entries, dropped, unmatched=False):
     message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries}
     if dropped:
         message["more"] = dropped
     if unmatched:
         message["unmatched"] = True
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")
+    return _json(message).encode("utf-8", errors="replace")

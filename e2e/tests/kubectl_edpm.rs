@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use e2e::demo::{Demo, HOSTS, conditions};
 use e2e::plugin::{Answer, edpm, started};
 use e2e::{holds, says};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::ChildStdout;
@@ -83,7 +85,8 @@ async fn trace_follows_the_humans_option_to_the_host_and_masks_what_logs_in() ->
         &[
             "NovaExternalCompute openstack/edpm-compute-0, spec.customServiceConfig, line ",
             "Secret openstack/edpm-compute-0-config-data",
-            "it mounts 02-nova-override.conf",
+            "its extraMounts put 02-nova-override.conf",
+            "02-nova-override.conf had SHA-256 ",
             "/etc/nova/nova.conf.d/02-nova-override.conf",
             "nova-compute itself was not asked",
             "in force: cpu_models = Nehalem, from 02-nova-override.conf",
@@ -92,6 +95,41 @@ async fn trace_follows_the_humans_option_to_the_host_and_masks_what_logs_in() ->
     let bus = told(&["trace", "nova.conf", "transport_url", "--node", HOSTS[0]]).await?;
     assert_says(&bus, &["transport_url = ********, from 01-nova.conf of NovaCell"]);
     assert!(!bus.contains("rabbit://"), "{bus}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run() -> Result<()> {
+    let _turn = TURN.lock().await;
+    let demo = Demo::ready().await?;
+    let before = demo.containers(HOSTS[0]).await?;
+    let ask = |option: &'static str| {
+        ["trace", "nova.conf", "[libvirt]", option, "--node", HOSTS[0], "--ask"]
+    };
+    let text = told(&ask("cpu_models")).await?;
+    assert_says(
+        &text,
+        &[
+            "/var/lib/openstack/config/nova/02-nova-override.conf, SHA-256 ",
+            "nova_compute: /etc/nova/nova.conf.d/02-nova-override.conf, SHA-256 ",
+            "cpu_models = Nehalem, says nova-compute, running since ",
+            "from /etc/nova/nova.conf.d/02-nova-override.conf, says oslo.config",
+            "In force: Nehalem, from /etc/nova/nova.conf.d/02-nova-override.conf of ",
+        ],
+    );
+    assert!(!["NOT YET", "STALE", "unknown"].iter().any(|it| text.contains(it)), "{text}");
+    let own = told(&ask("virt_type")).await?;
+    assert_says(&own, &["virt_type = ", "says nova-compute, running since "]);
+    let bus = ["trace", "nova.conf", "transport_url", "--node", HOSTS[0], "--ask"];
+    let bus = told(&bus).await?;
+    assert_says(&bus, &["transport_url = ********, says nova-compute", "In force: ********"]);
+    assert!(!bus.contains("rabbit://"), "{bus}");
+    let runs = demo.ns.api::<AnsibleEe>();
+    let left = runs.list(&ListParams::default().labels("edpm.openstack.org/question")).await?;
+    // A run that is being deleted may still wait for its Job.
+    let is_left = |it: &&AnsibleEe| it.metadata.deletion_timestamp.is_none();
+    assert_eq!(left.iter().filter(is_left).count(), 0);
+    assert_eq!(demo.containers(HOSTS[0]).await?, before);
     Ok(())
 }
 

@@ -16,8 +16,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ansibleee-operator", &["common", "shell"]),
     ("dataplane-operator", &["common", "shell"]),
     ("nova-operator", &["common", "shell"]),
-    // A human's program: it reads nova's options by the rules of the operator that renders them.
-    ("kubectl-edpm", &["common", "nova-operator"]),
+    // A human's program: it reads services and nova's options by the rules of the operators that do.
+    ("kubectl-edpm", &["common", "dataplane-operator", "nova-operator"]),
     ("e2e", &["common"]),
     ("xtask", &["ansibleee-operator", "common", "dataplane-operator", "nova-operator"]),
 ];

@@ -10,22 +10,18 @@ use common::api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::ListParams;
-use nova_operator::oslo::Release;
-use nova_operator::release;
 use serde_json::json;
 
 use crate::args::{Args, Command, Output, Shell, Status};
 use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::host::{Host, Phase};
-use crate::named::{self, Named};
+use crate::host::Host;
 use crate::paint::Paint;
 use crate::retry::{self, Target};
 use crate::status::{self, Row, View};
-use crate::trace::{self, Seen};
 use crate::world::World;
-use crate::{diff, explain, follow, reading, watch};
+use crate::{asking, diff, explain, follow, reading, watch};
 
 /// How long a completion asks the cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,16 +58,19 @@ async fn answer(
         Command::Status(asked) => status(cluster, asked, terminal).await,
         Command::Explain { node } => {
             let world = cluster.world(false).await?;
-            let host = host(&world, cluster, node)?;
+            let host = told_host(&world, cluster, node)?;
             write!(terminal.out, "{}", explain::text(&host, terminal.paint))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Logs(asked) => {
             let world = cluster.world(false).await?;
-            follow::logs(cluster, &host(&world, cluster, &asked.node)?, asked, terminal).await
+            follow::logs(cluster, &told_host(&world, cluster, &asked.node)?, asked, terminal).await
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
-        Command::Trace { option, node } => way(cluster, option, node, terminal).await,
+        Command::Trace(asked) => {
+            asking::way(cluster, asked, terminal).await?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Retry { name, force } => retry(cluster, name, *force, terminal).await,
         Command::Completion { .. } | Command::Complete { .. } => Ok(ExitCode::SUCCESS),
     }
@@ -111,7 +110,7 @@ async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
 }
 
 /// The host of that name, or the server's word that there is none.
-fn host<'a>(world: &'a World, cluster: &Cluster, name: &str) -> Result<Host<'a>> {
+pub fn told_host<'a>(world: &'a World, cluster: &Cluster, name: &str) -> Result<Host<'a>> {
     world.host(&cluster.namespace, name).ok_or_else(|| no_such_node(name))
 }
 
@@ -122,37 +121,11 @@ async fn differences(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
     let world = cluster.world(false).await?;
-    let host = host(&world, cluster, node)?;
+    let host = told_host(&world, cluster, node)?;
     let options = reading::options(cluster, &world, node).await?;
     let text = diff::text(&host, options.as_ref(), terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-async fn way(
-    cluster: &Cluster,
-    words: &[String],
-    node: &str,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitCode> {
-    let (section, key) = named::asked(words)?;
-    let world = cluster.world(false).await?;
-    let host = host(&world, cluster, node)?;
-    let options = reading::options(cluster, &world, node).await?;
-    let stage = host.stages.iter().find(|it| it.phase == Phase::Nova);
-    let (Some(options), Some(stage)) = (&options, stage) else {
-        let text = "has no NovaExternalCompute: nothing of nova is deployed to it";
-        return Err(Error::told(format!("OpenStackDataPlaneNode {node} {text}")));
-    };
-    let cell = world.cell(&cluster.namespace, &options.compute.spec.cell_name);
-    // What the operator uses for cells that name no release is its own option, and not known here.
-    let release = release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest);
-    let named = Named::new(&section, &key, release);
-    let (job, pod) = reading::job_of_nova(cluster, &host, stage).await?;
-    let seen = Seen { host: &host, stage, options, job, pod };
-    let text = trace::text(&seen, (&section, &key), &named, terminal.paint);
-    write!(terminal.out, "{text}")?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// As `kubectl annotate --overwrite` does it, with the time as the new value.

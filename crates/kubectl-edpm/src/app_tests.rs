@@ -11,13 +11,21 @@ use serde_json::Value;
 use tower::service_fn;
 
 use super::*;
+use crate::options::files;
 use crate::testdata;
 
-/// Objects by path, and what was patched.
+const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";
+const BY_NAME: &str = "fieldSelector=metadata.name%3D";
+
+/// Objects by path, and what was done to them.
 #[derive(Clone, Default)]
 struct Server {
     objects: BTreeMap<String, Value>,
     patched: Arc<Mutex<Vec<(String, Value)>>>,
+    /// The runs that were made, which end at once with this status.
+    made: Arc<Mutex<BTreeMap<String, Value>>>,
+    ended: Value,
+    deleted: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 /// What a command printed, and how it ended.
@@ -41,7 +49,13 @@ impl Server {
             server.objects.insert(path, object);
         }
         server.put("apis/nova.openstack.org/v1beta1", "novaexternalcomputes", &world.computes[0]);
-        server.put("api/v1", "secrets", &testdata::rendered(&options));
+        let rendered = testdata::rendered(&options);
+        let files = files(&rendered);
+        server.put("api/v1", "secrets", &rendered);
+        testdata::tell(&mut world.runs[0], &files);
+        server.put(RUNS, "openstackansibleees", &world.runs[0]);
+        let report = testdata::report(&files, "02-nova-override.conf", "Nehalem");
+        server.ended = json!({ "JobStatus": "Succeeded", "report": report });
         let named = |name: &str| json!({ "metadata": { "name": name } });
         let defaults = json!({
             "metadata": { "name": "compute-defaults" },
@@ -49,7 +63,7 @@ impl Server {
         });
         server.put("api/v1", "configmaps", &defaults);
         let run = "nova-edpm-compute-0-5555555555-abcdef0123";
-        server.put("apis/batch/v1", "jobs", &named(run));
+        server.put("apis/batch/v1", "jobs", &testdata::job(&world.runs[0]));
         server.put("api/v1", "pods", &named(&format!("{run}-xyz12")));
         server
     }
@@ -60,7 +74,27 @@ impl Server {
         self.objects.insert(format!("/{group}/namespaces/openstack/{plural}/{name}"), object);
     }
 
-    fn answer(&self, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
+    fn answer(&self, method: &str, path: &str, query: &str, body: &[u8]) -> (u16, Vec<u8>) {
+        let mut made = self.made.lock().unwrap();
+        if method == "POST" {
+            let mut object: Value = serde_json::from_slice(body).unwrap();
+            let name = format!("{}x7", object["metadata"]["generateName"].as_str().unwrap());
+            object["metadata"]["name"] = json!(name);
+            object["metadata"]["uid"] = json!("made");
+            object["status"] = self.ended.clone();
+            made.insert(format!("{path}/{name}"), object.clone());
+            return (201, object.to_string().into_bytes());
+        }
+        if method == "DELETE" {
+            let body = serde_json::from_slice(body).unwrap();
+            self.deleted.lock().unwrap().push((path.to_owned(), body));
+            return (200, made[path].to_string().into_bytes());
+        }
+        if let Some(name) = query.split('&').find_map(|it| it.strip_prefix(BY_NAME)) {
+            let items = [&made[&format!("{path}/{name}")]];
+            let list = json!({ "metadata": { "resourceVersion": "1" }, "items": items });
+            return (200, list.to_string().into_bytes());
+        }
         if let Some(pod) = path.strip_suffix("/log") {
             let code = if self.objects.contains_key(pod) { 200 } else { 404 };
             return (code, b"PLAY RECAP\nedpm-compute-0 : ok=7\n".to_vec());
@@ -99,7 +133,9 @@ impl Server {
             async move {
                 let (head, body) = request.into_parts();
                 let body = body.collect_bytes().await?;
-                let (code, text) = server.answer(head.method.as_str(), head.uri.path(), &body);
+                let query = head.uri.query().unwrap_or_default();
+                let method = head.method.as_str();
+                let (code, text) = server.answer(method, head.uri.path(), query, &body);
                 let response = Response::builder().status(code).body(Body::from(text));
                 Ok::<_, kube::Error>(response.unwrap())
             }
@@ -161,6 +197,69 @@ async fn trace_and_diff_read_what_options_are_made_from() {
     let other = server.run(&["diff", "edpm-compute-2"]).await.unwrap();
     assert_eq!(other.code, ExitCode::from(1));
     assert!(other.out.contains("nothing was deployed yet"), "{}", other.out);
+}
+
+const TRACE: [&str; 6] =
+    ["trace", "nova.conf", "[libvirt]", "cpu_models", "--node", "edpm-compute-0"];
+
+#[tokio::test]
+async fn trace_asks_a_host_by_a_run_that_goes_afterwards() {
+    let server = Server::new();
+    let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
+    let pod = "nova-edpm-compute-0-5555555555-abcdef0123-xyz12";
+    let expected = include_str!("../testdata/trace-asked.txt").replace("nova-pod", pod);
+    assert_eq!(printed.out, expected);
+    assert!(printed.err.starts_with("# run edpm-question-x7 asks nova-compute on edpm-compute-0"));
+    let path = format!("/{RUNS}/namespaces/openstack/openstackansibleees/edpm-question-x7");
+    let made = server.made.lock().unwrap().clone();
+    assert_eq!(made[&path]["spec"]["extraVars"]["edpm_ask_option"], "cpu_models");
+    let deleted = server.deleted.lock().unwrap().clone();
+    let [(gone, options)] = deleted.as_slice() else { panic!("{deleted:?}") };
+    assert_eq!((gone, &options["preconditions"]["uid"]), (&path, &json!("made")));
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_ask_is_told_and_goes_too() {
+    let mut server = Server::new();
+    server.ended = json!({ "JobStatus": "Failed", "reason": "HostUnreachable" });
+    let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
+    let words = "nova-compute could not be asked: HostUnreachable";
+    assert!(printed.out.contains(words), "{}", printed.out);
+    assert_eq!(server.deleted.lock().unwrap().len(), 1);
+    server.objects.retain(|path, _| !path.contains("/openstackansibleees/"));
+    let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
+    assert!(printed.out.contains("no run of an operator that has reached it"), "{}", printed.out);
+    assert_eq!(server.deleted.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_node_without_a_compute_is_followed_by_its_service() {
+    let mut server = Server::new();
+    server.objects.retain(|path, _| !path.contains("/novaexternalcomputes/"));
+    let error = server.run(&TRACE).await.err().unwrap();
+    assert!(error.contains("no service of type nova"), "{error}");
+    let service = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneService",
+        "metadata": { "name": "nova-custom", "namespace": "openstack" },
+        "spec": {
+            "playbook": "osp.edpm.nova",
+            "edpmServiceType": "nova",
+            "dataSources": [{ "configMapRef": { "name": "nova-extra-config" } }],
+        },
+    });
+    let group = "apis/dataplane.openstack.org/v1beta1";
+    server.put(group, "openstackdataplaneservices", &service);
+    let error = server.run(&TRACE).await.err().unwrap();
+    assert!(error.contains("no service of type nova"), "{error}");
+    let extra = json!({
+        "metadata": { "name": "nova-extra-config" },
+        "data": { "25-nova-extra.conf": "[libvirt]\ncpu_models = Nehalem\n" },
+    });
+    server.put("api/v1", "configmaps", &extra);
+    let text = server.run(&TRACE).await.unwrap().out;
+    assert!(text.contains("OpenStackDataPlaneRole openstack/edpm-compute does not list"), "{text}");
+    assert!(text.contains("It stops at step 3, listed"), "{text}");
 }
 
 #[tokio::test]

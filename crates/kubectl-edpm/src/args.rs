@@ -55,15 +55,8 @@ pub enum Command {
         node: String,
     },
     /// Where an option of nova.conf comes from, step by step, and how far it has come.
-    #[command(override_usage = "kubectl edpm trace --node NODE nova.conf [SECTION] OPTION")]
-    Trace {
-        /// The file, its section, which is `[DEFAULT]` when left out, and the option.
-        #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
-        option: Vec<String>,
-        /// The node.
-        #[arg(long, value_name = "NODE")]
-        node: String,
-    },
+    #[command(override_usage = "kubectl edpm trace --node NODE [--ask] nova.conf [SECTION] OPTION")]
+    Trace(Trace),
     /// Asks for another attempt of what failed, by the annotation that the messages name.
     Retry {
         /// A node, or a run, which stands for the nodes that failed in it.
@@ -111,6 +104,23 @@ pub struct Logs {
     /// Goes on until the run ends.
     #[arg(short, long)]
     pub follow: bool,
+}
+
+/// What `trace` follows.
+#[derive(Debug, clap::Args)]
+pub struct Trace {
+    /// The file, its section, which is `[DEFAULT]` when left out, and the option.
+    #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
+    pub option: Vec<String>,
+    /// The node.
+    #[arg(long, value_name = "NODE")]
+    pub node: String,
+    /// Also asks the running nova-compute and the files that it loaded, by a run that only reads.
+    #[arg(long)]
+    pub ask: bool,
+    /// A file of yours that the option begins in: whether the cluster has its value is told too.
+    #[arg(long, value_name = "FILE")]
+    pub snippet: Option<PathBuf>,
 }
 
 /// What `status` shows.

@@ -57,6 +57,15 @@ impl<K> Read<K> {
             Self::Missing | Self::Refused(_) => None,
         }
     }
+
+    /// The same of what is made from the object.
+    pub fn map<T>(self, make: impl FnOnce(K) -> T) -> Read<T> {
+        match self {
+            Self::Found(object) => Read::Found(make(object)),
+            Self::Missing => Read::Missing,
+            Self::Refused(why) => Read::Refused(why),
+        }
+    }
 }
 
 impl Cluster {
@@ -139,8 +148,8 @@ impl Cluster {
         list.map(|it| it.items).map_err(|it| self.error(&it))
     }
 
-    /// None where the cluster does not have the kind: its operator may not be installed.
-    async fn list_known<K: Kind>(&self, all_namespaces: bool) -> Result<Vec<K>> {
+    /// The objects of a kind; none where the cluster does not have the kind: its operator may not be installed.
+    pub async fn list_known<K: Kind>(&self, all_namespaces: bool) -> Result<Vec<K>> {
         match self.list(all_namespaces).await {
             Err(error) if error.is_not_found() => Ok(vec![]),
             list => list,

@@ -1,10 +1,13 @@
-//! kubectl-edpm: what a human asks about hosts outside the cluster, answered from the cluster alone.
+//! kubectl-edpm: what a human asks about hosts outside the cluster, answered from the cluster, and
+//! from a host where the human has it asked.
 //!
 //! Every command reads objects into a [`world::World`], and a pure function makes text of it; only
-//! [`app`], [`cluster`], [`follow`], [`reading`] and [`watch`] know that there is an API server.
+//! [`app`], [`asking`], [`cluster`], [`follow`], [`reading`] and [`watch`] know that there is an API
+//! server.
 
 pub mod app;
 pub mod args;
+pub mod asking;
 pub mod cluster;
 pub mod complete;
 pub mod diff;
@@ -16,6 +19,7 @@ pub mod logs;
 pub mod named;
 pub mod options;
 pub mod paint;
+pub mod question;
 pub mod reading;
 pub mod retry;
 pub mod status;

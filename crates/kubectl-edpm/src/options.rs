@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
+use common::hash;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use nova_operator::compute::config::CONFIG_FILES;
@@ -18,9 +19,46 @@ pub struct File {
     pub name: String,
     /// Kind, namespace and name of the object that it comes from; empty where nobody tells.
     pub source: String,
+    /// The object that runs mount it from.
+    pub object: Object,
+    /// The begin of its SHA-256, as our plays tell it.
+    pub digest: String,
     /// Its options.
     pub entries: Vec<Entry>,
 }
+
+/// A ConfigMap or Secret whose keys are files.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Object {
+    /// Whether it is a Secret.
+    pub is_secret: bool,
+    /// Its name.
+    pub name: String,
+}
+
+impl Object {
+    /// Kind, namespace and name.
+    pub fn title(&self, namespace: &str) -> String {
+        let kind = if self.is_secret { "Secret" } else { "ConfigMap" };
+        format!("{kind} {namespace}/{}", self.name)
+    }
+}
+
+impl File {
+    /// A key of an object that is a source itself.
+    pub fn of_key(object: &Object, namespace: &str, name: &str, content: &[u8]) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: object.title(namespace),
+            object: object.clone(),
+            digest: hash::of_bytes(content)[..DIGEST].to_owned(),
+            entries: parse(&String::from_utf8_lossy(content)).0,
+        }
+    }
+}
+
+/// How much of a file's digest our plays tell.
+const DIGEST: usize = 12;
 
 /// The files that nova-compute reads, in the order in which it does: the last value counts.
 pub fn files(secret: &Secret) -> Vec<File> {
@@ -30,10 +68,10 @@ pub fn files(secret: &Secret) -> Vec<File> {
     let sources: BTreeMap<&str, &str> =
         listed.iter().map(|it| (it.name.as_str(), it.source.as_str())).collect();
     let data = secret.data.iter().flatten().filter(|(name, _)| is_read(name));
+    let object = Object { is_secret: true, name: secret.name_any() };
     data.map(|(name, content)| File {
-        name: name.clone(),
         source: sources.get(name.as_str()).copied().unwrap_or_default().to_owned(),
-        entries: parse(&String::from_utf8_lossy(&content.0)).0,
+        ..File::of_key(&object, "", name, &content.0)
     })
     .collect()
 }
@@ -69,17 +107,21 @@ pub fn value(entry: &Entry) -> String {
 
 /// Whether an option's value must not be shown: rather one too many than one too few.
 fn is_secret(key: &str, value: &str) -> bool {
-    let key = key.to_lowercase().replace('-', "_");
     let is_switch = matches!(value.to_lowercase().as_str(), "true" | "false" | "");
-    let has_secret_name = ["password", "passwd", "passphrase", "secret", "token", "credential"]
+    (has_secret_name(key) && !is_switch) || has_login(value)
+}
+
+/// Whether the values of options of that name are secret, unless they only switch something.
+pub fn has_secret_name(key: &str) -> bool {
+    let key = key.to_lowercase().replace('-', "_");
+    ["password", "passwd", "passphrase", "secret", "token", "credential"]
         .iter()
         .any(|it| key.contains(it))
         || ["connection", "slave_connection", "transport_url", "fixed_key", "auth_key"]
             .contains(&key.as_str())
         || ["_connection", "_transport_url", "access_key", "private_key"]
             .iter()
-            .any(|it| key.ends_with(it));
-    (has_secret_name && !is_switch) || has_login(value)
+            .any(|it| key.ends_with(it))
 }
 
 /// Whether a URL in the value names a user: `scheme://user…@host`.

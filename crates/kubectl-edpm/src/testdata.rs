@@ -1,13 +1,19 @@
 //! Objects as a cluster has them, for the tests of every command.
 
+use std::collections::BTreeMap;
+
+use common::api::ansibleee::AnsibleEe;
 use common::{hash, yaml};
 use k8s_openapi::ByteString;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use nova_operator::compute::config::CONFIG_FILES;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::options::File;
+use crate::trace::answer::Answer;
 use crate::world::World;
 
 /// A time at which the objects are as they are.
@@ -88,6 +94,55 @@ pub(crate) fn deployed_with_present_inputs(world: &mut World) {
     }
 }
 
+/// Has a run's play tell which files it was given.
+pub(crate) fn tell(run: &mut AnsibleEe, files: &[File]) {
+    let digests: BTreeMap<&str, &str> =
+        files.iter().map(|it| (it.name.as_str(), it.digest.as_str())).collect();
+    run.status.as_mut().unwrap().report = Some(json!({ "files": digests }).to_string());
+}
+
+/// The Job of a run, with the volumes of its spec.
+pub(crate) fn job(run: &AnsibleEe) -> Job {
+    let all = &run.spec.extra_mounts;
+    let volumes: Vec<_> = all.iter().flat_map(|it| &it.volumes).collect();
+    let mounts: Vec<_> = all.iter().flat_map(|it| &it.mounts).collect();
+    let container = json!({ "name": run.spec.name, "volumeMounts": mounts });
+    let pod = json!({ "containers": [container], "volumes": volumes });
+    let name = &run.status.as_ref().unwrap().job.as_ref().unwrap().name;
+    let job = json!({ "metadata": { "name": name }, "spec": { "template": { "spec": pod } } });
+    serde_json::from_value(job).unwrap()
+}
+
+/// What a host answers that has these files in its container, of which one decides.
+pub(crate) fn answer(files: &[File], decides: &str, value: &str) -> Answer {
+    Answer::of(&report(files, decides, value)).unwrap()
+}
+
+/// The same as its run reports it.
+pub(crate) fn report(files: &[File], decides: &str, value: &str) -> String {
+    let host: Vec<String> = files.iter().map(|it| format!("{} {}", it.digest, it.name)).collect();
+    let folder = "/etc/nova/nova.conf.d";
+    let inside: Vec<String> =
+        files.iter().map(|it| format!("{} {folder}/{}", it.digest, it.name)).collect();
+    let asked = json!({
+        "process": "7 1763550000.0",
+        "started": 1_763_550_000,
+        "files": inside,
+        "newer": [],
+        "origin": { "kind": "user", "detail": format!("{folder}/{decides}") },
+        "by_files": { "value": value },
+        "problem": null,
+    });
+    json!({
+        "folder": "/var/lib/openstack/config/nova",
+        "host": host,
+        "asked": asked,
+        "said": { "value": value },
+        "problem": "",
+    })
+    .to_string()
+}
+
 /// What the docs show is what the commands print.
 #[test]
 fn the_docs_show_what_the_tests_see() {
@@ -99,6 +154,7 @@ fn the_docs_show_what_the_tests_see() {
         chain,
         include_str!("../testdata/diff-changed.txt"),
         include_str!("../testdata/trace.txt"),
+        include_str!("../testdata/trace-asked.txt"),
     ];
     for text in shown {
         assert!(docs.contains(text), "docs/kubectl-edpm.md lacks:\n{text}");

@@ -1,32 +1,65 @@
-//! Where an option of a host comes from, step by step, as far as the cluster knows.
+//! Where an option of a host comes from, step by step, as far as the cluster and the host know.
+//!
+//! A road begins with what humans wrote ([`compute`], [`service`]) and ends in files that a run is to
+//! bring; from the run on all roads are one ([`carried`], [`reached`]).
 
+use common::api::ansibleee::AnsibleEe;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use nova_operator::compute::build::NOVA;
+use nova_operator::oslo::{Entry, parse};
 
 use crate::cluster::Read;
 use crate::diff::Options;
-use crate::host::{Host, Stage};
+use crate::host::{Host, Progress, Stage};
 use crate::named::Named;
-use crate::options::{files, value};
+use crate::options::{File, shown, value};
 use crate::paint::{Paint, Tone, table};
 
-mod steps;
+pub mod answer;
+mod carried;
+mod compute;
+mod reached;
+pub mod service;
 
-use steps::{in_secret, is_deployed, job, on_host, process, run, written};
+use answer::Answer;
+use service::Given;
+
+/// The folder of nova's files in the pod of a run.
+const IN_POD: &str = "/var/lib/openstack/configs/nova";
 
 /// Everything that a trace is made from.
 pub struct Seen<'a> {
     /// The host.
     pub host: &'a Host<'a>,
-    /// Its stage of nova.
+    /// Its stage in which nova's files are brought.
     pub stage: &'a Stage<'a>,
-    /// What its options are made from.
-    pub options: &'a Options<'a>,
-    /// The Job of the newest run of service nova, where that run is kept and has one.
+    /// What the files are made from.
+    pub road: Road<'a>,
+    /// The human's own file, where one is named.
+    pub snippet: Option<Snippet>,
+    /// The Job of the newest run that brings the files, where that run is kept and has one.
     pub job: Option<Read<Job>>,
     /// The pod of that Job.
     pub pod: Option<Read<Pod>>,
+    /// What the host was found to have, or why that is not known; nothing where nobody asked.
+    pub answer: Option<Result<Answer, String>>,
+}
+
+/// What nova's files of a host are made from.
+pub enum Road<'a> {
+    /// A NovaExternalCompute.
+    Compute(&'a Options<'a>),
+    /// A service of type nova.
+    Service(&'a Given),
+}
+
+/// A file that a human keeps outside of the cluster.
+#[derive(Clone, Debug)]
+pub struct Snippet {
+    /// Where.
+    pub path: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// One step of the way.
@@ -47,7 +80,9 @@ pub enum Mark {
     Ok,
     /// It is not there yet.
     NotYet,
-    /// The cluster does not know.
+    /// Something else is there, of earlier or of another origin.
+    Stale,
+    /// Nobody knows.
     Unknown,
 }
 
@@ -56,6 +91,7 @@ impl Mark {
         match self {
             Self::Ok => "ok",
             Self::NotYet => "NOT YET",
+            Self::Stale => "STALE",
             Self::Unknown => "unknown",
         }
     }
@@ -63,15 +99,76 @@ impl Mark {
     fn tone(self) -> Tone {
         match self {
             Self::Ok => Tone::Good,
-            Self::NotYet => Tone::Bad,
+            Self::NotYet | Self::Stale => Tone::Bad,
             Self::Unknown => Tone::Warn,
         }
+    }
+
+    /// Whether what was written has not come that far.
+    fn is_open(self) -> bool {
+        matches!(self, Self::NotYet | Self::Stale)
+    }
+}
+
+/// A road up to the files that a run is to bring.
+struct Way {
+    /// The service whose runs bring them.
+    service: String,
+    /// The steps so far.
+    stops: Vec<Stop>,
+    /// The files that nova-compute is to read, in its order; nothing where they cannot be read.
+    files: Option<Vec<File>>,
+    /// Whether the present files are those of the last deployment, or of the one that goes on.
+    is_deployed: bool,
+}
+
+/// A way, the file of it that decides, and how its service stands.
+struct Came<'a> {
+    way: &'a Way,
+    winner: Option<(&'a File, &'a Entry)>,
+    progress: Option<Progress<'a>>,
+}
+
+impl<'a> Came<'a> {
+    fn file(&self) -> Option<&'a File> {
+        self.winner.map(|it| it.0)
+    }
+
+    fn run(&self) -> Option<&'a AnsibleEe> {
+        self.progress.as_ref().and_then(|it| it.run)
+    }
+}
+
+impl Seen<'_> {
+    fn way(&self, named: &Named) -> Way {
+        match &self.road {
+            Road::Compute(options) => compute::way(self, options, named),
+            Road::Service(given) => service::way(self, given, named),
+        }
+    }
+
+    fn said(&self) -> Option<&Answer> {
+        self.answer.as_ref().and_then(|it| it.as_ref().ok())
+    }
+
+    /// A step whose values are to be those of the human's own file, where one is named.
+    fn compared(&self, mut stop: Stop, found: &[String], named: &Named) -> Stop {
+        let Some(snippet) = &self.snippet else { return stop };
+        let entries = parse(&snippet.text).0;
+        let Some(wanted) = named.entries(&entries).last().copied() else { return stop };
+        if stop.mark == Mark::Ok && !found.contains(&wanted.value) {
+            stop.mark = if found.is_empty() { Mark::NotYet } else { Mark::Stale };
+            stop.lines.push(format!("nothing there has what {} says", snippet.path));
+        }
+        stop
     }
 }
 
 /// The whole text.
 pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> String {
-    let stops = stops(seen, named);
+    let way = seen.way(named);
+    let came = came(seen, &way, named);
+    let stops = stops(seen, &came, named);
     let (section, key) = asked;
     let mut out =
         format!("nova.conf [{section}] {key} on {}\n", paint.text(Tone::Bold, seen.host.name));
@@ -88,23 +185,44 @@ pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -
         }
     }
     out += &table(&lines);
-    out + &conclusion(&stops, seen, named)
+    out + &conclusion(&stops, seen, &came)
 }
 
-fn conclusion(stops: &[Stop], seen: &Seen<'_>, named: &Named) -> String {
-    let open = stops.iter().position(|it| it.mark == Mark::NotYet);
-    if let Some(at) = open {
-        return format!(
-            "It stops at step {}, {}: what follows is not deployed yet.\n",
-            at + 1,
-            stops[at].name
-        );
+fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {
+    let winner = named.winner(way.files.as_deref().unwrap_or_default());
+    let progress = seen.host.progress(seen.stage);
+    Came { way, winner, progress: progress.into_iter().find(|it| it.service == way.service) }
+}
+
+fn conclusion(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
+    let in_force = in_force(stops, seen, came);
+    match stops.iter().position(|it| it.mark.is_open()) {
+        Some(at) => {
+            let step = format!("It stops at step {}, {}: ", at + 1, stops[at].name);
+            format!("{step}what follows does not have it yet.\n{}", in_force.unwrap_or_default())
+        }
+        None if came.way.files.is_none() => {
+            "Without the object nobody can tell which file sets it.\n".to_owned()
+        }
+        None => in_force.unwrap_or_else(|| by_the_cluster(came)),
     }
-    let rendered = seen.options.secret.found().map(files).unwrap_or_default();
-    if seen.options.secret.found().is_none() {
-        return "Without the Secret nobody can tell which file sets it.\n".to_owned();
-    }
-    match named.winner(&rendered) {
+}
+
+/// The process's own word.
+fn in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> Option<String> {
+    let answer = seen.said().filter(|it| it.said.is_known())?;
+    let origin = answer.asked.origin.as_ref().filter(|it| it.kind == "user");
+    let is_proven = stops.iter().any(|it| it.name == "process" && it.mark == Mark::Ok);
+    let from = origin.filter(|_| is_proven).map(|it| {
+        let source = came.file().map(|it| it.source.as_str()).filter(|it| !it.is_empty());
+        let source = source.map(|it| format!(" of {it}")).unwrap_or_default();
+        format!(", from {}{source}", it.detail)
+    });
+    Some(format!("In force: {}{}.\n", answer.said.shown(), from.unwrap_or_default()))
+}
+
+fn by_the_cluster(came: &Came<'_>) -> String {
+    match came.winner {
         Some((file, entry)) => {
             let from =
                 if file.source.is_empty() { String::new() } else { format!(" of {}", file.source) };
@@ -121,19 +239,55 @@ fn conclusion(stops: &[Stop], seen: &Seen<'_>, named: &Named) -> String {
 }
 
 /// The steps from what was written to the process.
-pub fn stops(seen: &Seen<'_>, named: &Named) -> Vec<Stop> {
-    let rendered = seen.options.secret.found().map(files).unwrap_or_default();
-    let winner = named.winner(&rendered);
-    let current = seen.host.progress(seen.stage).into_iter().find(|it| it.service == NOVA);
-    let is_deployed = is_deployed(seen, winner.map(|(file, _)| file.name.as_str()));
-    vec![
-        written(seen, named),
-        in_secret(seen, named, &rendered),
-        run(seen, current.as_ref(), winner.map(|(file, _)| file), is_deployed),
-        job(seen, current.as_ref(), is_deployed),
-        on_host(seen, winner, current.as_ref(), is_deployed),
-        process(named),
-    ]
+fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Vec<Stop> {
+    let mut stops: Vec<Stop> = seen.snippet.iter().map(|it| in_snippet(it, named)).collect();
+    stops.extend(came.way.stops.iter().cloned());
+    stops.extend([
+        carried::run(seen, came),
+        carried::job(seen, came),
+        carried::in_pod(came),
+        reached::on_host(seen, came),
+        reached::in_container(seen, came),
+        reached::process(seen, came, named),
+    ]);
+    stops
+}
+
+fn in_snippet(snippet: &Snippet, named: &Named) -> Stop {
+    let lines = places(&snippet.path, &parse(&snippet.text).0, named);
+    if lines.is_empty() {
+        let lines = vec![format!("{} does not set it", snippet.path)];
+        return Stop { name: "snippet", mark: Mark::NotYet, lines };
+    }
+    Stop { name: "snippet", mark: Mark::Ok, lines }
+}
+
+/// Every line of a text that sets the option.
+fn places(place: &str, entries: &[Entry], named: &Named) -> Vec<String> {
+    let found = named.entries(entries);
+    found.into_iter().map(|it| format!("{place}, line {}: {}", it.line, shown(it))).collect()
+}
+
+/// Which of the files set the option, and which of them decides.
+fn winners(files: &[File], named: &Named) -> Vec<String> {
+    let winner = named.winner(files);
+    let mut lines = Vec::new();
+    for file in files {
+        for entry in named.entries(&file.entries) {
+            let is_winner = winner.is_some_and(|(it, last)| it.name == file.name && last == entry);
+            let why = match (named.is_multi, is_winner) {
+                (true, _) => "  <- counts: every value of this option does",
+                (false, true) => "  <- wins: the last one, by name of file, that sets it",
+                (false, false) => "",
+            };
+            lines.push(format!("{}, line {}: {}{why}", file.name, entry.line, shown(entry)));
+        }
+    }
+    if winner.is_none() && !files.is_empty() {
+        let names: Vec<&str> = files.iter().map(|it| it.name.as_str()).collect();
+        lines.push(format!("none of {} sets it", names.join(", ")));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Fin
     let ended = pod.and_then(|it| terminated(run, it));
     let summary = ended.and_then(|it| summary::parse(&it.message, &run.spec.hosts));
     let end = End { run, job, pod, ended };
+    let report = summary.as_ref().and_then(|it| it.report.clone());
     let verdict = match summary {
         Some(summary) => told(&end, summary),
         None => untold(&end),
@@ -43,6 +44,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Fin
     next.exit_code = ended.map(|it| it.exit_code);
     next.hosts = verdict.hosts;
     next.failures = verdict.failures;
+    next.report = report;
     // Of a run that failed too: what was learned need not be asked for again.
     next.host_keys = pod.map(|it| host_keys::reports(it, &run.spec.hosts)).unwrap_or_default();
     next.start_time.clone_from(&job.status.start_time);
@@ -81,7 +83,7 @@ fn condition(succeeded: bool, reason: &str, message: String) -> Finding {
 
 /// A run that told about its hosts.
 fn told(end: &End<'_>, summary: Summary) -> Verdict {
-    let Summary { mut hosts, failures, more, unmatched } = summary;
+    let Summary { mut hosts, failures, more, unmatched, .. } = summary;
     if unmatched {
         return nobody(end, hosts);
     }

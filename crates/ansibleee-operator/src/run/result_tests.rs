@@ -345,3 +345,17 @@ fn of_several_attempts_the_successful_one_speaks_else_the_newest() {
     let pods = [named(silent, "y", late), named(bad, "x", early)];
     check(FAILED, &pods, "Failed InvalidPlaybook ??", "logs -n ns y");
 }
+
+#[test]
+fn what_the_playbook_says_is_recorded_and_decides_nothing() {
+    let of = |letters: &str, report: &str| {
+        let more = format!(r#"{{"v":1,"hosts":"{letters}","changed":[],"failures":[]{report}}}"#);
+        let run = ansible(HOSTS, "{}");
+        of_job(&run, &job(COMPLETE), &[pod("Succeeded", &said(0, &more), "")]).0
+    };
+    let told = of("oo", r#","report":"{\"files\":{}}""#);
+    assert_eq!(outcome(&told), outcome(&of("oo", "")));
+    assert_eq!(told.report.as_deref(), Some(r#"{"files":{}}"#));
+    assert_eq!(of("oo", "").report, None);
+    assert_eq!(outcome(&of("oo", r#","report":{"files":{}}"#)), "Failed ResultUnknown ??");
+}

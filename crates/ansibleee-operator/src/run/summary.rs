@@ -15,6 +15,7 @@ struct Message {
     more: usize,
     #[serde(default)]
     unmatched: bool,
+    report: Option<String>,
 }
 
 /// What a run told about its hosts.
@@ -28,6 +29,8 @@ pub struct Summary {
     pub more: usize,
     /// Whether a limit left no host at all, so that Ansible ended before any play.
     pub unmatched: bool,
+    /// What the playbook itself says.
+    pub report: Option<String>,
 }
 
 /// Reads the callback's message about these hosts.
@@ -53,6 +56,6 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
         let changed = message.changed.get(idx).copied();
         results.push(HostResult { name: host.name.clone(), result, changed });
     }
-    let Message { failures, more, unmatched, .. } = message;
-    Some(Summary { hosts: results, failures, more, unmatched })
+    let Message { failures, more, unmatched, report, .. } = message;
+    Some(Summary { hosts: results, failures, more, unmatched, report })
 }

@@ -302,6 +302,11 @@ pub struct AnsibleEeStatus {
     /// The failed tasks, first one first; long lists are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<HostFailure>,
+    /// What the playbook itself says of the run: what it gave to `set_stats` as `edpm_report`,
+    /// without `per_host`. Nothing where it does not fit beside the results into 4,096 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub report: Option<String>,
     /// What the run waits for before it may start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,

@@ -2,38 +2,64 @@
 
 use common::api::ansibleee::JobStatus;
 use common::api::dataplane::RunState;
-use nova_operator::conf::DEFAULT_FILE;
+use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Release;
 
 use super::*;
 use crate::diff::DefaultConfig;
+use crate::options::files;
 use crate::testdata;
 use crate::world::World;
 
-/// What the cluster holds beside the world.
+mod by_service;
+
+/// What there is beside the world.
 struct Around {
     rendered: Read<k8s_openapi::api::core::v1::Secret>,
     default: Read<(String, String)>,
+    snippet: Option<Snippet>,
     job: Read<Job>,
     pod: Read<Pod>,
+    answer: Option<Result<Answer, String>>,
 }
 
 fn custom(world: &World) -> String {
     world.computes[0].spec.custom_service_config.clone().unwrap_or_default()
 }
 
+fn snippet(text: &str) -> Option<Snippet> {
+    Some(Snippet { path: "my.conf".into(), text: text.into() })
+}
+
 fn deployed() -> (World, Around) {
     let mut world = testdata::world();
     testdata::deployed_with_present_inputs(&mut world);
+    let rendered = testdata::rendered(&custom(&world));
+    testdata::tell(&mut world.runs[0], &files(&rendered));
     let mut pod = Pod::default();
     pod.metadata.name = Some("nova-pod".into());
     let around = Around {
-        rendered: Read::Found(testdata::rendered(&custom(&world))),
+        rendered: Read::Found(rendered),
         default: Read::Found((DEFAULT_FILE.into(), testdata::DEFAULTS.into())),
-        job: Read::Found(Job::default()),
+        snippet: None,
+        job: Read::Found(testdata::job(&world.runs[0])),
         pod: Read::Found(pod),
+        answer: None,
     };
     (world, around)
+}
+
+/// The same, and the host was asked.
+fn asked() -> (World, Around) {
+    let (world, mut around) = deployed();
+    let files = files(around.rendered.found().unwrap());
+    around.answer = Some(Ok(testdata::answer(&files, OVERRIDE_FILE, "Nehalem")));
+    around.snippet = snippet("[libvirt]\ncpu_models = Nehalem\n");
+    (world, around)
+}
+
+fn answer(around: &mut Around) -> &mut Answer {
+    around.answer.as_mut().unwrap().as_mut().unwrap()
 }
 
 fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
@@ -49,9 +75,11 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
     make(&Seen {
         host: &host,
         stage: &host.stages[1],
-        options: &options,
+        road: Road::Compute(&options),
+        snippet: around.snippet.clone(),
         job: Some(around.job.clone()),
         pod: Some(around.pod.clone()),
+        answer: around.answer.clone(),
     })
 }
 
@@ -60,11 +88,21 @@ fn traced(world: &World, around: &Around, section: &str, key: &str) -> String {
     with(world, around, |seen| text(seen, (section, key), &named, Paint::default()))
 }
 
+/// The marks of the steps of the asked option, each by its name.
+fn marks(seen: &Seen<'_>) -> Vec<(&'static str, Mark)> {
+    let named = Named::new("libvirt", "cpu_models", Release::newest());
+    let way = seen.way(&named);
+    let stops = stops(seen, &came(seen, &way, &named), &named);
+    stops.into_iter().map(|it| (it.name, it.mark)).collect()
+}
+
 /// The step at which the option of the first compute stops.
 fn stopped(world: &World, around: &Around) -> Option<&'static str> {
-    let named = Named::new("libvirt", "cpu_models", Release::newest());
-    let stops = with(world, around, |seen| stops(seen, &named));
-    stops.into_iter().find(|it| it.mark == Mark::NotYet).map(|it| it.name)
+    with(world, around, |seen| open(&marks(seen)).map(|it| it.0))
+}
+
+fn open(marks: &[(&'static str, Mark)]) -> Option<(&'static str, Mark)> {
+    marks.iter().find(|it| it.1.is_open()).copied()
 }
 
 #[test]
@@ -75,11 +113,93 @@ fn the_humans_option_is_followed_to_the_host_and_the_process_is_said_to_be_unkno
 }
 
 #[test]
+fn a_host_that_was_asked_tells_the_value_in_force_and_its_file() {
+    let (world, mut around) = asked();
+    around.snippet = None;
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert_eq!(text, include_str!("../../testdata/trace-asked.txt"));
+}
+
+#[test]
+fn each_step_can_be_the_one_that_is_missing() {
+    type Break = fn(&mut World, &mut Around);
+    let cases: [(&str, Mark, Break); 11] = [
+        ("snippet", Mark::NotYet, |_, it| it.snippet = snippet("[DEFAULT]\ndebug = true\n")),
+        ("written", Mark::Stale, |_, it| it.snippet = snippet("[libvirt]\ncpu_models = Haswell\n")),
+        ("rendered", Mark::NotYet, |_, it| it.rendered = Read::Missing),
+        ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),
+        ("job", Mark::NotYet, |_, it| it.job = Read::Found(Job::default())),
+        ("pod", Mark::NotYet, |it, _| testdata::tell(&mut it.runs[0], &[])),
+        ("pod", Mark::Stale, |it, _| {
+            let other = testdata::rendered("[libvirt]\ncpu_models = Haswell\n");
+            testdata::tell(&mut it.runs[0], &files(&other));
+        }),
+        ("host", Mark::NotYet, |_, it| answer(it).host.clear()),
+        ("container", Mark::NotYet, |_, it| {
+            answer(it).asked.files.retain(|it| !it.ends_with(OVERRIDE_FILE));
+        }),
+        ("process", Mark::Stale, |_, it| answer(it).said.value = Some("Westmere".into())),
+        ("process", Mark::Stale, |_, it| {
+            answer(it).asked.origin.as_mut().unwrap().detail =
+                "/etc/nova/nova.conf.d/99-nova.conf".into();
+        }),
+    ];
+    let (world, around) = asked();
+    let all = with(&world, &around, marks);
+    assert!(all.iter().all(|it| it.1 == Mark::Ok) && all.len() == 9, "{all:?}");
+    for (idx, (name, mark, make)) in cases.into_iter().enumerate() {
+        let (mut world, mut around) = asked();
+        make(&mut world, &mut around);
+        assert_eq!(with(&world, &around, |it| open(&marks(it))), Some((name, mark)), "{idx}");
+    }
+}
+
+#[test]
+fn what_was_written_after_the_process_began_is_not_what_it_runs_with() {
+    let (world, mut around) = asked();
+    answer(&mut around).asked.newer = vec![format!("/etc/nova/nova.conf.d/{OVERRIDE_FILE}")];
+    assert_eq!(stopped(&world, &around), Some("container"));
+    answer(&mut around).asked.newer = vec!["/etc/nova/nova.conf.d".into()];
+    assert_eq!(stopped(&world, &around), Some("process"));
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.ends_with("In force: Nehalem.\n"), "{text}");
+}
+
+#[test]
+fn a_host_that_does_not_answer_leaves_unknown_what_it_alone_knows() {
+    let (world, mut around) = asked();
+    let problem = "Error: no container with name or ID \"nova_compute\" found";
+    around.answer = Some(Ok(Answer { problem: Some(problem.into()), ..Answer::default() }));
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.contains(problem), "{text}");
+    assert_eq!(stopped(&world, &around), None);
+    around.answer = Some(Err("nova-compute could not be asked: HostUnreachable".into()));
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.contains("could not be asked: HostUnreachable"), "{text}");
+    assert!(text.contains("As far as the cluster knows, in force: cpu_models = Nehalem"), "{text}");
+}
+
+#[test]
+fn a_secret_value_is_compared_by_its_digest_and_never_shown() {
+    let (world, mut around) = asked();
+    let hidden = |digest: Option<&str>| answer::Told {
+        value: None,
+        hidden: true,
+        digest: digest.map(str::to_owned),
+    };
+    answer(&mut around).said = hidden(None);
+    answer(&mut around).asked.by_files = Some(hidden(Some("12345678")));
+    assert_eq!(stopped(&world, &around), None);
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.contains("cpu_models = ********, says nova-compute"), "{text}");
+    answer(&mut around).said = hidden(Some("87654321"));
+    assert_eq!(stopped(&world, &around), Some("process"));
+}
+
+#[test]
 fn an_option_that_was_not_rendered_stops_at_the_secret() {
-    let (mut world, mut around) = deployed();
+    let (mut world, around) = deployed();
     world.computes[0].spec.custom_service_config = Some("[libvirt]\ncpu_models = Haswell\n".into());
-    assert_eq!(stopped(&world, &around), Some("rendered"));
-    around.rendered = Read::Missing;
     assert_eq!(stopped(&world, &around), Some("rendered"));
 }
 
@@ -92,7 +212,7 @@ fn an_option_that_was_not_deployed_stops_at_the_run() {
     let text = traced(&world, &around, "libvirt", "cpu_models");
     assert!(text.contains("an earlier text may have had the option already"), "{text}");
     assert!(
-        text.ends_with("It stops at step 3, run: what follows is not deployed yet.\n"),
+        text.ends_with("It stops at step 3, run: what follows does not have it yet.\n"),
         "{text}"
     );
 }
@@ -104,9 +224,6 @@ fn a_run_that_goes_on_or_has_failed_is_where_it_stops() {
     assert_eq!(stopped(&world, &around), Some("run"));
     let (mut world, around) = deployed();
     world.computes[0].status.as_mut().unwrap().services[1].state = RunState::Failed;
-    assert_eq!(stopped(&world, &around), Some("run"));
-    let (mut world, around) = deployed();
-    world.runs[0].spec.extra_mounts.clear();
     assert_eq!(stopped(&world, &around), Some("run"));
 }
 
@@ -149,5 +266,5 @@ fn what_a_human_may_not_read_is_unknown_and_not_missing() {
     around.rendered = Read::Refused("secrets is forbidden".into());
     let text = traced(&world, &around, "libvirt", "cpu_models");
     assert!(text.contains("cannot be read: secrets is forbidden"), "{text}");
-    assert!(text.ends_with("Without the Secret nobody can tell which file sets it.\n"), "{text}");
+    assert!(text.ends_with("Without the object nobody can tell which file sets it.\n"), "{text}");
 }

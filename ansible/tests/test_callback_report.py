@@ -1,0 +1,57 @@
+"""What a play itself says, in the message of the callback plugin."""
+
+import json
+import unittest
+
+from support import COLLECTION, CallbackTest
+
+PLAY = """
+    - hosts: all
+      gather_facts: false
+      tasks:
+        - ansible.builtin.set_stats:
+            data: {edpm_report: "{{ said }}", other: nobody asks}
+            aggregate: false
+          run_once: true
+        - ansible.builtin.fail: {msg: "{{ 'x' * 700 }}"}
+          when: inventory_hostname == 'b'
+"""
+
+
+class Reports(CallbackTest):
+    def said(self, said):
+        return self.play(PLAY, options=("--extra-vars", json.dumps({"said": said})))[0]
+
+    def test_a_plays_own_words_follow_the_results(self):
+        message = self.said("two words")
+        self.assertEqual((message["hosts"], message["report"]), ("of", "two words"))
+        self.assertEqual(len(message["failures"]), 1)
+
+    def test_a_text_that_looks_like_data_is_still_a_text(self):
+        report = self.said('{"a": ["b", 1, null]}')["report"]
+        self.assertEqual(json.loads(report), {"a": ["b", 1, None]})
+
+    def test_words_for_which_there_is_no_room_are_left_out_and_nothing_else_is(self):
+        short, long = self.said("y" * 2000), self.said("y" * 3500)
+        self.assertEqual(short.pop("report"), "y" * 2000)
+        self.assertEqual(long, short)
+        self.assertLessEqual(len(self.raw), 4096)
+
+    def test_the_play_of_nova_reports_the_files_of_the_pod(self):
+        for name, text in (("01-nova.conf", "[DEFAULT]\n"), ("my.conf", "x"), ("ssh-privatekey", "k")):
+            self.write(f"configs/{name}", text)
+        message, done = self.play("""
+            - hosts: all
+              gather_facts: false
+              vars:
+                edpm_nova_files: "{{ query('ansible.builtin.fileglob', folder ~ '/*') | sort }}"
+              tasks:
+                - ansible.builtin.import_tasks: "{{ tasks }}"
+        """, options=("-e", f"folder={self.directory}/configs",
+                      "-e", f"tasks={COLLECTION / 'roles' / 'edpm_nova' / 'tasks' / 'report.yml'}"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(json.loads(message["report"]), {"files": {"01-nova.conf": "62fb8fa57dc9"}})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,176 @@
+//! `trace`: reads what an option is made from, and has the host asked where the human wants that.
+
+use std::time::Duration;
+
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::runtime::wait::await_condition;
+use nova_operator::oslo::Release;
+use nova_operator::release;
+
+use crate::app::{Terminal, now, told_host};
+use crate::args::Trace;
+use crate::cluster::Cluster;
+use crate::diff::Options;
+use crate::error::{Error, Result};
+use crate::host::{Host, Phase, job_status};
+use crate::named::{self, Named};
+use crate::question::{pattern, question};
+use crate::reading;
+use crate::trace::answer::Answer;
+use crate::trace::service::Given;
+use crate::trace::{self, Road, Seen, Snippet};
+use crate::world::World;
+
+/// How long an answer is waited for, the time in the queue included.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What the host's files of nova are made from, as it was read.
+enum Found<'a> {
+    Compute(Options<'a>),
+    Service(Given),
+}
+
+/// Shows the way of an option.
+pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) -> Result<()> {
+    let (section, key) = named::asked(&asked.option)?;
+    let snippet = asked.snippet.as_ref().map(|path| {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+        Ok::<_, Error>(Snippet { path: shown, text })
+    });
+    let snippet = snippet.transpose()?;
+    let world = cluster.world(false).await?;
+    let host = told_host(&world, cluster, &asked.node)?;
+    let named = Named::new(&section, &key, of_release(cluster, &world, &asked.node));
+    let found = found(cluster, &world, &host, &named).await?;
+    let (phase, service) = match &found {
+        Found::Compute(_) => (Phase::Nova, nova_operator::compute::build::NOVA.to_owned()),
+        Found::Service(given) => (Phase::Prepare, given.service.name_any()),
+    };
+    let stage = host.stages.iter().find(|it| it.phase == phase);
+    let stage = stage.ok_or_else(|| no_nova(&asked.node))?;
+    let (job, pod) = reading::job_of(cluster, &host, stage, &service).await?;
+    let answer = if asked.ask {
+        let option = named
+            .names
+            .first()
+            .map_or((section.as_str(), key.as_str()), |it| (it.0.as_str(), it.1.as_str()));
+        Some(answer(cluster, &host, option, terminal).await?)
+    } else {
+        None
+    };
+    let road = match &found {
+        Found::Compute(options) => Road::Compute(options),
+        Found::Service(given) => Road::Service(given),
+    };
+    let seen = Seen { host: &host, stage, road, snippet, job, pod, answer };
+    let text = trace::text(&seen, (&section, &key), &named, terminal.paint);
+    write!(terminal.out, "{text}")?;
+    Ok(())
+}
+
+/// The release of nova by which options are judged.
+fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
+    let compute = world.compute(&cluster.namespace, node);
+    let cell = compute.and_then(|it| world.cell(&cluster.namespace, &it.spec.cell_name));
+    // What the operator uses for cells that name no release is its own option, and not known here.
+    release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest)
+}
+
+/// A node with a compute has nova by that alone.
+async fn found<'a>(
+    cluster: &Cluster,
+    world: &'a World,
+    host: &Host<'_>,
+    named: &Named,
+) -> Result<Found<'a>> {
+    if let Some(options) = reading::options(cluster, world, host.name).await? {
+        return Ok(Found::Compute(options));
+    }
+    match reading::given(cluster, host, named).await? {
+        Some(given) => Ok(Found::Service(given)),
+        None => Err(no_nova(host.name)),
+    }
+}
+
+fn no_nova(node: &str) -> Error {
+    let text = "has no NovaExternalCompute, and no service of type nova: nothing of nova is \
+                deployed to it";
+    Error::told(format!("OpenStackDataPlaneNode {node} {text}"))
+}
+
+/// What a run on the host reports, or why it does not; the run goes in any case.
+async fn answer(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    option: (&str, &str),
+    terminal: &mut Terminal<'_>,
+) -> Result<std::result::Result<Answer, String>> {
+    let salt = now().as_nanosecond().to_string();
+    let made = pattern(host).and_then(|it| question(it, host.name, option, &salt));
+    let Some(wanted) = made else {
+        let text = "cannot be asked: no run of an operator that has reached it is kept";
+        return Ok(Err(format!("{} {text}", host.name)));
+    };
+    let api = cluster.api::<AnsibleEe>();
+    let params =
+        PostParams { field_manager: Some("kubectl-edpm".to_owned()), ..Default::default() };
+    let run = api.create(&params, &wanted).await.map_err(|it| cluster.error(&it))?;
+    let name = run.name_any();
+    writeln!(
+        terminal.err,
+        "# run {name} asks nova-compute on {}, changes nothing and goes",
+        host.name
+    )?;
+    terminal.err.flush()?;
+    let ended =
+        await_condition(api.clone(), &name, |it: Option<&AnsibleEe>| it.is_none_or(has_ended));
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(PATIENCE, ended) => Some(ended),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let kept = match &ended {
+        Some(Err(_)) => cluster.read::<AnsibleEe>(&name).await?.found().cloned(),
+        _ => None,
+    };
+    let precondition = Preconditions { uid: run.uid(), resource_version: None };
+    let gone = api.delete(&name, &DeleteParams::background().preconditions(precondition)).await;
+    gone.map(drop).or_else(|it| match cluster.error(&it) {
+        error if error.is_not_found() => Ok(()),
+        error => Err(error),
+    })?;
+    match ended {
+        None => Err(Error::told("interrupted")),
+        Some(Ok(Ok(Some(run)))) => Ok(reported(&run)),
+        Some(Ok(Ok(None))) => {
+            Ok(Err(format!("somebody deleted run {name} before it told anything")))
+        }
+        Some(Ok(Err(error))) => Err(Error::told(error.to_string())),
+        Some(Err(_)) => Ok(Err(late(&name, kept.as_ref()))),
+    }
+}
+
+fn has_ended(run: &AnsibleEe) -> bool {
+    matches!(job_status(run), JobStatus::Succeeded | JobStatus::Failed)
+}
+
+/// What a run that has ended reports.
+fn reported(run: &AnsibleEe) -> std::result::Result<Answer, String> {
+    let status = run.status.clone().unwrap_or_default();
+    if let Some(answer) = status.report.as_deref().and_then(Answer::of) {
+        return Ok(answer);
+    }
+    let failed = status.failures.first().map(|it| format!(": task {}: {}", it.task, it.gist()));
+    let reason = status.reason.unwrap_or_else(|| "it reported nothing".to_owned());
+    Err(format!("nova-compute could not be asked: {reason}{}", failed.unwrap_or_default()))
+}
+
+/// Why a run has not ended in time.
+fn late(name: &str, run: Option<&AnsibleEe>) -> String {
+    let waits = run.and_then(|it| it.status.as_ref()?.waiting_for.clone());
+    let waits = waits.map(|it| format!(" and waited: {it}")).unwrap_or_default();
+    format!("run {name} has not ended in {} minutes{waits}", PATIENCE.as_secs() / 60)
+}

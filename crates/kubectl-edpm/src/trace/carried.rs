@@ -1,0 +1,245 @@
+//! From the cluster into a pod: the run that brings the files, its Job, and what the play was given.
+
+use std::collections::BTreeMap;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::RunState;
+use common::conditions::Truth;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
+use kube::ResourceExt;
+use serde::Deserialize;
+
+use super::{Came, IN_POD, Mark, Seen, Stop};
+use crate::cluster::Read;
+use crate::host::Step;
+use crate::logs::job_of;
+use crate::options::{File, Object};
+use crate::status::UP_TO_DATE;
+
+pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
+    let service = &came.way.service;
+    let stop = |mark, lines| Stop { name: "run", mark, lines };
+    let current = came.progress.as_ref();
+    let Some(current) = current.filter(|it| it.recorded.is_some() || it.run.is_some()) else {
+        let ready = seen.stage.condition("DeploymentReady");
+        let why = ready.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+        return stop(Mark::NotYet, vec![format!("service {service} has not run{why}")]);
+    };
+    let recorded = current.recorded.and_then(|it| it.run.clone());
+    let name = current.run.map(ResourceExt::name_any).or(recorded);
+    let mut lines = vec![match (&name, current.run) {
+        (Some(name), Some(_)) => {
+            format!("OpenStackAnsibleEE {name}, service {service}: {}", current.state)
+        }
+        (Some(name), None) => format!(
+            "OpenStackAnsibleEE {name}, service {service}: {}, not kept any more",
+            current.state
+        ),
+        (None, _) => format!("service {service}: {}", current.state),
+    }];
+    if let Some(waiting) = current.run.and_then(|it| it.status.as_ref()?.waiting_for.as_ref()) {
+        lines.push(format!("it waits: {waiting}"));
+    }
+    if let Some(failed) = current.recorded.filter(|it| it.state == RunState::Failed) {
+        lines.push(format!(
+            "{}: {}",
+            failed.reason.as_deref().unwrap_or_default(),
+            failed.message.as_deref().unwrap_or_default()
+        ));
+    }
+    if !came.way.is_deployed {
+        if current.state == Step::Succeeded {
+            lines.push(other_inputs(seen));
+        }
+        return stop(Mark::NotYet, lines);
+    }
+    if let (Some(file), Some(run)) = (came.file(), current.run) {
+        let title = file.object.title(seen.host.namespace);
+        let Some(path) = mounted(run, file) else {
+            lines.push(format!("its extraMounts lack {} of {title}", file.name));
+            return stop(Mark::NotYet, lines);
+        };
+        lines.push(format!("its extraMounts put {} of {title} at {path}", file.name));
+    }
+    stop(Mark::Ok, lines)
+}
+
+/// Why a success does not count for what is written now.
+fn other_inputs(seen: &Seen<'_>) -> String {
+    let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != Truth::True);
+    match told {
+        Some(it) => format!("that was with other inputs: {}", it.message),
+        None => {
+            "that was with other inputs: the operator has not looked at the change yet".to_owned()
+        }
+    }
+}
+
+pub(super) fn job(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
+    let stop = |mark, line: String| Stop { name: "job", mark, lines: vec![line] };
+    let is_deployed = came.way.is_deployed;
+    let open = if is_deployed { Mark::Unknown } else { Mark::NotYet };
+    let Some((run, name)) = came.run().and_then(|it| Some((it, job_of(it)?))) else {
+        let line =
+            if is_deployed { "the run's Job is not kept any more" } else { "there is none yet" };
+        return stop(open, line.to_owned());
+    };
+    let pod = match &seen.pod {
+        Some(Read::Found(pod)) => format!("pod {}", pod.name_any()),
+        Some(Read::Refused(_)) => "a pod that cannot be read".to_owned(),
+        Some(Read::Missing) | None => "its pod is gone".to_owned(),
+    };
+    let job = match &seen.job {
+        Some(Read::Found(job)) => job,
+        Some(Read::Refused(why)) => {
+            return stop(open, format!("Job {name} cannot be read: {why}"));
+        }
+        Some(Read::Missing) | None => return stop(open, format!("Job {name} is gone")),
+    };
+    let Some(file) = came.file().filter(|_| is_deployed) else {
+        return stop(
+            if is_deployed { Mark::Ok } else { Mark::NotYet },
+            format!("Job {name}, {pod}"),
+        );
+    };
+    match mounted_by_job(job, run, file) {
+        Some(path) if Some(&path) == mounted(run, file).as_ref() => {
+            let mut stop = stop(Mark::Ok, format!("Job {name}, {pod}"));
+            let title = file.object.title(seen.host.namespace);
+            stop.lines.push(format!("its volumes put {} of {title} there too", file.name));
+            stop
+        }
+        _ => {
+            let title = file.object.title(seen.host.namespace);
+            let line = format!("Job {name}: its volumes lack {} of {title}", file.name);
+            stop(Mark::NotYet, line)
+        }
+    }
+}
+
+pub(super) fn in_pod(came: &Came<'_>) -> Stop {
+    let stop = |mark, line: String| Stop { name: "pod", mark, lines: vec![line] };
+    if !came.way.is_deployed {
+        return stop(Mark::NotYet, "no pod was given it yet".to_owned());
+    }
+    let Some(file) = came.file() else {
+        return stop(Mark::Ok, format!("no file in {IN_POD} sets it"));
+    };
+    let Some(run) = came.run() else {
+        let line = "the run is not kept any more, and with it what its play said of the files";
+        return stop(Mark::Unknown, line.to_owned());
+    };
+    let path = format!("{IN_POD}/{}", file.name);
+    match reported(run).as_ref().map(|it| it.get(&file.name)) {
+        None => stop(Mark::Unknown, format!("the play did not tell what {path} was")),
+        Some(None) => stop(Mark::NotYet, format!("the play found no {path}")),
+        Some(Some(digest)) if *digest == file.digest => {
+            stop(Mark::Ok, format!("{path} had SHA-256 {digest}…, says the play, as it has now"))
+        }
+        Some(Some(digest)) => stop(
+            Mark::Stale,
+            format!("{path} had SHA-256 {digest}…, says the play; now it is {}…", file.digest),
+        ),
+    }
+}
+
+/// The begins of the digests of nova's files in the pod, where the play told them.
+pub(super) fn reported(run: &AnsibleEe) -> Option<BTreeMap<String, String>> {
+    #[derive(Deserialize)]
+    struct Report {
+        files: BTreeMap<String, String>,
+    }
+    let report = run.status.as_ref()?.report.as_deref()?;
+    serde_json::from_str::<Report>(report).ok().map(|it| it.files)
+}
+
+/// Where a run mounts a file, by its own spec.
+fn mounted(run: &AnsibleEe, file: &File) -> Option<String> {
+    let all = || run.spec.extra_mounts.iter().filter(|it| it.reaches_runs());
+    let volumes: Vec<&Volume> = all().flat_map(|it| &it.volumes).collect();
+    let mounts: Vec<&VolumeMount> = all().flat_map(|it| &it.mounts).collect();
+    path(&volumes, &mounts, &file.object, &file.name)
+}
+
+/// Where the Job's runner container sees a file.
+fn mounted_by_job(job: &Job, run: &AnsibleEe, file: &File) -> Option<String> {
+    let pod = job.spec.as_ref()?.template.spec.as_ref()?;
+    let container = pod.containers.iter().find(|it| it.name == run.spec.name)?;
+    let volumes: Vec<&Volume> = pod.volumes.iter().flatten().collect();
+    let mounts: Vec<&VolumeMount> = container.volume_mounts.iter().flatten().collect();
+    path(&volumes, &mounts, &file.object, &file.name)
+}
+
+/// The path at which volumes and mounts put a key of an object.
+fn path(
+    volumes: &[&Volume],
+    mounts: &[&VolumeMount],
+    object: &Object,
+    key: &str,
+) -> Option<String> {
+    mounts.iter().find_map(|mount| {
+        let volume = volumes.iter().find(|it| it.name == mount.name)?;
+        let inside = file_of(volume, object, key)?;
+        match mount.sub_path.as_deref().filter(|it| !it.is_empty()) {
+            Some(sub_path) => (sub_path == inside).then(|| mount.mount_path.clone()),
+            None => Some(format!("{}/{inside}", mount.mount_path.trim_end_matches('/'))),
+        }
+    })
+}
+
+/// Under which name a volume holds a key of an object.
+fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
+    let items: Option<&Vec<KeyToPath>> = if object.is_secret {
+        let secret = volume.secret.as_ref()?;
+        (secret.secret_name.as_deref() == Some(&object.name)).then_some(secret.items.as_ref())?
+    } else {
+        let config_map = volume.config_map.as_ref()?;
+        (config_map.name == object.name).then_some(config_map.items.as_ref())?
+    };
+    match items {
+        None => Some(key.to_owned()),
+        Some(items) => items.iter().find(|it| it.key == key).map(|it| it.path.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::yaml;
+
+    use super::*;
+
+    fn path_of(volume: &str, mount: &str, is_secret: bool) -> Option<String> {
+        let volume: Volume = yaml::from_str(volume).unwrap();
+        let mount: VolumeMount = yaml::from_str(mount).unwrap();
+        let object = Object { is_secret, name: "o".into() };
+        path(&[&volume], &[&mount], &object, "k.conf")
+    }
+
+    #[test]
+    fn a_key_is_found_however_it_is_mounted() {
+        let whole = "{name: v, configMap: {name: o}}";
+        let file = "{name: v, mountPath: /d/k.conf, subPath: k.conf}";
+        let found = Some("/d/k.conf".to_owned());
+        assert_eq!(path_of(whole, file, false), found);
+        assert_eq!(path_of(whole, "{name: v, mountPath: /d/}", false), found);
+        let item = "{name: v, secret: {secretName: o, items: [{key: k.conf, path: x}]}}";
+        assert_eq!(path_of(item, "{name: v, mountPath: /d/k.conf, subPath: x}", true), found);
+        assert_eq!(path_of(item, "{name: v, mountPath: /d}", true), Some("/d/x".to_owned()));
+    }
+
+    #[test]
+    fn another_object_another_key_and_another_kind_are_not_it() {
+        let file = "{name: v, mountPath: /d/k.conf, subPath: k.conf}";
+        for volume in [
+            "{name: v, configMap: {name: other}}",
+            "{name: w, configMap: {name: o}}",
+            "{name: v, secret: {secretName: o}}",
+            "{name: v, configMap: {name: o, items: [{key: other, path: k.conf}]}}",
+        ] {
+            assert_eq!(path_of(volume, file, false), None, "{volume}");
+        }
+        let other = "{name: v, mountPath: /d/k.conf, subPath: other}";
+        assert_eq!(path_of("{name: v, configMap: {name: o}}", other, false), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! The road of a compute: what was written for it, and the Secret that is rendered from that.
+
+use common::conditions::Truth;
+use kube::ResourceExt;
+use nova_operator::compute::build::NOVA;
+use nova_operator::compute::config::{SERVICE_CONFIG_READY, secret_name};
+use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
+use nova_operator::oslo::{Entry, parse};
+
+use super::{Mark, Seen, Stop, Way, places, winners};
+use crate::cluster::Read;
+use crate::diff::{self, Options};
+use crate::host::{Progress, Step};
+use crate::named::Named;
+use crate::options::{File, files};
+use crate::status::UP_TO_DATE;
+
+pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Way {
+    let rendered = options.secret.found().map(files);
+    let known = rendered.as_deref().unwrap_or_default();
+    let winner = named.winner(known).map(|(file, _)| file.name.as_str());
+    let is_deployed = is_deployed(seen, options, winner);
+    let stops = vec![written(seen, options, named), in_secret(seen, options, named, known)];
+    Way { service: NOVA.to_owned(), stops, files: rendered, is_deployed }
+}
+
+fn written(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Stop {
+    let custom = options.compute.spec.custom_service_config.as_deref().unwrap_or_default();
+    let (namespace, name) = (seen.host.namespace, options.compute.name_any());
+    let mut mark = Mark::Ok;
+    let mut lines = Vec::new();
+    let mut found = Vec::new();
+    let mut add = |lines: &mut Vec<String>, place: &str, text: &str| {
+        let entries = parse(text).0;
+        lines.extend(places(place, &entries, named));
+        found.extend(named.entries(&entries).into_iter().map(|it| it.value.clone()));
+    };
+    if let Some(default) = &options.default_config {
+        let object = format!("ConfigMap {namespace}/{}", default.name);
+        match &default.text {
+            Read::Found((key, text)) => add(&mut lines, &format!("{object}, key {key}"), text),
+            Read::Missing => {
+                lines.push(format!("{object}, which the role names, has no such text"));
+            }
+            Read::Refused(why) => {
+                mark = Mark::Unknown;
+                lines.push(format!("{object} cannot be read: {why}"));
+            }
+        }
+    }
+    let place = format!("NovaExternalCompute {namespace}/{name}, spec.customServiceConfig");
+    add(&mut lines, &place, custom);
+    if lines.is_empty() {
+        lines.push(
+            "nobody has written it: neither spec.customServiceConfig nor a default".to_owned(),
+        );
+    }
+    seen.compared(Stop { name: "written", mark, lines }, &found, named)
+}
+
+fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[File]) -> Stop {
+    let name = secret_name(&options.compute.name_any());
+    let object = format!("Secret {}/{name}", seen.host.namespace);
+    let stop = |mark, lines| Stop { name: "rendered", mark, lines };
+    match &options.secret {
+        Read::Missing => {
+            let why = seen.stage.condition(SERVICE_CONFIG_READY);
+            let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+            return stop(Mark::NotYet, vec![format!("{object} does not exist{why}")]);
+        }
+        Read::Refused(why) => {
+            return stop(Mark::Unknown, vec![format!("{object} cannot be read: {why}")]);
+        }
+        Read::Found(_) => {}
+    }
+    let mut lines = vec![object];
+    lines.extend(winners(rendered, named));
+    let behind = behind(seen, options, rendered, named);
+    let mark = if behind.is_empty() { Mark::Ok } else { Mark::NotYet };
+    lines.extend(behind);
+    stop(mark, lines)
+}
+
+/// The files that were not rendered from what stands there now, as far as this option goes.
+fn behind(seen: &Seen<'_>, options: &Options<'_>, rendered: &[File], named: &Named) -> Vec<String> {
+    let custom = options.compute.spec.custom_service_config.as_deref();
+    let default = options.default_config.as_ref().and_then(|it| it.text.found());
+    let texts = [
+        Some((OVERRIDE_FILE, custom.unwrap_or_default())),
+        default.map(|(_, text)| (DEFAULT_FILE, text.as_str())),
+    ];
+    let values = |entries: &[Entry]| -> Vec<String> {
+        named.entries(entries).into_iter().map(|it| it.value.clone()).collect()
+    };
+    let is_behind = |(file, text): &(&str, &str)| {
+        let of_file = rendered.iter().find(|it| it.name == *file);
+        values(of_file.map(|it| it.entries.as_slice()).unwrap_or_default())
+            != values(&parse(text).0)
+    };
+    let why = seen.stage.condition(SERVICE_CONFIG_READY).filter(|it| it.status != Truth::True);
+    let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
+    let told =
+        |(file, _): (&str, &str)| format!("{file} is not rendered from what was written{why}");
+    texts.into_iter().flatten().filter(is_behind).map(told).collect()
+}
+
+/// Whether the texts that decide are those of the last deployment, or of the one that goes on.
+fn is_deployed(seen: &Seen<'_>, options: &Options<'_>, winner: Option<&str>) -> bool {
+    let is_succeeded = |it: &Progress<'_>| it.state == Step::Succeeded;
+    let progress = seen.host.progress(seen.stage);
+    let nova_is_done = progress.iter().any(|it| it.service == NOVA && is_succeeded(it));
+    let goes_on = progress.iter().any(|it| !is_succeeded(it));
+    if goes_on {
+        // A change that concerned nova would have made it due again.
+        return nova_is_done && seen.stage.deploys == Some(true);
+    }
+    if !nova_is_done {
+        return false;
+    }
+    let differing = diff::differing(seen.stage, options);
+    let of_texts = |it: &String| it == "customServiceConfig" || it.starts_with("ConfigMap ");
+    match winner {
+        Some(OVERRIDE_FILE) => !differing.iter().any(|it| it == "customServiceConfig"),
+        Some(DEFAULT_FILE) => !differing.iter().any(of_texts),
+        _ => {
+            let up_to_date = seen.stage.truth(UP_TO_DATE) == Truth::True;
+            up_to_date && differing.is_empty()
+        }
+    }
+}

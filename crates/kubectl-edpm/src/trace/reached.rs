@@ -1,0 +1,144 @@
+//! On the host: its files, those of the container, and what the running process says.
+
+use jiff::Timestamp;
+
+use super::answer::{Answer, Asked};
+use super::{Came, Mark, Seen, Stop};
+use crate::named::Named;
+
+/// The folder of nova's files on the host.
+const ON_HOST: &str = "/var/lib/openstack/config/nova";
+/// The same in the container of nova-compute.
+const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
+
+pub(super) fn on_host(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
+    let stop = |mark, line| Stop { name: "host", mark, lines: vec![line] };
+    let host = seen.host.name;
+    if let Some(answer) = seen.said().filter(|it| !it.folder.is_empty()) {
+        let place = |it: &str| format!("{host}: {}/{it}", answer.folder);
+        let Some(file) = came.file() else {
+            return stop(Mark::Ok, format!("{host}: no file in {} sets it", answer.folder));
+        };
+        let (mark, line) = compared(&place(&file.name), answer.on_host(&file.name), &file.digest);
+        return stop(mark, line);
+    }
+    if !came.way.is_deployed {
+        let recorded = came.progress.as_ref().and_then(|it| it.recorded);
+        let line = if recorded.is_some_and(|it| it.deployed_hash.is_some()) {
+            "the host has the files of an earlier deployment; an earlier text may have had the \
+             option already"
+        } else {
+            "no deployment has reached the host yet"
+        };
+        return stop(Mark::NotYet, line.to_owned());
+    }
+    let line = match came.file() {
+        Some(file) => format!("{host}: {ON_HOST}/{}, put there by the run", file.name),
+        None => format!("{host}: no file in {ON_HOST} sets it"),
+    };
+    stop(Mark::Ok, line)
+}
+
+pub(super) fn in_container(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
+    let stop = |mark, line| Stop { name: "container", mark, lines: vec![line] };
+    if let Some(answer) = seen.said() {
+        if answer.asked.files.is_empty() {
+            let why = answer.problem().unwrap_or("it was not told");
+            return stop(Mark::Unknown, format!("nova_compute: {why}"));
+        }
+        return match came.file() {
+            Some(file) => held(answer, &file.name, &file.digest),
+            None => stop(Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
+        };
+    }
+    if !came.way.is_deployed {
+        return stop(Mark::NotYet, "its container was not started with it yet".to_owned());
+    }
+    let line = match came.file() {
+        Some(file) => {
+            format!("nova_compute: {IN_CONTAINER}/{}, compared by the run", file.name)
+        }
+        None => format!("nova_compute: no file in {IN_CONTAINER} sets it"),
+    };
+    stop(Mark::Ok, line)
+}
+
+fn held(answer: &Answer, name: &str, digest: &str) -> Stop {
+    let found = answer.in_container(name);
+    let path = found.map_or_else(|| format!("{IN_CONTAINER}/{name}"), |it| it.1.to_owned());
+    let (mut mark, mut line) =
+        compared(&format!("nova_compute: {path}"), found.map(|it| it.0), digest);
+    if mark == Mark::Ok && answer.asked.newer.contains(&path) {
+        mark = Mark::Stale;
+        line += ", but was written after nova-compute began, which has not read it";
+    }
+    Stop { name: "container", mark, lines: vec![line] }
+}
+
+/// A file by the begin of its digest, against what it should be.
+fn compared(place: &str, found: Option<&str>, wanted: &str) -> (Mark, String) {
+    match found {
+        None => (Mark::NotYet, format!("{place} does not exist")),
+        Some(found) if found == wanted => (Mark::Ok, format!("{place}, SHA-256 {found}…")),
+        Some(found) => (Mark::Stale, format!("{place} has SHA-256 {found}…, and not {wanted}…")),
+    }
+}
+
+pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Stop {
+    let stop = |mark, lines| Stop { name: "process", mark, lines };
+    let answer = match &seen.answer {
+        None => {
+            let line = "nova-compute itself was not asked: --ask does so, by a run on the host \
+                        that only reads";
+            return stop(Mark::Unknown, vec![line.to_owned()]);
+        }
+        Some(Err(why)) => return stop(Mark::Unknown, vec![why.clone()]),
+        Some(Ok(answer)) => answer,
+    };
+    let (asked, said) = (&answer.asked, &answer.said);
+    let option = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
+    if !said.is_known() {
+        let why =
+            answer.problem().unwrap_or("its report does not tell the option, or did not come");
+        return stop(Mark::Unknown, vec![format!("nova-compute did not say: {why}")]);
+    }
+    let mut lines =
+        vec![format!("{option} = {}, says nova-compute, {}", said.shown(), since(asked))];
+    let by_files = asked.by_files.clone().unwrap_or_default();
+    // A value that the process hides altogether can only be told by what it has read.
+    let is_same = by_files == *said || (said.hidden && said.digest.is_none() && by_files.hidden);
+    if !is_same && by_files.is_known() {
+        lines.push(format!("its files say {} now: it has not read them", by_files.shown()));
+        return stop(Mark::Stale, lines);
+    }
+    if !asked.newer.is_empty() {
+        let newer = asked.newer.join(", ");
+        lines.push(format!("{newer} changed after it began: from which file it has it is unknown"));
+        return stop(Mark::Stale, lines);
+    }
+    lines.extend(origin(asked));
+    let from = asked.origin.as_ref().filter(|it| it.kind == "user");
+    let from = from.and_then(|it| it.detail.rsplit('/').next());
+    match came.file() {
+        Some(file) if from != Some(&file.name) => {
+            lines.push(format!("that is not {}", file.name));
+            stop(Mark::Stale, lines)
+        }
+        _ => stop(Mark::Ok, lines),
+    }
+}
+
+fn since(asked: &Asked) -> String {
+    let began = asked.started.and_then(|it| Timestamp::from_second(it).ok());
+    began.map_or_else(|| "that runs".to_owned(), |it| format!("running since {it}"))
+}
+
+fn origin(asked: &Asked) -> Option<String> {
+    let origin = asked.origin.as_ref()?;
+    Some(match origin.kind.as_str() {
+        "user" => format!("from {}, says oslo.config", origin.detail),
+        "environment" => format!("from the environment variable {}", origin.detail),
+        "command_line" => "from its command line".to_owned(),
+        _ => "no file sets it: nova's own default, says oslo.config".to_owned(),
+    })
+}

@@ -1,0 +1,181 @@
+//! The same on the road of a service that mounts the human's ConfigMap.
+
+use common::api::dataplane::Service;
+use common::yaml;
+use dataplane_operator::group::faults::sources_of;
+use kube::ResourceExt;
+
+use super::*;
+use crate::options::Object;
+use crate::trace::service::Given;
+
+const FILE: &str = "25-nova-extra.conf";
+
+/// What there is beside the world.
+struct Beside {
+    given: Given,
+    job: Job,
+    snippet: Snippet,
+    answer: Answer,
+}
+
+fn extra(key: &str, text: &str) -> File {
+    let object = Object { is_secret: false, name: "nova-extra-config".into() };
+    File::of_key(&object, "openstack", key, text.as_bytes())
+}
+
+fn generated() -> File {
+    let object = Object { is_secret: true, name: "nova-cell1-compute-config".into() };
+    File::of_key(&object, "openstack", "01-nova.conf", b"[libvirt]\ncpu_mode = host-model\n")
+}
+
+/// The first host without a compute, to which its role's service has brought the option.
+fn asked() -> (World, Beside) {
+    let service: Service = yaml::from_str(
+        "
+metadata: {name: nova-custom, namespace: openstack}
+spec:
+  playbook: osp.edpm.nova
+  edpmServiceType: nova
+  dataSources:
+    - configMapRef: {name: nova-extra-config}
+    - secretRef: {name: nova-cell1-compute-config}
+",
+    )
+    .unwrap();
+    let files = [extra(FILE, "[libvirt]\ncpu_models = Nehalem\n"), generated()];
+    let sources = sources_of(&service.spec).into_iter();
+    let sources = sources.zip(files.clone().map(|it| Read::Found(vec![it]))).collect();
+    let mut world = testdata::world();
+    world.computes.clear();
+    world.roles[0].spec.services.push("nova-custom".into());
+    let mut progress = world.nodes[0].status.as_ref().unwrap().services[0].clone();
+    progress.name = "nova-custom".into();
+    world.nodes[0].status.as_mut().unwrap().services.push(progress);
+    let run = &mut world.runs[0];
+    run.labels_mut().insert(common::engine::run::SERVICE_LABEL.into(), "nova-custom".into());
+    let owner = &mut run.metadata.owner_references.as_mut().unwrap()[0];
+    (owner.kind, owner.name) = ("OpenStackDataPlaneRole".into(), "edpm-compute".into());
+    run.spec.extra_mounts = yaml::from_str(
+        "
+- volumes:
+    - {name: edpm-source-0, configMap: {name: nova-extra-config}}
+    - {name: edpm-source-1, secret: {secretName: nova-cell1-compute-config}}
+  mounts:
+    - {name: edpm-source-0, mountPath: /var/lib/openstack/configs/nova/25-nova-extra.conf, subPath: 25-nova-extra.conf}
+    - {name: edpm-source-1, mountPath: /var/lib/openstack/configs/nova/01-nova.conf, subPath: 01-nova.conf}
+",
+    )
+    .unwrap();
+    testdata::tell(run, &files);
+    let beside = Beside {
+        given: Given { service, sources, beside: vec![] },
+        job: testdata::job(run),
+        snippet: snippet("[libvirt]\ncpu_models = Nehalem\n").unwrap(),
+        answer: testdata::answer(&files, FILE, "Nehalem"),
+    };
+    (world, beside)
+}
+
+fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+    let host = world.host("openstack", "edpm-compute-0").unwrap();
+    make(&Seen {
+        host: &host,
+        stage: &host.stages[0],
+        road: Road::Service(&beside.given),
+        snippet: Some(beside.snippet.clone()),
+        job: Some(Read::Found(beside.job.clone())),
+        pod: None,
+        answer: Some(Ok(beside.answer.clone())),
+    })
+}
+
+fn traced(world: &World, beside: &Beside) -> String {
+    let named = Named::new("libvirt", "cpu_models", Release::newest());
+    with(world, beside, |it| text(it, ("libvirt", "cpu_models"), &named, Paint::default()))
+}
+
+/// The object of the first source has this content now.
+fn give(beside: &mut Beside, content: Read<Vec<File>>) {
+    beside.given.sources[0].1 = content;
+}
+
+#[test]
+fn each_step_can_be_the_one_that_is_missing() {
+    type Break = fn(&mut World, &mut Beside);
+    let cases: [(&str, Mark, Break); 14] = [
+        ("snippet", Mark::NotYet, |_, it| it.snippet.text.clear()),
+        ("written", Mark::NotYet, |_, it| give(it, Read::Missing)),
+        ("written", Mark::NotYet, |_, it| give(it, Read::Found(vec![]))),
+        ("written", Mark::Stale, |_, it| it.snippet.text = "[libvirt]\ncpu_models = a\n".into()),
+        ("service", Mark::NotYet, |_, it| {
+            it.given.beside = vec![extra(FILE, "[libvirt]\ncpu_models = Nehalem\n")];
+            it.given.sources.remove(0);
+        }),
+        ("service", Mark::NotYet, |_, it| {
+            let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
+            give(it, Read::Found(vec![file]));
+        }),
+        ("listed", Mark::NotYet, |it, _| {
+            it.roles[0].spec.services.pop();
+        }),
+        ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),
+        ("run", Mark::NotYet, |_, it| {
+            it.snippet.text = "[libvirt]\ncpu_models = a\n".into();
+            give(it, Read::Found(vec![extra(FILE, "[libvirt]\ncpu_models = a\n")]));
+        }),
+        ("job", Mark::NotYet, |_, it| it.job = Job::default()),
+        ("pod", Mark::Unknown, |it, _| it.runs[0].status.as_mut().unwrap().report = None),
+        ("host", Mark::Stale, |_, it| it.answer.host[0] = format!("000000000000 {FILE}")),
+        ("container", Mark::NotYet, |_, it| {
+            it.answer.asked.files.remove(0);
+        }),
+        ("process", Mark::Stale, |_, it| it.answer.said.value = Some("Westmere".into())),
+    ];
+    let (world, beside) = asked();
+    let all = with(&world, &beside, marks);
+    assert!(all.iter().all(|it| it.1 == Mark::Ok) && all.len() == 10, "{all:?}");
+    for (idx, (name, mark, make)) in cases.into_iter().enumerate() {
+        let (mut world, mut beside) = asked();
+        make(&mut world, &mut beside);
+        let marks = with(&world, &beside, marks);
+        let first = marks.iter().find(|it| it.1 != Mark::Ok).copied();
+        assert_eq!(first, Some((name, mark)), "{idx}");
+    }
+}
+
+#[test]
+fn a_step_that_is_missing_names_object_key_and_way_out() {
+    let (world, mut beside) = asked();
+    let text = traced(&world, &beside);
+    for words in [
+        "my.conf, line 2: [libvirt] cpu_models = Nehalem",
+        "ConfigMap openstack/nova-extra-config, key 25-nova-extra.conf, line 2",
+        "OpenStackDataPlaneService openstack/nova-custom mounts ConfigMap nova-extra-config, ",
+        "25-nova-extra.conf, line 2: [libvirt] cpu_models = Nehalem  <- wins",
+        "OpenStackDataPlaneRole openstack/edpm-compute lists nova-custom in spec.services",
+        "In force: Nehalem, from /etc/nova/nova.conf.d/25-nova-extra.conf of ConfigMap \
+         openstack/nova-extra-config.\n",
+    ] {
+        assert!(text.contains(words), "{words} is not in: {text}");
+    }
+    let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
+    give(&mut beside, Read::Found(vec![file]));
+    let text = traced(&world, &beside);
+    assert!(text.contains("ignores key my.conf: name it 25-nova-my.conf"), "{text}");
+    give(&mut beside, Read::Missing);
+    let text = traced(&world, &beside);
+    let words =
+        "ConfigMap openstack/nova-extra-config, which service nova-custom needs, does not exist";
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn a_source_that_may_be_missing_is_not_what_it_stops_at() {
+    let (world, mut beside) = asked();
+    beside.given.sources[0].0.is_optional = true;
+    give(&mut beside, Read::Missing);
+    beside.snippet.text = "[libvirt]\ncpu_mode = host-model\n".into();
+    let marks = with(&world, &beside, marks);
+    assert_eq!(marks[1], ("written", Mark::Ok));
+}
