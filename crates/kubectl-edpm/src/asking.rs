@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What the host's files of nova are made from, as it was read.
 enum Found<'a> {
-    Compute(Options<'a>),
-    Service(Given),
+    Compute(Box<Options<'a>>),
+    Service(Box<Given>),
 }
 
 /// Shows the way of an option.
@@ -88,10 +88,10 @@ async fn found<'a>(
     named: &Named,
 ) -> Result<Found<'a>> {
     if let Some(options) = reading::options(cluster, world, host.name).await? {
-        return Ok(Found::Compute(options));
+        return Ok(Found::Compute(Box::new(options)));
     }
     match reading::given(cluster, host, named).await? {
-        Some(given) => Ok(Found::Service(given)),
+        Some(given) => Ok(Found::Service(Box::new(given))),
         None => Err(no_nova(host.name)),
     }
 }

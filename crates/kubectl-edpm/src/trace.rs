@@ -47,7 +47,7 @@ pub struct Seen<'a> {
 
 /// What nova's files of a host are made from.
 pub enum Road<'a> {
-    /// A NovaExternalCompute.
+    /// A `NovaExternalCompute`.
     Compute(&'a Options<'a>),
     /// A service of type nova.
     Service(&'a Given),
@@ -284,8 +284,8 @@ fn winners(files: &[File], named: &Named) -> Vec<String> {
         }
     }
     if winner.is_none() && !files.is_empty() {
-        let names: Vec<&str> = files.iter().map(|it| it.name.as_str()).collect();
-        lines.push(format!("none of {} sets it", names.join(", ")));
+        let all: Vec<&str> = files.iter().map(|it| it.name.as_str()).collect();
+        lines.push(format!("none of {} sets it", all.join(", ")));
     }
     lines
 }

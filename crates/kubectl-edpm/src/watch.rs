@@ -25,10 +25,10 @@ const AT_ONCE: usize = 1_000;
 
 /// One change of one object.
 enum Change {
-    Role(Event<Role>),
-    Node(Event<Node>),
-    Compute(Event<ExternalCompute>),
-    Run(Event<AnsibleEe>),
+    Role(Box<Event<Role>>),
+    Node(Box<Event<Node>>),
+    Compute(Box<Event<ExternalCompute>>),
+    Run(Box<Event<AnsibleEe>>),
 }
 
 type Changes = BoxStream<'static, std::result::Result<Change, watcher::Error>>;
@@ -107,10 +107,10 @@ fn show(
 fn changes<K: Kind + Send + Sync + 'static>(
     cluster: &Cluster,
     all_namespaces: bool,
-    of: fn(Event<K>) -> Change,
+    of: fn(Box<Event<K>>) -> Change,
 ) -> Changes {
     let stream = watch(cluster.api_of::<K>(all_namespaces), watcher::Config::default());
-    stream.default_backoff().map_ok(of).boxed()
+    stream.default_backoff().map_ok(move |it| of(Box::new(it))).boxed()
 }
 
 /// Whether the cluster has the kind at all: a watch of one that is not there never begins.
@@ -131,10 +131,10 @@ struct Fresh(World);
 impl Fresh {
     fn apply(&mut self, world: &mut World, change: Change) {
         match change {
-            Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, event),
-            Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, event),
-            Change::Compute(event) => apply(&mut world.computes, &mut self.0.computes, event),
-            Change::Run(event) => apply(&mut world.runs, &mut self.0.runs, event),
+            Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, *event),
+            Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, *event),
+            Change::Compute(event) => apply(&mut world.computes, &mut self.0.computes, *event),
+            Change::Run(event) => apply(&mut world.runs, &mut self.0.runs, *event),
         }
     }
 }
@@ -163,12 +163,12 @@ mod tests {
         let mut world = testdata::world();
         let (before, mut fresh) = (status::rows(&world, &[]), Fresh::default());
         let kept: Vec<Node> = world.nodes[1..].to_vec();
-        fresh.apply(&mut world, Change::Node(Event::Init));
+        fresh.apply(&mut world, Change::Node(Box::new(Event::Init)));
         for node in kept {
-            fresh.apply(&mut world, Change::Node(Event::InitApply(node)));
+            fresh.apply(&mut world, Change::Node(Box::new(Event::InitApply(node))));
             assert_eq!(status::rows(&world, &[]), before);
         }
-        fresh.apply(&mut world, Change::Node(Event::InitDone));
+        fresh.apply(&mut world, Change::Node(Box::new(Event::InitDone)));
         assert_eq!(status::rows(&world, &[]), before[1..]);
     }
 
@@ -177,9 +177,9 @@ mod tests {
         let (mut world, mut fresh) = (testdata::world(), Fresh::default());
         let mut node = world.nodes[0].clone();
         node.spec.role = None;
-        fresh.apply(&mut world, Change::Node(Event::Apply(node.clone())));
+        fresh.apply(&mut world, Change::Node(Box::new(Event::Apply(node.clone()))));
         assert_eq!((world.nodes.len(), world.nodes[0].spec.role.as_ref()), (4, None));
-        fresh.apply(&mut world, Change::Node(Event::Delete(node)));
+        fresh.apply(&mut world, Change::Node(Box::new(Event::Delete(node))));
         assert_eq!(world.nodes.len(), 3);
     }
 }

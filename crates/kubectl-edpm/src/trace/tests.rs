@@ -27,8 +27,8 @@ fn custom(world: &World) -> String {
     world.computes[0].spec.custom_service_config.clone().unwrap_or_default()
 }
 
-fn snippet(text: &str) -> Option<Snippet> {
-    Some(Snippet { path: "my.conf".into(), text: text.into() })
+fn snippet(text: &str) -> Snippet {
+    Snippet { path: "my.conf".into(), text: text.into() }
 }
 
 fn deployed() -> (World, Around) {
@@ -54,7 +54,7 @@ fn asked() -> (World, Around) {
     let (world, mut around) = deployed();
     let files = files(around.rendered.found().unwrap());
     around.answer = Some(Ok(testdata::answer(&files, OVERRIDE_FILE, "Nehalem")));
-    around.snippet = snippet("[libvirt]\ncpu_models = Nehalem\n");
+    around.snippet = Some(snippet("[libvirt]\ncpu_models = Nehalem\n"));
     (world, around)
 }
 
@@ -124,8 +124,10 @@ fn a_host_that_was_asked_tells_the_value_in_force_and_its_file() {
 fn each_step_can_be_the_one_that_is_missing() {
     type Break = fn(&mut World, &mut Around);
     let cases: [(&str, Mark, Break); 11] = [
-        ("snippet", Mark::NotYet, |_, it| it.snippet = snippet("[DEFAULT]\ndebug = true\n")),
-        ("written", Mark::Stale, |_, it| it.snippet = snippet("[libvirt]\ncpu_models = Haswell\n")),
+        ("snippet", Mark::NotYet, |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n"))),
+        ("written", Mark::Stale, |_, it| {
+            it.snippet = Some(snippet("[libvirt]\ncpu_models = Haswell\n"))
+        }),
         ("rendered", Mark::NotYet, |_, it| it.rendered = Read::Missing),
         ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),
         ("job", Mark::NotYet, |_, it| it.job = Read::Found(Job::default())),

@@ -71,7 +71,7 @@ spec:
     let beside = Beside {
         given: Given { service, sources, beside: vec![] },
         job: testdata::job(run),
-        snippet: snippet("[libvirt]\ncpu_models = Nehalem\n").unwrap(),
+        snippet: snippet("[libvirt]\ncpu_models = Nehalem\n"),
         answer: testdata::answer(&files, FILE, "Nehalem"),
     };
     (world, beside)
