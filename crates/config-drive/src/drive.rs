@@ -35,10 +35,10 @@ const VENDOR_DATA: &str = "vendor_data2.json";
 /// A drive without faults. It holds secrets: Debug shows its hash alone.
 #[derive(Clone, PartialEq)]
 pub struct Drive {
-    meta_data: Value,
-    network_data: Option<Value>,
-    user_data: String,
-    vendor_data: Option<Value>,
+    meta: Value,
+    network: Option<Value>,
+    user: String,
+    vendor: Option<Value>,
 }
 
 impl fmt::Debug for Drive {
@@ -52,34 +52,32 @@ impl Drive {
     pub fn of(host: &Host) -> Result<Self, Vec<Fault>> {
         let given = &host.given;
         let mut faults = host::name_faults(host);
-        let user_data = if let Some(text) = &given.user_data {
+        let user = if let Some(text) = &given.user_data {
             given::user_data(text, &mut faults)
         } else {
             faults.extend(host::user_faults(host));
             cloud_config::text(host)
         };
-        let network_data = match &given.network_data {
+        let network = match &given.network_data {
             Some(text) => given::object("given.networkData", Some(text), &mut faults)
                 .map(|it| given::network_data(it, &mut faults)),
             None => host.network.as_ref().map(|it| network::data(it, &mut faults)),
         };
         let over = given::object("given.metaData", given.meta_data.as_ref(), &mut faults);
-        let meta_data = meta_data::of(host, over, &mut faults);
-        let vendor = given::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
-        let vendor_data = vendor.map(|it| given::vendor_data(it, &mut faults));
-        let drive = Self { meta_data, network_data, user_data, vendor_data };
+        let meta = meta_data::of(host, over, &mut faults);
+        let data = given::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
+        let vendor = data.map(|it| given::vendor_data(it, &mut faults));
+        let drive = Self { meta, network, user, vendor };
         faults.extend(drive.too_large());
         if faults.is_empty() { Ok(drive) } else { Err(faults) }
     }
 
     /// Its files by their names; they are the same in each of its folders.
     pub fn files(&self) -> BTreeMap<&'static str, Secret<String>> {
-        let mut files = BTreeMap::from([
-            (META_DATA, json::text(&self.meta_data)),
-            (USER_DATA, self.user_data.clone()),
-        ]);
-        files.extend(self.network_data.as_ref().map(|it| (NETWORK_DATA, json::text(it))));
-        files.extend(self.vendor_data.as_ref().map(|it| (VENDOR_DATA, json::text(it))));
+        let mut files =
+            BTreeMap::from([(META_DATA, json::text(&self.meta)), (USER_DATA, self.user.clone())]);
+        files.extend(self.network.as_ref().map(|it| (NETWORK_DATA, json::text(it))));
+        files.extend(self.vendor.as_ref().map(|it| (VENDOR_DATA, json::text(it))));
         files.into_iter().map(|(name, text)| (name, Secret::new(text))).collect()
     }
 
@@ -99,7 +97,7 @@ impl Drive {
         format: ConfigDriveFormat,
         version: ApiVersion,
     ) -> Result<Secret<Value>, Fault> {
-        Ok(match format.form(version, self.vendor_data.is_some())? {
+        Ok(match format.form(version, self.vendor.is_some())? {
             Form::Json => self.object(),
             Form::Iso => Secret::new(Value::String(self.packed())),
         })
@@ -107,11 +105,11 @@ impl Drive {
 
     /// The object of which Ironic makes the image itself.
     fn object(&self) -> Secret<Value> {
-        let mut object = json!({"meta_data": self.meta_data, "user_data": self.user_data});
-        if let Some(data) = &self.network_data {
+        let mut object = json!({"meta_data": self.meta, "user_data": self.user});
+        if let Some(data) = &self.network {
             object["network_data"] = data.clone();
         }
-        if let Some(data) = &self.vendor_data {
+        if let Some(data) = &self.vendor {
             object["vendor_data"] = data.clone();
         }
         Secret::new(object)

@@ -63,11 +63,10 @@ impl ConfigDriveFormat {
     /// The form for a version of the API.
     pub(crate) fn form(self, version: ApiVersion, has_vendor_data: bool) -> Result<Form, Fault> {
         let needed = if has_vendor_data { VENDOR_DATA } else { OBJECT };
-        match self {
-            Self::Iso => Ok(Form::Iso),
-            Self::Auto | Self::Json if version >= needed => Ok(Form::Json),
-            Self::Auto => Ok(Form::Iso),
-            Self::Json => {
+        match (self, version >= needed) {
+            (Self::Auto | Self::Json, true) => Ok(Form::Json),
+            (Self::Iso, _) | (Self::Auto, false) => Ok(Form::Iso),
+            (Self::Json, false) => {
                 let with = if has_vendor_data { " with vendor data" } else { "" };
                 let cause =
                     format!("{with} needs version {needed} of Ironic's API, and this is {version}");

@@ -41,7 +41,7 @@ impl Record {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut rest = bare(&self.identifier, self.place, self.is_directory);
         rest.extend(self.rock_ridge.bytes(self.is_directory));
-        if rest.len() % 2 == 1 {
+        if !rest.len().is_multiple_of(2) {
             rest.push(0);
         }
         rest[0] = u8::try_from(rest.len()).expect("names as short as those of a config drive");
@@ -61,7 +61,7 @@ pub(super) fn bare(identifier: &[u8], place: Place, is_directory: bool) -> Vec<u
     bytes.extend(both16(1));
     bytes.push(u8::try_from(identifier.len()).expect("a short name"));
     bytes.extend(identifier);
-    if identifier.len() % 2 == 0 {
+    if identifier.len().is_multiple_of(2) {
         bytes.push(0);
     }
     bytes[0] = u8::try_from(bytes.len()).expect("a short name");

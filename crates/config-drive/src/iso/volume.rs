@@ -55,7 +55,7 @@ pub(super) fn path_tables(directories: &[Directory], layout: &Layout) -> [Vec<u8
         for (table, sector, parent) in
             [(0, &sector[..4], &parent[..2]), (1, &sector[4..], &parent[2..])]
         {
-            let padding: &[u8] = if identifier.len() % 2 == 1 { &[0] } else { &[] };
+            let padding: &[u8] = if identifier.len().is_multiple_of(2) { &[] } else { &[0] };
             tables[table].extend([&[length, 0], sector, parent, &identifier, padding].concat());
         }
     }

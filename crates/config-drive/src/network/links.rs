@@ -8,7 +8,7 @@ use super::{bond_of, is_card, link, one_of};
 use crate::Fault;
 use crate::input::{Link, LinkKind, Network};
 
-/// What Linux takes for an Ethernet device, in bytes (ETH_MIN_MTU, ETH_MAX_MTU).
+/// What Linux takes for an Ethernet device, in bytes (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
 const MTU: std::ops::RangeInclusive<i64> = 68..=65535;
 /// Numbers of VLANs: 0 and 4095 are reserved (IEEE 802.1Q).
 const VLAN: std::ops::RangeInclusive<i64> = 1..=4094;
