@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 /// What the lab keeps while it runs; `lab down` removes it.
 pub(crate) const STATE: &str = "/var/lib/edpm-lab";
 
+/// The crates that do no I/O: no client, no clock, no environment.
+pub(crate) const PURE: [&str; 2] = ["common", "config-drive"];
+
 /// The root of the working tree.
 pub(crate) fn repo() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));

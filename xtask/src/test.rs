@@ -43,7 +43,7 @@ pub(crate) struct Args {
 enum Part {
     /// rustfmt.
     Format,
-    /// clippy, warnings being errors; and the pure crate compiled alone.
+    /// clippy, warnings being errors; and the pure crates compiled alone.
     Lint,
     /// Licences, sources and duplicates of the dependencies.
     Deny,
@@ -51,6 +51,8 @@ enum Part {
     Unit,
     /// Our reader of oslo.config's format and our judgement of options, against oslo.config itself.
     Oslo,
+    /// Drives that we make, as cloud-init, Ironic's library and readers of ISO images read them.
+    Cloudinit,
     /// The main job and everything else on the lab.
     E2e,
     /// The chart: lint and rendering, with the lab's Helm.
@@ -99,6 +101,7 @@ impl Part {
             Self::Deny => deny(),
             Self::Unit => unit(),
             Self::Oslo => oslo(),
+            Self::Cloudinit => cloudinit(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
             Self::E2e => e2e::run(&args.cluster, args.restarts),
@@ -123,8 +126,10 @@ fn lint() -> Result<Found> {
     let all = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
     let mut found = check("clippy", cargo(&all))?;
     // Alone, so that another crate's features cannot hide what it lacks.
-    let alone = cargo(&["check", "--package", "common", "--quiet"]);
-    found += check("the pure crate compiles alone", alone)?;
+    for package in paths::PURE {
+        let alone = cargo(&["check", "--package", package, "--quiet"]);
+        found += check(&format!("the pure crate {package} compiles alone"), alone)?;
+    }
     Ok(found)
 }
 
@@ -177,9 +182,18 @@ fn ansible() -> Result<Found> {
 }
 
 fn oslo() -> Result<Found> {
+    compared("oslo", "oslo_answers", "crates/nova-operator/tests/oslo/run")
+}
+
+fn cloudinit() -> Result<Found> {
+    compared("cloudinit", "config_drives", "crates/config-drive/tests/cloudinit/run")
+}
+
+/// Tests in Python that compare what an example of ours answers with what other programs do.
+fn compared(part: &str, example: &str, tests: &str) -> Result<Found> {
     // The whole workspace, so that no dependency is compiled anew with other features.
-    sh::run(&mut cargo(&["build", "--workspace", "--example", "oslo_answers", "--quiet"]))?;
-    let mut tests = Command::new(paths::repo().join("crates/nova-operator/tests/oslo/run"));
-    tests.arg(paths::compiled().join("debug/examples/oslo_answers"));
-    counted(tests, "oslo ", Shown::Bad)
+    sh::run(&mut cargo(&["build", "--workspace", "--example", example, "--quiet"]))?;
+    let mut tests = Command::new(paths::repo().join(tests));
+    tests.arg(paths::compiled().join("debug/examples").join(example));
+    counted(tests, &format!("{part} "), Shown::Bad)
 }

@@ -1,0 +1,63 @@
+//! `user_data` where the human gives none: a cloud-config with names, users, and the root partition.
+
+use serde_json::{Value, json};
+
+use crate::input::{Host, RootPassword, User};
+use crate::json;
+
+/// The text. JSON is YAML too, and is always written the same.
+///
+/// # Assumptions
+/// The host has no faults: texts with control characters would be no YAML.
+pub(crate) fn text(host: &Host) -> String {
+    format!("#cloud-config\n{}", json::text(&config(host)))
+}
+
+fn config(host: &Host) -> Value {
+    let grows = !host.keep_root_size;
+    let mut config = json!({
+        "hostname": host.host_name,
+        // An image may say otherwise, and the host would keep the name that it was built with.
+        "preserve_hostname": false,
+        "users": host.users.iter().map(user).collect::<Vec<_>>(),
+        // cloud-init else makes root's keys print a refusal.
+        "disable_root": !host.users.iter().any(is_root),
+        // The password is for the console.
+        "ssh_pwauth": false,
+        "growpart": {"mode": if grows { "auto" } else { "off" }, "devices": ["/"]},
+        "resize_rootfs": grows,
+    });
+    if let Some(fqdn) = &host.fqdn {
+        config["fqdn"] = json!(fqdn);
+    }
+    if let Some(password) = &host.root_password {
+        config["chpasswd"] = json!({"expire": false, "users": [root(password)]});
+    }
+    config
+}
+
+fn is_root(user: &User) -> bool {
+    user.name == "root"
+}
+
+/// Ansible becomes root by sudo, and its modules expect a POSIX shell.
+fn user(user: &User) -> Value {
+    let mut entry = json!({
+        "name": user.name,
+        "ssh_authorized_keys": user.authorized_keys,
+        "shell": "/bin/bash",
+        "lock_passwd": true,
+    });
+    if !is_root(user) {
+        entry["sudo"] = json!("ALL=(ALL) NOPASSWD:ALL");
+    }
+    entry
+}
+
+fn root(password: &RootPassword) -> Value {
+    let (type_, text) = match password {
+        RootPassword::Hash(hash) => ("hash", hash),
+        RootPassword::Plain(plain) => ("text", plain),
+    };
+    json!({"name": "root", "type": type_, "password": text.expose()})
+}

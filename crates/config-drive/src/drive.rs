@@ -1,0 +1,156 @@
+//! The drive itself: its files, its hash, and both forms in which Ironic takes it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::hash;
+use flate2::{Compression, GzBuilder};
+use serde_json::{Value, json};
+
+use crate::format::{ApiVersion, ConfigDriveFormat, Form};
+use crate::input::Host;
+use crate::{Fault, Secret, cloud_config, given, host, iso, json, meta_data, network};
+
+/// How large all files of a drive may be together, in bytes.
+///
+/// Ironic's partition has 64 MiB, but what a drive is made from comes from Secrets of 1 MiB at most,
+/// and the drive is a value in a row of Ironic's database: half a MiB leaves room for base64.
+pub const LIMIT: usize = 512 * 1024;
+
+/// The volume label by which cloud-init finds a drive.
+const LABEL: &str = "config-2";
+/// The folders of a drive, as Ironic makes them of the JSON form: cloud-init takes the newest date that
+/// it knows before `latest`, other readers take `latest`. Both have the same files.
+const VERSIONS: [&str; 2] = ["2012-08-10", "latest"];
+
+const META_DATA: &str = "meta_data.json";
+const NETWORK_DATA: &str = "network_data.json";
+const USER_DATA: &str = "user_data";
+/// Ironic writes vendor data of the JSON form under this name, so that both forms are one drive.
+const VENDOR_DATA: &str = "vendor_data2.json";
+
+/// A drive without faults. It holds secrets: Debug shows its hash alone.
+#[derive(Clone, PartialEq)]
+pub struct Drive {
+    meta: Value,
+    network: Option<Value>,
+    user: String,
+    vendor: Option<Value>,
+}
+
+impl fmt::Debug for Drive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Drive({})", self.hash())
+    }
+}
+
+impl Drive {
+    /// The drive of a host, or everything that is wrong with the input.
+    pub fn of(host: &Host) -> Result<Self, Vec<Fault>> {
+        let given = &host.given;
+        let mut faults = host::name_faults(host);
+        let user = if let Some(text) = &given.user_data {
+            given::user_data(text, &mut faults)
+        } else {
+            faults.extend(host::user_faults(host));
+            cloud_config::text(host)
+        };
+        let network = match &given.network_data {
+            Some(text) => given::object("given.networkData", Some(text), &mut faults)
+                .map(|it| given::network_data(it, &mut faults)),
+            None => host.network.as_ref().map(|it| network::data(it, &mut faults)),
+        };
+        let over = given::object("given.metaData", given.meta_data.as_ref(), &mut faults);
+        let meta = meta_data::of(host, over, &mut faults);
+        let data = given::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
+        let vendor = data.map(|it| given::vendor_data(it, &mut faults));
+        let drive = Self { meta, network, user, vendor };
+        faults.extend(drive.too_large());
+        if faults.is_empty() { Ok(drive) } else { Err(faults) }
+    }
+
+    /// Its files by their names; they are the same in each of its folders.
+    pub fn files(&self) -> BTreeMap<&'static str, Secret<String>> {
+        let mut files =
+            BTreeMap::from([(META_DATA, json::text(&self.meta)), (USER_DATA, self.user.clone())]);
+        files.extend(self.network.as_ref().map(|it| (NETWORK_DATA, json::text(it))));
+        files.extend(self.vendor.as_ref().map(|it| (VENDOR_DATA, json::text(it))));
+        files.into_iter().map(|(name, text)| (name, Secret::new(text))).collect()
+    }
+
+    /// SHA-256 of its files in hexadecimal: another drive, another hash. It does not depend on the form,
+    /// nor on the compressor.
+    pub fn hash(&self) -> String {
+        let files = self.files();
+        let texts: BTreeMap<&str, &str> =
+            files.iter().map(|(name, text)| (*name, text.expose().as_str())).collect();
+        hash::digest(&texts)
+    }
+
+    /// What a request to deploy says as `configdrive`, in the form that the human wants or that the
+    /// version of Ironic's API allows.
+    pub fn configdrive(
+        &self,
+        format: ConfigDriveFormat,
+        version: ApiVersion,
+    ) -> Result<Secret<Value>, Fault> {
+        Ok(match format.form(version, self.vendor.is_some())? {
+            Form::Json => self.object(),
+            Form::Iso => Secret::new(Value::String(self.packed())),
+        })
+    }
+
+    /// The object of which Ironic makes the image itself.
+    fn object(&self) -> Secret<Value> {
+        let mut object = json!({"meta_data": self.meta, "user_data": self.user});
+        if let Some(data) = &self.network {
+            object["network_data"] = data.clone();
+        }
+        if let Some(data) = &self.vendor {
+            object["vendor_data"] = data.clone();
+        }
+        Secret::new(object)
+    }
+
+    /// The image as Ironic stores it: base64 of gzip.
+    fn packed(&self) -> String {
+        // Time and system stand in gzip's header.
+        let writer = GzBuilder::new().mtime(0).operating_system(255);
+        let mut gzip = writer.write(Vec::new(), Compression::best());
+        let packed = gzip.write_all(self.image().expose()).and_then(|()| gzip.finish());
+        STANDARD.encode(packed.expect("memory takes all bytes"))
+    }
+
+    /// The ISO 9660 image: sectors of 2048 bytes.
+    pub fn image(&self) -> Secret<Vec<u8>> {
+        let files = self.files();
+        let in_folder = |version: &str| {
+            let path = |name: &str| format!("openstack/{version}/{name}");
+            let entries = files.iter().map(|(name, text)| (path(name), text.expose().as_bytes()));
+            entries.collect::<Vec<_>>()
+        };
+        let all = VERSIONS.into_iter().flat_map(in_folder).collect();
+        Secret::new(iso::image(LABEL, &all))
+    }
+
+    /// Told of its largest part.
+    fn too_large(&self) -> Option<Fault> {
+        let files = self.files();
+        let sizes = files.iter().map(|(name, text)| (text.expose().len(), *name));
+        let total: usize = sizes.clone().map(|it| it.0).sum();
+        let (size, name) = sizes.max()?;
+        (total > LIMIT).then(|| {
+            let path = match name {
+                USER_DATA => "given.userData",
+                NETWORK_DATA => "given.networkData",
+                VENDOR_DATA => "given.vendorData",
+                _ => "given.metaData",
+            };
+            let cause = format!("has {size} bytes and makes a drive of {total}, above {LIMIT}");
+            Fault::hidden(path, cause, "let the host fetch what is large at its first boot")
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! In which form a drive goes to Ironic: what the human wants, and what the version of the API allows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Fault;
+
+/// The first version of the API that takes an object.
+const OBJECT: ApiVersion = ApiVersion { major: 1, minor: 56 };
+/// The first version of the API that takes `vendor_data` in it.
+const VENDOR_DATA: ApiVersion = ApiVersion { major: 1, minor: 59 };
+
+/// The form that a human wants, `spec.configDriveFormat`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum ConfigDriveFormat {
+    /// JSON where the API takes it, else the image.
+    #[default]
+    Auto,
+    /// An object, of which Ironic makes the image: its conductor needs genisoimage or xorriso for that.
+    Json,
+    /// The image, ready made, for every version of the API and conductors without such a program.
+    Iso,
+}
+
+/// A version of Ironic's API, as `X-OpenStack-Ironic-API-Version` names it: `1.59`.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ApiVersion {
+    /// Before the dot; 1 for ever since.
+    pub major: u16,
+    /// After the dot.
+    pub minor: u16,
+}
+
+impl FromStr for ApiVersion {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        let parsed = text.split_once('.').and_then(|(major, minor)| {
+            Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        });
+        let fault =
+            || Fault::new("version", text, "is no version of the API", "write it as in 1.59");
+        parsed.ok_or_else(fault)
+    }
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// A form of the drive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Form {
+    Json,
+    Iso,
+}
+
+impl ConfigDriveFormat {
+    /// The form for a version of the API.
+    pub(crate) fn form(self, version: ApiVersion, has_vendor_data: bool) -> Result<Form, Fault> {
+        let needed = if has_vendor_data { VENDOR_DATA } else { OBJECT };
+        match (self, version >= needed) {
+            (Self::Auto | Self::Json, true) => Ok(Form::Json),
+            (Self::Iso, _) | (Self::Auto, false) => Ok(Form::Iso),
+            (Self::Json, false) => {
+                let with = if has_vendor_data { " with vendor data" } else { "" };
+                let cause =
+                    format!("{with} needs version {needed} of Ironic's API, and this is {version}");
+                Err(Fault::new("configDriveFormat", "Json", cause.trim_start(), "use Auto or Iso"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(format: ConfigDriveFormat, version: &str, has_vendor_data: bool) -> Option<Form> {
+        format.form(version.parse().unwrap(), has_vendor_data).ok()
+    }
+
+    #[test]
+    fn auto_takes_json_from_the_first_version_that_has_it() {
+        let cases =
+            [("1.31", false, Form::Iso), ("1.55", false, Form::Iso), ("1.56", false, Form::Json)];
+        let vendor =
+            [("1.58", true, Form::Iso), ("1.59", true, Form::Json), ("1.109", true, Form::Json)];
+        for (version, has_vendor_data, expected) in cases.into_iter().chain(vendor) {
+            assert_eq!(form(ConfigDriveFormat::Auto, version, has_vendor_data), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_form_that_the_human_wants_is_taken_or_refused_with_the_versions() {
+        assert_eq!(form(ConfigDriveFormat::Iso, "1.109", true), Some(Form::Iso));
+        assert_eq!(form(ConfigDriveFormat::Json, "1.59", true), Some(Form::Json));
+        let fault = ConfigDriveFormat::Json.form("1.58".parse().unwrap(), true).unwrap_err();
+        let expected = "configDriveFormat: \"Json\" with vendor data needs version 1.59 of Ironic's API, \
+                        and this is 1.58; use Auto or Iso";
+        assert_eq!(fault.to_string(), expected);
+        assert!("1".parse::<ApiVersion>().is_err() && "a.b".parse::<ApiVersion>().is_err());
+    }
+}

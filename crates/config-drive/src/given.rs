@@ -1,0 +1,92 @@
+//! What the human gives as texts: read, completed where Ironic wants more, never repeated in faults.
+
+use serde_json::{Map, Value, json};
+
+use common::yaml;
+
+use crate::{Fault, Secret};
+
+/// The MTU of Ethernet, for links of given network data that say none.
+const ETHERNET_MTU: u64 = 1500;
+
+/// The object in a text of YAML or JSON.
+pub(crate) fn object(
+    path: &str,
+    text: Option<&Secret<String>>,
+    faults: &mut Vec<Fault>,
+) -> Option<Map<String, Value>> {
+    let cause = match yaml::from_str(text?.expose()) {
+        Ok(Value::Object(map)) => return Some(map),
+        Ok(_) => "is no object".to_owned(),
+        // The parser's own words may quote the text.
+        Err(error) => match error.line() {
+            Some(line) => format!("is neither YAML nor JSON: line {line}"),
+            None => "is neither YAML nor JSON".to_owned(),
+        },
+    };
+    faults.push(Fault::hidden(path, cause, "give keys and values, as YAML or JSON"));
+    None
+}
+
+/// The user data in place of ours.
+pub(crate) fn user_data(text: &Secret<String>, faults: &mut Vec<Fault>) -> String {
+    if text.expose().trim().is_empty() {
+        let way = "give one that cloud-init knows, such as #cloud-config, or leave it out";
+        faults.push(Fault::hidden("given.userData", "is empty", way));
+    }
+    text.expose().clone()
+}
+
+/// The vendor data.
+pub(crate) fn vendor_data(data: Map<String, Value>, faults: &mut Vec<Fault>) -> Value {
+    if data.get("cloud-init").is_some_and(Value::is_object) {
+        let way = "write a text that begins with #cloud-config, or a list of such texts";
+        let cause = "is an object, which cloud-init refuses";
+        faults.push(Fault::hidden("given.vendorData.cloud-init", cause, way));
+    }
+    Value::Object(data)
+}
+
+/// The network data in place of ours, with an `mtu` on each link: Ironic may replace by its own what
+/// lacks one.
+pub(crate) fn network_data(mut data: Map<String, Value>, faults: &mut Vec<Fault>) -> Value {
+    for key in ["links", "networks"] {
+        let entries = data.get(key).and_then(Value::as_array);
+        if entries.is_none_or(|it| it.is_empty() || !it.iter().all(Value::is_object)) {
+            let way = "write them as in OpenStack's network_data.json";
+            let cause = "is no list of objects";
+            faults.push(Fault::hidden(format!("given.networkData.{key}"), cause, way));
+        }
+    }
+    let links = data.get("links").cloned().unwrap_or_default();
+    for link in data.get_mut("links").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(entry) = link.as_object_mut()
+            && entry.get("mtu").is_none_or(Value::is_null)
+        {
+            let mtu = inherited_mtu(entry, &links);
+            entry.insert("mtu".into(), mtu);
+        }
+    }
+    data.entry("services").or_insert_with(|| json!([]));
+    Value::Object(data)
+}
+
+/// What the kernel would do without an `mtu`: a VLAN has its parent's, a bond its members'.
+fn inherited_mtu(link: &Map<String, Value>, links: &Value) -> Value {
+    let below = |link: &Map<String, Value>| {
+        let id = link.get("vlan_link").or_else(|| link.get("bond_links")?.get(0))?.clone();
+        links.as_array()?.iter().find(|it| it["id"] == id)?.as_object().cloned()
+    };
+    let mut at = link.clone();
+    // A VLAN on a bond on a card is as deep as it goes; a circle ends here too.
+    for _ in 0..3 {
+        match at.get("mtu") {
+            Some(mtu) if !mtu.is_null() => return mtu.clone(),
+            _ => match below(&at) {
+                Some(next) => at = next,
+                None => break,
+            },
+        }
+    }
+    json!(ETHERNET_MTU)
+}

@@ -1,0 +1,107 @@
+//! Names, users and the password of a host: what is wrong with them.
+
+use common::names::{is_dns_label, is_dns_subdomain};
+
+use crate::input::{Host, RootPassword, User};
+use crate::{Fault, authorized_key};
+
+/// How long the name of a running Linux may be; distributions set the whole name as such.
+const NAME_LIMIT: usize = 64;
+/// How long a login name may be: useradd refuses more.
+const LOGIN_LIMIT: usize = 32;
+
+/// Faults of what stands in the user data alone.
+pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if host.users.is_empty() {
+        let way = "name one with an authorized key, or give userData: nobody could log in";
+        faults.push(Fault::hidden("users", "has no entry", way));
+    }
+    for (idx, user) in host.users.iter().enumerate() {
+        let is_again = host.users[..idx].iter().any(|it| it.name == user.name);
+        faults.extend(
+            of_user(user, is_again).into_iter().map(|it| it.below(&format!("users[{idx}]"))),
+        );
+    }
+    faults.extend(host.root_password.as_ref().and_then(of_password));
+    faults
+}
+
+/// Faults of the names, which every drive has.
+pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let Host { host_name, fqdn, instance_uuid, .. } = host;
+    if !is_dns_label(host_name) {
+        let way = "use 1 to 63 of a-z, 0-9 and -, no - at either end; the domain belongs into fqdn";
+        faults.push(Fault::new("hostName", host_name, "is no DNS label (RFC 1123)", way));
+    }
+    if let Some(fqdn) = fqdn.as_ref().filter(|_| is_dns_label(host_name)) {
+        let is_same_host = fqdn.split('.').next() == Some(host_name);
+        if !is_dns_subdomain(fqdn) || !is_same_host || fqdn.len() > NAME_LIMIT {
+            let cause = "is not the host name with a domain in lower case, 64 characters at most";
+            faults.push(Fault::new("fqdn", fqdn, cause, format!("write {host_name}.DOMAIN")));
+        }
+    }
+    if !is_uuid(instance_uuid) {
+        let way = "use one such as 4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f";
+        faults.push(Fault::new("instanceUuid", instance_uuid, "is no UUID in lower case", way));
+    }
+    faults
+}
+
+fn is_uuid(text: &str) -> bool {
+    let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+    let groups: Vec<&str> = text.split('-').collect();
+    let sizes: Vec<usize> = groups.iter().map(|it| it.len()).collect();
+    sizes == [8, 4, 4, 4, 12] && groups.iter().all(|it| it.bytes().all(is_hex))
+}
+
+fn of_user(user: &User, is_again: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let User { name, authorized_keys } = user;
+    if !is_login(name) {
+        let way = "use 1 to 32 of a-z, 0-9, _ and -, with a letter or _ first";
+        faults.push(Fault::new("name", name, "is no login name", way));
+    } else if is_again {
+        faults.push(Fault::new("name", name, "is there twice", "put all keys into one entry"));
+    }
+    if authorized_keys.is_empty() {
+        let way = "give at least one: without it the user cannot log in";
+        faults.push(Fault::hidden("authorizedKeys", "has no entry", way));
+    }
+    for (idx, line) in authorized_keys.iter().enumerate() {
+        if let Some((cause, way)) = authorized_key::fault(line) {
+            faults.push(Fault::hidden(format!("authorizedKeys[{idx}]"), cause, way));
+        }
+    }
+    faults
+}
+
+fn is_login(name: &str) -> bool {
+    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b"_-".contains(&it);
+    let is_start = name.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
+    is_start && name.len() <= LOGIN_LIMIT && name.bytes().all(is_inner)
+}
+
+fn of_password(password: &RootPassword) -> Option<Fault> {
+    let (path, text, is_good, cause, way) = match password {
+        RootPassword::Hash(hash) => {
+            let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
+            let is_hash = |it: &str| it.starts_with('$') && it.matches('$').count() >= 3;
+            let is_good = is_hash(hash.expose()) && hash.expose().bytes().all(is_inner);
+            let cause = "is no hash of crypt(5)";
+            ("rootPassword.hash", hash, is_good, cause, "give what `mkpasswd` prints: $y$… or $6$…")
+        }
+        RootPassword::Plain(plain) => {
+            // The text passes through YAML and one line of chpasswd's input.
+            let is_bad = |it: char| it.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&it);
+            let is_good = !plain.expose().contains(is_bad);
+            let cause = "has characters that cannot be typed";
+            ("rootPassword.plain", plain, is_good, cause, "leave out line breaks and the like")
+        }
+    };
+    if text.expose().is_empty() {
+        return Some(Fault::hidden(path, "is empty", "give one, or leave rootPassword out"));
+    }
+    (!is_good).then(|| Fault::hidden(path, cause, way))
+}
