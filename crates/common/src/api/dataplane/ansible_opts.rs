@@ -1,4 +1,5 @@
 //! How Ansible reaches the hosts of a node set, and which variables it gets for them.
+#![expect(clippy::struct_field_names, reason = "the names are upstream's")]
 
 use std::collections::BTreeMap;
 
