@@ -16,6 +16,8 @@ mod images;
 mod lab;
 mod mutants;
 mod paths;
+#[cfg(test)]
+mod plays;
 mod release;
 mod sh;
 mod test;
