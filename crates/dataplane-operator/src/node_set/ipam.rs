@@ -132,8 +132,8 @@ fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
 }
 
 fn is_others<K: Resource>(object: &K, set: &NodeSet) -> bool {
-    let owners = object.meta().owner_references.iter().flatten();
-    owners.filter(|it| it.controller == Some(true)).count() > 0 && !is_of(object, set)
+    let mut owners = object.meta().owner_references.iter().flatten();
+    owners.any(|it| it.controller == Some(true) && Some(&it.uid) != set.metadata.uid.as_ref())
 }
 
 fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {

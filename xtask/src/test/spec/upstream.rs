@@ -107,7 +107,8 @@ pub(super) fn defined() -> BTreeSet<String> {
         for part in ["spec", "status"] {
             let path = "/spec/versions/0/schema/openAPIV3Schema/properties";
             let part_of = value.pointer(&format!("{path}/{part}/properties"));
-            let names = part_of.and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
+            let names =
+                part_of.and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
             fields.extend(names.map(|it| format!("{kind}.{part}.{it}")));
         }
     }
