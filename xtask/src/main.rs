@@ -17,6 +17,8 @@ mod journey;
 mod lab;
 mod mutants;
 mod paths;
+#[cfg(test)]
+mod plays;
 mod release;
 mod sh;
 mod test;

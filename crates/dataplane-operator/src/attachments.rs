@@ -1,21 +1,19 @@
 //! The network attachments of a cluster that may have none.
 //!
-//! The kind belongs to Multus: it is looked for only once somebody names an attachment, and watched
-//! from when it is found.
+//! The kind belongs to Multus: it is looked for only once somebody names an attachment.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
 
 use kube::ResourceExt;
 use kube::core::{NamespaceResourceScope, ObjectMeta};
 use serde::Deserialize;
 use shell::api::Api;
-use shell::cache::{Cache, Key};
+use shell::cache::Key;
 use shell::error::Result;
 use shell::leader::Watches;
-use tokio::sync::Mutex;
 
 use crate::group::networks::Networks;
+use crate::optional::Optional;
 
 /// A network attachment, of which the name is enough.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -53,28 +51,17 @@ impl kube::Resource for Attachment {
 }
 
 /// All network attachments of the cluster, if it has them.
-pub struct Attachments {
-    cache: Arc<Cache<Attachment>>,
-    opening: Mutex<Opening>,
-    is_watched: OnceLock<()>,
-}
-
-/// Where the watch is, or will be.
-struct Opening {
-    watches: Watches,
-    is_open: bool,
-}
+pub struct Attachments(Optional<Attachment>);
 
 impl Attachments {
     /// Not watched yet; `watches` is where they will be.
     pub fn new(watches: Watches) -> Self {
-        let opening = Mutex::new(Opening { watches, is_open: false });
-        Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
+        Self(Optional::new(watches))
     }
 
     /// Calls `wake` with each attachment that comes, changes or goes.
     pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
-        self.cache.on_change(move |it| wake(Key::of(it)));
+        self.0.on_change(wake);
     }
 
     /// What there is in a namespace; nothing is asked where nobody names any.
@@ -82,26 +69,9 @@ impl Attachments {
         if !are_named {
             return Ok(Networks::NotNamed);
         }
-        if self.is_watched.get().is_none() && !self.open(api).await? {
-            return Ok(Networks::NotServed);
-        }
-        let all = self.cache.all();
-        let here = all.iter().filter(|it| it.namespace().as_deref() == Some(namespace));
-        Ok(Networks::Known(here.map(|it| it.name_any()).collect()))
-    }
-
-    /// Waits for the first list; false where the cluster has no such kind.
-    async fn open(&self, api: &Api) -> Result<bool> {
-        let mut opening = self.opening.lock().await;
-        if !opening.is_open {
-            if !api.serves::<Attachment>().await? {
-                return Ok(false);
-            }
-            opening.watches.watch(&self.cache, "");
-            opening.is_open = true;
-        }
-        opening.watches.ready().await;
-        let _ = self.is_watched.set(());
-        Ok(true)
+        let here = self.0.seen(api, namespace).await?;
+        Ok(here.map_or(Networks::NotServed, |here| {
+            Networks::Known(here.iter().map(|it| it.name_any()).collect())
+        }))
     }
 }

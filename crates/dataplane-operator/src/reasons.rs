@@ -12,6 +12,7 @@ use crate::group::status::{
 };
 
 mod data_plane;
+pub mod others;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[

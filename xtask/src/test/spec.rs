@@ -3,6 +3,7 @@
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+mod upstream;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +52,10 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let pages = pages()?;
     let mut faults = faults(&pages, &in_repo);
     faults.extend(pages.iter().filter_map(incomplete));
-    faults.extend(unwritten(&pages, &Sources::read()?));
+    let sources = Sources::read()?;
+    faults.extend(unwritten(&pages, &sources));
+    let compared = upstream::read()?;
+    faults.extend(upstream::faults(&compared, &upstream::defined(), |it| sources.have(it)));
     if let Some(path) = specification {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         faults.extend(misquotes(&pages, &text));
@@ -59,20 +63,22 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     for fault in &faults {
         println!("{fault}");
     }
+    let compared: Vec<Row> = compared.iter().map(upstream::Row::judged).collect();
     let mut found = Found::one("the tables", Outcome::of(faults.is_empty()));
     let mut waiting: BTreeSet<&str> = BTreeSet::new();
-    for page in &pages {
-        for row in &page.rows {
+    let told = pages.iter().map(|it| (it.file, &it.rows));
+    for (file, rows) in told.chain([(upstream::FILE, &compared)]) {
+        for row in rows {
             let (faults, others) = judge(row, &report);
             for fault in &faults {
-                println!("{}, row {}: {fault}", page.file, row.number);
+                println!("{file}, row {}: {fault}", row.number);
             }
             let outcome = match (faults.is_empty(), others.is_empty()) {
                 (false, _) => Outcome::Failed,
                 (true, true) => Outcome::Passed,
                 (true, false) => Outcome::Skipped,
             };
-            found.add(format!("{} {}", page.file, row.number), outcome);
+            found.add(format!("{file} {}", row.number), outcome);
             waiting.extend(others);
         }
     }

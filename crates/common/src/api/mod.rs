@@ -7,8 +7,10 @@
 #![expect(clippy::duplicated_attributes, reason = "each printer column has a type and a path")]
 
 pub mod ansibleee;
+pub mod cert_manager;
 pub mod dataplane;
 pub mod definitions;
+pub mod infra;
 pub mod nova;
 pub mod shared;
 

@@ -86,7 +86,7 @@ fn mutant_of(cell: &str) -> Result<Option<Mutant>> {
 }
 
 /// The cells of a line, trimmed; `\|` is a bar of a cell's own.
-fn cells(line: &str) -> Vec<String> {
+pub(super) fn cells(line: &str) -> Vec<String> {
     const BAR: &str = "\u{1}";
     let line = line.trim().replace(r"\|", BAR);
     let inner = line.trim_start_matches('|').trim_end_matches('|');
@@ -94,7 +94,7 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 /// What stands between backticks.
-fn codes(text: &str) -> Vec<String> {
+pub(super) fn codes(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

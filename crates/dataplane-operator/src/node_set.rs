@@ -1,0 +1,6 @@
+//! A node set and its hosts.
+
+pub mod dns;
+pub mod ipam;
+pub mod others;
+pub mod tls;

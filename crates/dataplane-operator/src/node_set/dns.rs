@@ -1,0 +1,124 @@
+//! Names of a node set's hosts, where a DNS server of the control plane is in the cluster.
+
+use common::api::dataplane::NodeSet;
+use common::api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
+use common::conditions::Finding;
+use common::engine::build::owner;
+use common::plan::{Kind, Step, Target};
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::group::faults::Fault;
+use crate::node_set::ipam::{Infra, Member, is_fqdn, labels, short_name};
+
+/// The DNS server knows every host, or there is none to tell.
+pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
+
+/// The step that writes the names of all hosts, where they are not as they should be: nothing while
+/// the DNS server is not ready, or a host has no address yet.
+pub fn wanted(
+    set: &NodeSet,
+    members: &[Member<'_>],
+    infra: &Infra,
+) -> Result<Vec<Step>, Vec<Fault>> {
+    if !infra.is_used {
+        return Ok(Vec::new());
+    }
+    if infra.dns_masqs.len() > 1 {
+        return Err(vec![several(infra)]);
+    }
+    let has_all = members.iter().all(|it| infra.reservations(it).is_some());
+    let Some(server) = server(infra).filter(|_| has_all) else { return Ok(Vec::new()) };
+    let spec = DnsDataSpec {
+        hosts: hosts(members, infra),
+        dns_data_label_selector_value: server.spec.dns_data_label_selector_value.clone(),
+    };
+    if infra.dns_data.as_ref().is_some_and(|it| it.spec == spec) {
+        return Ok(Vec::new());
+    }
+    let object = json!({
+        "metadata": { "labels": labels(set), "ownerReferences": [owner(&Target::of(set))] },
+        "spec": spec,
+    });
+    let target = Target {
+        kind: Kind::of::<DnsData>(),
+        namespace: set.namespace().unwrap_or_default(),
+        name: set.name_any(),
+        uid: None,
+    };
+    Ok(vec![Step::apply(target, object, "the DNS server is to know the hosts")])
+}
+
+fn several(infra: &Infra) -> Fault {
+    let names: Vec<String> = infra.dns_masqs.iter().map(|it| it.name_any()).collect();
+    let text = format!(
+        "The namespace has several DNSMasq ({}), and it cannot be told which one is to know the \
+         hosts: delete all but one.",
+        names.join(", ")
+    );
+    Fault::wrong("SeveralDnsServers", text)
+}
+
+/// The DNS server, once it is ready and tells its addresses.
+fn server(infra: &Infra) -> Option<&DnsMasq> {
+    infra.dns_masq().filter(|it| {
+        let status = it.status.as_ref();
+        status.is_some_and(|it| is_ready(&it.conditions) && it.dns_cluster_addresses.is_some())
+    })
+}
+
+/// One entry for each reservation, in the order of the nodes' keys.
+fn hosts(members: &[Member<'_>], infra: &Infra) -> Vec<DnsHost> {
+    let mut sorted: Vec<&Member<'_>> = members.iter().collect();
+    sorted.sort_by_key(|it| it.key);
+    let mut hosts = Vec::new();
+    for member in sorted {
+        for it in infra.reservations(member).unwrap_or_default() {
+            let on_network = short_name(member.host_name, it);
+            let is_own = on_network == member.host_name;
+            let is_first = it.service_network() == "ctlplane" && is_fqdn(member.host_name);
+            let mut hostnames: Vec<String> = (!is_own).then_some(on_network).into_iter().collect();
+            hostnames.extend(is_first.then(|| member.host_name.to_owned()));
+            if !hostnames.is_empty() {
+                hosts.push(DnsHost { ip: it.address.clone(), hostnames });
+            }
+        }
+    }
+    hosts
+}
+
+/// The addresses of the DNS server inside the cluster.
+pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
+    let status = infra.dns_masq().and_then(|it| it.status.as_ref());
+    status.and_then(|it| it.dns_cluster_addresses.clone()).unwrap_or_default()
+}
+
+/// Whether the DNS server knows the hosts.
+pub fn finding(infra: &Infra, faults: &[Fault]) -> Finding {
+    if !infra.is_used {
+        let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
+                    addresses.";
+        return Finding::good(DNS_DATA_READY, "NotRequired", text);
+    }
+    if let Some(fault) = faults.first() {
+        return Finding::error(DNS_DATA_READY, fault.reason, fault.message.clone());
+    }
+    if server(infra).is_none() {
+        let text = match infra.dns_masq() {
+            Some(it) => format!("DNSMasq {} is not ready yet.", it.name_any()),
+            None => "The namespace has no DNSMasq: create one, or have the control plane make it."
+                .to_owned(),
+        };
+        return Finding::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
+    }
+    let status = infra.dns_data.as_ref().and_then(|it| it.status.as_ref());
+    if status.is_some_and(|it| is_ready(&it.conditions)) {
+        return Finding::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
+    }
+    let text = "The DNS server does not know the hosts yet.";
+    Finding::waiting(DNS_DATA_READY, "Naming", text)
+}
+
+#[cfg(test)]
+#[path = "dns_tests.rs"]
+mod tests;

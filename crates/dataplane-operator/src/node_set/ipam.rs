@@ -1,0 +1,372 @@
+//! Addresses of a node set's hosts, where an operator that manages them is in the cluster: what is
+//! asked of it for each host, and what plays are told of its answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use common::api::dataplane::node_section::Network;
+use common::api::dataplane::{NodeSet, NodeSetNode};
+use common::api::infra::{
+    DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready,
+};
+use common::conditions::Finding;
+use common::engine::build::owner;
+use common::plan::{Kind, Step, Target};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::group::faults::Fault;
+
+/// Every host has its addresses, or nobody manages any.
+pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
+/// The network over which hosts are managed, as variables and statuses name it.
+const CTLPLANE: &str = "ctlplane";
+const KIND: &str = "OpenStackDataPlaneNodeSet";
+
+/// What was seen of the operator that manages addresses and names; all empty where the cluster lacks
+/// its kinds, or the node set names no networks.
+#[derive(Clone, Debug, Default)]
+pub struct Infra {
+    /// Whether the cluster has the kinds and the node set names networks.
+    pub is_used: bool,
+    /// The networks of the namespace.
+    pub net_configs: Vec<Arc<NetConfig>>,
+    /// The reservations of the namespace.
+    pub ip_sets: Vec<Arc<IpSet>>,
+    /// The DNS servers of the namespace.
+    pub dns_masqs: Vec<Arc<DnsMasq>>,
+    /// The names of this node set's hosts, as they were last written.
+    pub dns_data: Option<Arc<DnsData>>,
+}
+
+/// A host, as far as its addresses and names are concerned.
+#[derive(Clone, Debug)]
+pub struct Member<'a> {
+    /// Its key in `spec.nodes`.
+    pub key: &'a str,
+    /// Its own name, with its domain where it has one.
+    pub host_name: &'a str,
+    /// The address that the human gave.
+    pub ansible_host: Option<&'a str>,
+    /// The networks that it is part of.
+    pub networks: &'a [Network],
+}
+
+/// Whether a node set names any network: else nobody is asked for addresses.
+pub fn names_networks(set: &NodeSet) -> bool {
+    !set.spec.node_template.networks.is_empty()
+        || set.spec.nodes.values().any(|it| !it.networks.is_empty())
+}
+
+/// The networks of a node: its own list, else the template's.
+pub fn networks_of<'a>(set: &'a NodeSet, node: &'a NodeSetNode) -> &'a [Network] {
+    let own = Some(&node.networks).filter(|it| !it.is_empty());
+    own.unwrap_or(&set.spec.node_template.networks)
+}
+
+impl Infra {
+    /// The first of the namespace's, by name; upstream knows no more than one either.
+    fn net_config(&self) -> Option<&NetConfig> {
+        self.net_configs.first().map(|it| &**it)
+    }
+
+    /// Network, in lower case → what it is called in variables of plays.
+    pub fn service_networks(&self) -> BTreeMap<String, String> {
+        let networks = self.net_config().into_iter().flat_map(|it| &it.spec.networks);
+        networks.map(|it| (it.name.to_lowercase(), it.service_network())).collect()
+    }
+
+    /// What is reserved for a host.
+    pub fn ip_set(&self, host_name: &str) -> Option<&IpSet> {
+        let found = self.ip_sets.iter().find(|it| it.metadata.name.as_deref() == Some(host_name));
+        found.map(|it| &**it)
+    }
+
+    /// The reservations of a host, once there is one for each of its networks.
+    pub fn reservations(&self, member: &Member<'_>) -> Option<&[Reservation]> {
+        let status = self.ip_set(member.host_name)?.status.as_ref()?;
+        let has = |it: &Network| {
+            status.reservations.iter().any(|found| found.network.eq_ignore_ascii_case(&it.name))
+        };
+        (is_ready(&status.conditions) && member.networks.iter().all(has))
+            .then_some(status.reservations.as_slice())
+    }
+
+    /// The DNS server, where it is the only one of the namespace.
+    pub fn dns_masq(&self) -> Option<&DnsMasq> {
+        self.dns_masqs.first().filter(|_| self.dns_masqs.len() == 1).map(|it| &**it)
+    }
+}
+
+/// The steps that ask for the addresses of all hosts, and give back those of hosts that went.
+pub fn wanted(
+    set: &NodeSet,
+    members: &[Member<'_>],
+    infra: &Infra,
+) -> Result<Vec<Step>, Vec<Fault>> {
+    if !infra.is_used {
+        return Ok(Vec::new());
+    }
+    let faults = faults(set, members, infra);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
+    let is_left = |it: &&Arc<IpSet>| is_of(&***it, set) && !names.contains(it.name_any().as_str());
+    let because = "its host is not in the node set any more";
+    let left = infra.ip_sets.iter().filter(is_left);
+    let mut steps: Vec<Step> = left.map(|it| Step::delete(Target::of(&**it), because)).collect();
+    steps.extend(members.iter().filter_map(|it| request(set, it, infra)));
+    Ok(steps)
+}
+
+/// Whether a node set controls an object.
+fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
+    object
+        .meta()
+        .owner_references
+        .iter()
+        .flatten()
+        .any(|it| it.controller == Some(true) && Some(&it.uid) == set.metadata.uid.as_ref())
+}
+
+fn is_others<K: Resource>(object: &K, set: &NodeSet) -> bool {
+    let mut owners = object.meta().owner_references.iter().flatten();
+    owners.any(|it| it.controller == Some(true) && Some(&it.uid) != set.metadata.uid.as_ref())
+}
+
+fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {
+    let networks = requested(set, member, infra);
+    let seen = infra.ip_set(member.host_name);
+    if seen.is_some_and(|it| it.spec.networks == networks && is_of(it, set)) {
+        return None;
+    }
+    let object = json!({
+        "metadata": {
+            "labels": labels(set),
+            "ownerReferences": [owner(&Target::of(set))],
+        },
+        "spec": { "networks": networks },
+    });
+    let target = Target {
+        kind: Kind::of::<IpSet>(),
+        namespace: set.namespace().unwrap_or_default(),
+        name: member.host_name.to_owned(),
+        uid: None,
+    };
+    Some(Step::apply(target, object, "a host needs addresses on its networks"))
+}
+
+/// The labels by which others find what belongs to a node set.
+pub fn labels(set: &NodeSet) -> BTreeMap<String, String> {
+    let values = [
+        ("uid", set.uid().unwrap_or_default()),
+        ("namespace", set.namespace().unwrap_or_default()),
+        ("name", set.name_any()),
+    ];
+    values.into_iter().map(|(name, it)| (format!("osdpns.openstack.org/{name}"), it)).collect()
+}
+
+/// The networks of one host, in a list of its own: the address that the human gave holds on the
+/// network over which the host is managed, and on that of no other host.
+fn requested(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Vec<IpSetNetwork> {
+    let given =
+        member.ansible_host.filter(|it| set.spec.pre_provisioned && it.parse::<IpAddr>().is_ok());
+    let network = |it: &Network| {
+        let given = given.filter(|_| is_ctlplane(&it.name, infra)).map(str::to_owned);
+        IpSetNetwork {
+            name: it.name.clone(),
+            subnet_name: it.subnet_name.clone(),
+            fixed_ip: it.fixed_ip.clone().filter(|it| !it.is_empty()).or(given),
+            default_route: it.default_route,
+        }
+    };
+    member.networks.iter().map(network).collect()
+}
+
+fn is_ctlplane(network: &str, infra: &Infra) -> bool {
+    network.eq_ignore_ascii_case(CTLPLANE)
+        || infra.service_networks().get(&network.to_lowercase()).is_some_and(|it| it == CTLPLANE)
+}
+
+fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Fault> {
+    let (name, namespace) = (set.name_any(), set.namespace().unwrap_or_default());
+    let Some(config) = infra.net_config() else {
+        let text = format!(
+            "{KIND} {name} names networks, and namespace {namespace} has no NetConfig that says what \
+             they are: create one, or take the networks out."
+        );
+        return vec![Fault::missing("NetConfigNotFound", text)];
+    };
+    members.iter().flat_map(|it| of_member(set, it, config, infra)).collect()
+}
+
+fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Infra) -> Vec<Fault> {
+    let (name, key) = (set.name_any(), member.key);
+    if member.networks.is_empty() {
+        let text = format!(
+            "Node {key} of {KIND} {name} has no networks, and neither has the template, while other \
+             nodes have: list them in spec.nodes[{key}].networks or spec.nodeTemplate.networks."
+        );
+        return vec![Fault::wrong("NetworkMissing", text)];
+    }
+    let known: BTreeSet<String> =
+        config.spec.networks.iter().map(|it| it.name.to_lowercase()).collect();
+    let unknown = member.networks.iter().filter(|it| !known.contains(&it.name.to_lowercase()));
+    let unknown = unknown.map(|it| {
+        let text = format!(
+            "Node {key} of {KIND} {name} is part of network {}, which NetConfig {} does not have: \
+             add it there, or correct the node's networks.",
+            it.name,
+            config.name_any()
+        );
+        Fault::wrong("NetworkUnknown", text)
+    });
+    let mut faults: Vec<Fault> = unknown.collect();
+    if !member.networks.iter().any(|it| is_ctlplane(&it.name, infra)) {
+        let text = format!(
+            "Node {key} of {KIND} {name} is not part of the network {CTLPLANE}, over which hosts are \
+             managed: add it to its networks."
+        );
+        faults.push(Fault::wrong("NetworkMissing", text));
+    }
+    if infra.ip_set(member.host_name).is_some_and(|it| is_others(it, set)) {
+        let text = format!(
+            "IPSet {} for node {key} of {KIND} {name} belongs to another object: take the host out \
+             there, or give it another name here.",
+            member.host_name
+        );
+        faults.push(Fault::wrong("NameTaken", text));
+    }
+    faults
+}
+
+/// How far the addresses are.
+pub fn finding(members: &[Member<'_>], infra: &Infra, faults: &[Fault]) -> Finding {
+    if !infra.is_used {
+        let text = "Nobody is asked for addresses: they come from ansibleHost and the variables.";
+        return Finding::good(IP_RESERVATION_READY, "NotRequired", text);
+    }
+    if let Some(first) = faults.first() {
+        let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
+        return Finding::error(IP_RESERVATION_READY, first.reason, texts.join(" "));
+    }
+    let open: Vec<&Member<'_>> =
+        members.iter().filter(|it| infra.reservations(it).is_none()).collect();
+    let Some(first) = open.first() else {
+        let text = "Every host has an address on each of its networks.";
+        return Finding::good(IP_RESERVATION_READY, "Reserved", text);
+    };
+    let status = infra.ip_set(first.host_name).and_then(|it| it.status.as_ref());
+    let told = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
+    let told = told.map(|it| format!(": {}", it.message)).unwrap_or_default();
+    let text = format!(
+        "{} of {} hosts wait for their addresses, the first one for IPSet {}{told}.",
+        open.len(),
+        members.len(),
+        first.host_name
+    );
+    Finding::waiting(IP_RESERVATION_READY, "Reserving", text)
+}
+
+/// The variables that plays get of a host's reservations; they win over a human's.
+pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> {
+    let reservations = infra.reservations(member).unwrap_or_default();
+    let mut vars = BTreeMap::new();
+    let mut domains: Vec<&str> = Vec::new();
+    for it in reservations {
+        let network = it.service_network();
+        let mut var = |name: &str, value: Value| vars.insert(format!("{network}_{name}"), value);
+        var("ip", json!(it.address));
+        var("cidr", json!(prefix_length(&it.cidr)));
+        var("mtu", json!(it.mtu));
+        var("gateway_ip", json!(it.gateway));
+        var("host_routes", json!(it.routes));
+        if let Some(vlan) = it.vlan {
+            var("vlan_id", json!(vlan));
+        }
+        if network == CTLPLANE {
+            let servers = infra.dns_masq().and_then(|it| it.status.as_ref());
+            let servers = servers.map(|it| it.dns_addresses.clone()).unwrap_or_default();
+            var("dns_nameservers", json!(servers));
+            let own = member.host_name.split_once('.').map(|it| it.1);
+            domains.extend(own.filter(|own| is_fqdn(member.host_name) && *own != it.dns_domain));
+            vars.insert("canonical_hostname".into(), json!(full_name(member.host_name, it)));
+        }
+        domains.push(&it.dns_domain);
+    }
+    if !reservations.is_empty() {
+        vars.insert("dns_search_domains".into(), json!(domains));
+    }
+    vars
+}
+
+/// The length in `192.0.2.0/24`.
+fn prefix_length(cidr: &str) -> Option<u8> {
+    cidr.split_once('/')?.1.parse().ok()
+}
+
+/// A host's own name, made whole by the domain of the network over which it is managed.
+fn full_name(host_name: &str, reservation: &Reservation) -> String {
+    if is_fqdn(host_name) {
+        return host_name.to_owned();
+    }
+    format!("{host_name}.{}", reservation.dns_domain)
+}
+
+/// Whether a host's name has a domain that ends in letters.
+pub fn is_fqdn(name: &str) -> bool {
+    let is_label =
+        |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+    let is_top = |it: &str| it.len() >= 2 && it.bytes().all(|it| it.is_ascii_alphabetic());
+    name.rsplit_once('.').is_some_and(|(rest, top)| is_top(top) && rest.split('.').all(is_label))
+}
+
+/// What statuses tell of a host on each of its networks, by the network's name in lower case.
+pub type OnNetworks = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Host → network → address, of the hosts that have all of theirs.
+pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> OnNetworks {
+    on_networks(members, infra, |_, it| it.address.clone())
+}
+
+/// Host → network → name.
+pub fn all_hostnames(members: &[Member<'_>], infra: &Infra) -> OnNetworks {
+    on_networks(members, infra, |member, it| {
+        if it.service_network() == CTLPLANE && is_fqdn(member.host_name) {
+            return member.host_name.to_owned();
+        }
+        short_name(member.host_name, it)
+    })
+}
+
+fn on_networks(
+    members: &[Member<'_>],
+    infra: &Infra,
+    value: impl Fn(&Member<'_>, &Reservation) -> String,
+) -> OnNetworks {
+    let of = |member: &Member<'_>| {
+        let found = infra.reservations(member)?;
+        let found = found.iter().map(|it| (it.network.to_lowercase(), value(member, it)));
+        Some((member.host_name.to_owned(), found.collect()))
+    };
+    members.iter().filter_map(of).collect()
+}
+
+/// The name of a host on a network: its own up to the first dot, with the network's domain.
+pub fn short_name(host_name: &str, reservation: &Reservation) -> String {
+    let short = host_name.split('.').next().unwrap_or_default();
+    format!("{short}.{}", reservation.dns_domain)
+}
+
+/// The domain of the network over which hosts are managed, of the first host that has one.
+pub fn search_domain(members: &[Member<'_>], infra: &Infra) -> Option<String> {
+    let all = members.iter().filter_map(|it| infra.reservations(it)).flatten();
+    let mut domains = all.filter(|it| it.service_network() == CTLPLANE).map(|it| &it.dns_domain);
+    domains.find(|it| !it.is_empty()).cloned()
+}
+
+#[cfg(test)]
+#[path = "ipam_tests.rs"]
+pub(super) mod tests;

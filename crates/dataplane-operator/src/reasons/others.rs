@@ -1,0 +1,101 @@
+//! The conditions of a node set that tell of what others serve: addresses, names and certificates.
+
+use common::conditions::declared::{Aspect, Word, aspect};
+
+use crate::node_set::dns::DNS_DATA_READY;
+use crate::node_set::ipam::IP_RESERVATION_READY;
+use crate::node_set::tls::CERTIFICATES_READY;
+
+const NETWORK_MISSING: Word = Word::bad(
+    "NetworkMissing",
+    "A host has no networks, or is not part of the one over which hosts are managed.",
+    "No.",
+    "Add the network to the node or to the template.",
+);
+
+/// Whether every host has its addresses.
+pub const IP_RESERVATION: Aspect = aspect(
+    IP_RESERVATION_READY,
+    "Every host has its addresses, or nobody manages any.",
+    &[
+        Word::good("NotRequired", "The node set names no networks, or nobody manages addresses."),
+        Word::good("Reserved", "Every host has an address on each of its networks."),
+        Word::bad(
+            "Reserving",
+            "Hosts wait for their addresses; the message names the first one's IPSet.",
+            "When they are reserved.",
+            "Wait, or look at the IPSet.",
+        ),
+        Word::bad(
+            "NetConfigNotFound",
+            "Networks are named, and no NetConfig says what they are.",
+            "When it appears.",
+            "Create it, or take the networks out.",
+        ),
+        Word::bad(
+            "NetworkUnknown",
+            "A host is part of a network that the NetConfig does not have.",
+            "When it is added.",
+            "Add it, or correct the node's networks.",
+        ),
+        NETWORK_MISSING,
+        Word::bad(
+            "NameTaken",
+            "The IPSet of a host's name belongs to another object.",
+            "When that goes.",
+            "Take the host out there, or give it another name here.",
+        ),
+    ],
+);
+
+/// Whether the DNS server knows the hosts.
+pub const DNS_DATA: Aspect = aspect(
+    DNS_DATA_READY,
+    "The DNS server of the control plane knows every host, or there is none to tell.",
+    &[
+        Word::good("NotRequired", "The node set names no networks, or nobody manages addresses."),
+        Word::good("Named", "The DNS server knows the hosts."),
+        Word::bad("Naming", "The DNS server does not know the hosts yet.", "Yes.", "Wait."),
+        Word::bad(
+            "DnsServerNotReady",
+            "There is no DNSMasq, or it is not ready.",
+            "When it is ready.",
+            "Create it, or look at it.",
+        ),
+        Word::bad(
+            "SeveralDnsServers",
+            "The namespace has several DNSMasq.",
+            "When one is left.",
+            "Delete all but one.",
+        ),
+    ],
+);
+
+/// Whether every host has its certificates.
+pub const CERTIFICATES: Aspect = aspect(
+    CERTIFICATES_READY,
+    "Every host has the certificates that its services name, or gets none.",
+    &[
+        Word::good("NotRequired", "`tlsEnabled` is false, or there is no cert-manager."),
+        Word::good("Issued", "Every host has its certificates."),
+        Word::bad(
+            "Issuing",
+            "Certificates are not issued yet; the message names the first one.",
+            "When they are issued.",
+            "Wait, or look at the Certificate.",
+        ),
+        Word::bad(
+            "CertManagerNotFound",
+            "`tlsEnabled` is true, and nobody issues certificates.",
+            "Within a quarter of an hour of cert-manager's installation.",
+            "Install cert-manager, or set `tlsEnabled: false`.",
+        ),
+        Word::bad(
+            "IssuerNotFound",
+            "No Issuer, or several, carry the label that a certificate names.",
+            "When one does.",
+            "Label one, or name another in `tlsCerts`.",
+        ),
+        NETWORK_MISSING,
+    ],
+);
