@@ -1,11 +1,13 @@
 //! The services that exist without a human writing them: data files, read once.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use common::api::dataplane::Service;
+use common::plan::{Kind, Step, Target};
 use common::yaml;
 use kube::ResourceExt;
+use serde_json::json;
 
 const FILES: [&str; 5] = [
     include_str!("../services/configure-network.yaml"),
@@ -23,6 +25,26 @@ static SERVICES: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
 /// The default service of that name.
 pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
+}
+
+/// The steps that make the default services that are listed and do not exist; a human's own are left
+/// alone.
+pub fn missing(
+    namespace: &str,
+    listed: &[String],
+    known: &BTreeMap<String, Arc<Service>>,
+) -> Vec<Step> {
+    let create = |name: &String| {
+        let target = Target {
+            kind: Kind::of::<Service>(),
+            namespace: namespace.to_owned(),
+            name: name.clone(),
+            uid: None,
+        };
+        let object = json!({ "metadata": {}, "spec": find(name)?.spec });
+        Some(Step::create(target, object, "/kind", "this default service is listed"))
+    };
+    listed.iter().filter(|it| !known.contains_key(*it)).filter_map(create).collect()
 }
 
 /// The names of all default services.

@@ -1,6 +1,7 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
 pub mod attachments;
+pub mod claims;
 pub mod default_services;
 pub mod effective;
 pub mod endpoints;

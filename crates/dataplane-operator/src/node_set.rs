@@ -1,6 +1,24 @@
-//! A node set and its hosts.
+//! A node set: its inventory, what is deployed on each of its hosts, and what has changed since.
+//!
+//! It runs nothing itself: deployments do, and it follows what their statuses tell.
 
+pub mod build;
+pub mod decide;
 pub mod dns;
+pub mod faults;
+pub mod host;
+pub mod host_keys;
+pub mod inputs;
+pub mod inventory;
 pub mod ipam;
+pub mod observe;
 pub mod others;
+pub mod outcome;
+pub mod status;
 pub mod tls;
+pub mod wake;
+
+#[cfg(test)]
+mod tests;
+
+pub use observe::{Observed, World};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule, definitions};
@@ -25,10 +25,13 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::claims::{BY_HOST, Claim};
 use crate::endpoints::observe::LABEL;
 use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
+use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
+use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
@@ -54,6 +57,17 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplaneroles", "openstackdataplanenodes"],
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
+    // The finalizer on what has an inventory.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodesets"],
+        &["get", "list", "patch", "watch"],
+    ),
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanedeployments"],
+        &["get", "list", "watch"],
+    ),
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],
@@ -65,6 +79,7 @@ pub const RULES: &[Rule] = &[
             "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
+            "openstackdataplanenodesets/status",
             "openstackdataplaneservices/status",
         ],
         &["patch"],
@@ -103,6 +118,7 @@ pub const RULES: &[Rule] = &[
 /// The definitions of the kinds that it looks after.
 pub const DEFINITIONS: Rule = definitions(&[
     "openstackdataplanenodes.dataplane.openstack.org",
+    "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
     "openstackdataplanes.dataplane.openstack.org",
     "openstackdataplaneservices.dataplane.openstack.org",
@@ -123,13 +139,16 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let ports = watched.ports(&api);
+    let sets = watched.sets(&api, &groups.attachments);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
     let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let set_queue = Arc::new(Queue::default());
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     endpoints::wake(&port_queue, &ports);
+    node_set::wake::wake(&set_queue, &sets);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     if candidate.drives::<DataPlane>().await? {
@@ -137,6 +156,9 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     }
     if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
         leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+    }
+    if candidate.drives::<NodeSet>().await? {
+        leader.run(NodeSets { world: sets }, Arc::clone(&api), set_queue).await;
     }
     if candidate.drives::<Service>().await? {
         leader.run(Endpoints { world: ports }, api, port_queue).await;
@@ -149,6 +171,8 @@ struct Watched {
     planes: Arc<Cache<DataPlane>>,
     roles: Arc<Cache<Role>>,
     nodes: Arc<Cache<Node>>,
+    node_sets: Arc<Cache<NodeSet>>,
+    deployments: Arc<Cache<Deployment>>,
     services: Arc<Cache<Service>>,
     runs: Arc<Cache<AnsibleEe>>,
     exposed: Arc<Cache<CoreService>>,
@@ -168,7 +192,13 @@ impl Watched {
             nodes: Cache::new(vec![
                 (BY_OWNER, Box::new(controller_of)),
                 (BY_ROLE, Box::new(role_of)),
+                (BY_HOST, Box::new(|it| Claim::of_node(it).keys(&namespace(it)))),
             ]),
+            node_sets: Cache::new(vec![(
+                BY_HOST,
+                Box::new(|it| Claim::of_node_set(it).keys(&namespace(it))),
+            )]),
+            deployments: Cache::new(vec![(BY_NODE_SET, Box::new(node_sets_of))]),
             services: Cache::new(vec![]),
             runs: Cache::new(vec![
                 (BY_OWNER, Box::new(owner_of)),
@@ -188,6 +218,8 @@ impl Watched {
             Arc::<Cache<DataPlane>>::clone(&self.planes),
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
+            Arc::<Cache<NodeSet>>::clone(&self.node_sets),
+            Arc::<Cache<Deployment>>::clone(&self.deployments),
             Arc::<Cache<Service>>::clone(&self.services),
             Arc::<Cache<AnsibleEe>>::clone(&self.runs),
             Arc::<Cache<CoreService>>::clone(&self.exposed),
@@ -202,17 +234,34 @@ impl Watched {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
+            node_sets: Arc::clone(&self.node_sets),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
-            sources: Sources::keeping(
-                &[KNOWN_HOSTS],
-                Arc::clone(&self.secrets),
-                Arc::clone(&self.config_maps),
-            ),
+            sources: self.sources(),
             vault: Vault::default(),
-            attachments: Attachments::new(candidate.watches()),
+            attachments: Arc::new(Attachments::new(candidate.watches())),
             api: Arc::clone(api),
         }
+    }
+
+    fn sets(&self, api: &Arc<Api>, attachments: &Arc<Attachments>) -> Sets {
+        Sets {
+            node_sets: Arc::clone(&self.node_sets),
+            deployments: Arc::clone(&self.deployments),
+            nodes: Arc::clone(&self.nodes),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: self.sources(),
+            vault: Vault::default(),
+            attachments: Arc::clone(attachments),
+            api: Arc::clone(api),
+        }
+    }
+
+    /// Each road has its own, for their readers are woken by different queues.
+    fn sources(&self) -> Arc<Sources> {
+        let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
+        Sources::keeping(&[KNOWN_HOSTS], secrets, config_maps)
     }
 
     fn planes(&self) -> plane::observe::World {
@@ -238,6 +287,8 @@ impl Watched {
         leader.watch(&self.planes, "");
         leader.watch(&self.roles, "");
         leader.watch(&self.nodes, "");
+        leader.watch(&self.node_sets, "");
+        leader.watch(&self.deployments, "");
         leader.watch(&self.services, "");
         leader.watch(&self.runs, "");
         leader.watch(&self.secrets, "");
@@ -258,6 +309,16 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
     roles.on_change(move |it| push(Group::Role(it.name_any()), &namespace(it)));
     let push = to(queue);
     nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
+    let push = to(queue);
+    let all_nodes = Arc::clone(nodes);
+    watched.node_sets.on_change(move |set| {
+        // Two objects may describe one host.
+        for key in Claim::of_node_set(set).keys(&namespace(set)) {
+            for node in all_nodes.indexed(BY_HOST, &key) {
+                push(Group::of(&node), &namespace(set));
+            }
+        }
+    });
     let push = to(queue);
     let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
@@ -378,5 +439,27 @@ impl Controller for Groups {
 
     fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
+    }
+}
+
+struct NodeSets {
+    world: Sets,
+}
+
+impl Controller for NodeSets {
+    type Observed = node_set::Observed;
+
+    const NAME: &'static str = "node-set";
+
+    async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
+        node_set::observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &node_set::Observed, now: Timestamp) -> Plan {
+        node_set::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &node_set::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        node_set::decide::refused(seen, refusal, now)
     }
 }

@@ -127,6 +127,7 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "NetworkAttachmentDefinition",
             "Opaque",
             "OpenStackDataPlaneNode",
+            "OpenStackDataPlaneNodeSet",
             "OpenStackDataPlaneRole",
             "Secret",
         ],

@@ -34,18 +34,24 @@ pub fn are_unserved(faults: &[Fault]) -> bool {
 /// What is wrong with the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
-    missing(seen, &role.spec.network_attachments, "OpenStackDataPlaneRole", &role.name_any())
+    missing(
+        &seen.networks,
+        &role.spec.network_attachments,
+        "OpenStackDataPlaneRole",
+        &role.name_any(),
+    )
 }
 
 /// What is wrong with the node's own list.
 pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
     let own = &node.spec.network_attachments;
-    let mut faults = missing(seen, own, "OpenStackDataPlaneNode", &node.name_any());
+    let mut faults = missing(&seen.networks, own, "OpenStackDataPlaneNode", &node.name_any());
     faults.extend(disagreement(seen, node));
     faults
 }
 
-fn missing(seen: &Observed, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
+/// What an object names and the namespace does not have.
+pub fn missing(networks: &Networks, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
     let place = format!("spec.networkAttachments of {kind} {object}");
     let absent = |name: &String| {
         let text = format!(
@@ -54,7 +60,7 @@ fn missing(seen: &Observed, names: &[String], kind: &str, object: &str) -> Vec<F
         );
         Fault::missing("NetworkAttachmentNotFound", text)
     };
-    match &seen.networks {
+    match networks {
         Networks::Known(known) => {
             names.iter().filter(|it| !known.contains(*it)).map(absent).collect()
         }
