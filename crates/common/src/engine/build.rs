@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::ansibleee::{AnsibleEe, HostKeyScan, RunHost};
 use crate::api::shared::VolMounts;
+use crate::engine::host_key::SCAN_LIMIT;
 use crate::engine::inventory::{
     INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
 };
@@ -73,18 +74,18 @@ impl Options {
     }
 
     /// The command line, quoted as a shell would need it: `ansible-runner` splits it like one.
-    fn cmd_line(&self) -> String {
+    fn cmd_line(&self, is_everywhere: bool) -> String {
         let limit = match &self.limit {
-            Some(limit) => format!("{},&{RUN_GROUP}", limit::terms(limit).join(",")),
-            None => RUN_GROUP.to_owned(),
+            Some(limit) if is_everywhere => Some(limit.clone()),
+            Some(limit) => Some(format!("{},&{RUN_GROUP}", limit::terms(limit).join(","))),
+            None => (!is_everywhere).then(|| RUN_GROUP.to_owned()),
         };
-        let mut words = vec!["--limit".to_owned(), quoted(&limit)];
-        for (option, value) in [("--tags", &self.tags), ("--skip-tags", &self.skip_tags)] {
-            if let Some(value) = value {
-                words.extend([option.to_owned(), quoted(value)]);
-            }
-        }
-        words.join(" ")
+        let options =
+            [("--limit", &limit), ("--tags", &self.tags), ("--skip-tags", &self.skip_tags)];
+        let words = options
+            .into_iter()
+            .filter_map(|(option, value)| Some(format!("{option} {}", quoted(value.as_ref()?))));
+        words.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -112,16 +113,45 @@ pub struct Recipe {
     pub network_attachments: Vec<String>,
     /// DNS of the pod.
     pub dns_config: Option<PodDNSConfig>,
-    /// ConfigMap with the inventory.
-    pub inventory: String,
+    /// Where the inventory is.
+    pub inventory: Inventory,
     /// Secret with the variables beside the inventory, where there are any.
     pub inventory_secret: Option<String>,
     /// Objects whose keys become files.
     pub sources: Vec<Source>,
     /// What narrows the runs.
     pub options: Options,
-    /// Variables that win over all others.
+    /// Variables that win over all others but those by which a run finds its hosts.
     pub extra_vars: BTreeMap<String, Value>,
+    /// What runs of deployments have beyond those of roles and computes.
+    pub deployed: Deployed,
+}
+
+/// The objects that have the inventory of a run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Inventory {
+    /// A `ConfigMap` of this name.
+    ConfigMap(String),
+    /// Node set → the Secret with its inventory; more than one where a run is everywhere.
+    NodeSets(BTreeMap<String, String>),
+}
+
+/// What only the runs of deployments have.
+#[derive(Clone, Debug, Default)]
+pub struct Deployed {
+    /// What the names of runs have after the service instead of the parent's name alone.
+    pub names: Vec<String>,
+    /// Labels beside the engine's own.
+    pub labels: BTreeMap<String, String>,
+    /// Labels of the Kubernetes nodes that the pods may run on.
+    pub node_selector: BTreeMap<String, String>,
+    /// The `ConfigMap` whose keys become environment variables; the run's default one when absent.
+    pub env_config_map: Option<String>,
+    /// Whether a Job goes soon after its result was recorded.
+    pub lets_jobs_go: bool,
+    /// Whether the play is for all hosts that can be reached, not only those whose attempts the run
+    /// carries.
+    pub is_everywhere: bool,
 }
 
 /// One host of a run: where it is and with which Secret it is reached.
@@ -131,6 +161,8 @@ pub struct Reach {
     pub address: String,
     /// The ssh Secret.
     pub ssh_secret: String,
+    /// The name of the files in the pod that have the Secret's key and known hosts.
+    pub ssh_file: String,
     /// The Secret's resource version.
     pub ssh_version: String,
     /// Whether the Secret has known hosts.
@@ -144,7 +176,14 @@ pub struct Reach {
 /// The name of a shard's run.
 pub fn name(recipe: &Recipe, shard: &Shard) -> String {
     let identity = shard.identity();
-    names::derived(&[&shard.service, &recipe.parent.name, &identity[..10]], NAME_LIMIT)
+    let middle = match recipe.deployed.names.as_slice() {
+        [] => std::slice::from_ref(&recipe.parent.name),
+        names => names,
+    };
+    let mut parts = vec![shard.service.as_str()];
+    parts.extend(middle.iter().map(String::as_str));
+    parts.push(&identity[..10]);
+    names::derived(&parts, NAME_LIMIT)
 }
 
 /// The step that creates a shard's run, once.
@@ -152,8 +191,9 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
     let namespace = recipe.parent.namespace.clone();
     let target =
         Target { kind: Kind::of::<AnsibleEe>(), namespace, name: name(recipe, shard), uid: None };
-    let keys: BTreeMap<&str, &str> =
-        reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.ssh_version.as_str())).collect();
+    let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
+        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
+        .collect();
     let mut object = json!({
         "metadata": {
             "labels": {
@@ -168,6 +208,9 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
         },
         "spec": spec(recipe, shard, reach),
     });
+    for (name, value) in &recipe.deployed.labels {
+        object["metadata"]["labels"][name] = json!(value);
+    }
     let trusted: BTreeMap<&str, &str> = shard
         .attempts
         .keys()
@@ -201,24 +244,39 @@ fn hosts_text(shard: &Shard) -> String {
     }
 }
 
+/// The hosts that a run touches, by name.
 fn reached<'a>(
+    recipe: &Recipe,
     shard: &'a Shard,
     reach: &'a BTreeMap<String, Reach>,
-) -> impl Iterator<Item = &'a Reach> {
-    shard.attempts.keys().filter_map(|it| reach.get(it))
+) -> impl Iterator<Item = (&'a String, &'a Reach)> {
+    let is_everywhere = recipe.deployed.is_everywhere;
+    reach.iter().filter(move |(name, _)| is_everywhere || shard.attempts.contains_key(*name))
+}
+
+fn run_hosts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<RunHost> {
+    let mut n_asked = shard.attempts.keys().filter(|it| asks(reach, it)).count();
+    let mut host = |(name, it): (&String, &Reach)| {
+        // The hosts of the run's own attempts come first, for they are fewer than a run can ask.
+        let is_beside = it.scan.is_some() && !shard.attempts.contains_key(name);
+        n_asked += usize::from(is_beside);
+        let scan_host_key = it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT);
+        RunHost { name: name.clone(), address: it.address.clone(), scan_host_key }
+    };
+    reached(recipe, shard, reach).map(&mut host).collect()
+}
+
+fn asks(reach: &BTreeMap<String, Reach>, host: &str) -> bool {
+    reach.get(host).is_some_and(|it| it.scan.is_some())
 }
 
 fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
-    let run_host = |name: &String| {
-        let Reach { address, scan, .. } = reach.get(name)?.clone();
-        Some(RunHost { name: name.clone(), address, scan_host_key: scan })
-    };
-    let hosts: Vec<RunHost> = shard.attempts.keys().filter_map(run_host).collect();
+    let deployed = &recipe.deployed;
     let mut spec = json!({
         "inputHash": shard.identity(),
-        "hosts": hosts,
+        "hosts": run_hosts(recipe, shard, reach),
         "inventory": run_inventory(shard.attempts.keys()),
-        "cmdLine": recipe.options.cmd_line(),
+        "cmdLine": recipe.options.cmd_line(deployed.is_everywhere),
         "extraVars": extra_vars(recipe),
         "extraMounts": mounts(recipe, shard, reach),
         "env": recipe.env,
@@ -227,6 +285,15 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
         "backoffLimit": 0,
         "restartPolicy": "Never",
     });
+    if !deployed.node_selector.is_empty() {
+        spec["nodeSelector"] = json!(deployed.node_selector);
+    }
+    if let Some(name) = &deployed.env_config_map {
+        spec["envConfigMapName"] = json!(name);
+    }
+    if deployed.lets_jobs_go {
+        spec["preserveJobs"] = json!(false);
+    }
     match &recipe.play {
         Play::Playbook(name) => spec["playbook"] = json!(name),
         Play::Contents(text) => spec["playbookContents"] = json!(text),
@@ -244,12 +311,13 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
 /// One bad host must not stop the others: play keywords see extra variables only (D4).
 fn extra_vars(recipe: &Recipe) -> Value {
     let mut vars: BTreeMap<String, Value> = BTreeMap::from([
-        ("edpm_override_hosts".into(), json!(RUN_GROUP)),
-        ("edpm_service_type".into(), json!(recipe.service_type)),
         ("edpm_any_errors_fatal".into(), json!(false)),
         ("edpm_max_fail_percentage".into(), json!(100)),
     ]);
     vars.extend(recipe.extra_vars.clone());
+    let hosts = if recipe.deployed.is_everywhere { "all" } else { RUN_GROUP };
+    vars.insert("edpm_override_hosts".into(), json!(hosts));
+    vars.insert("edpm_service_type".into(), json!(recipe.service_type));
     json!(vars)
 }
 
@@ -257,15 +325,19 @@ fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Ve
     let mut all: Vec<VolMounts> =
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     let mut ours = VolMounts::default();
-    mount_inventory(&mut ours, &recipe.inventory);
+    match &recipe.inventory {
+        Inventory::ConfigMap(name) => mount_inventory(&mut ours, name),
+        Inventory::NodeSets(secrets) => mount_inventories(&mut ours, secrets),
+    }
     if let Some(secret) = &recipe.inventory_secret {
         ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
         ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
     }
-    let secrets: BTreeSet<(&str, bool)> =
-        reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.has_known_hosts)).collect();
-    for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
-        mount_ssh(&mut ours, idx, secret, has_known_hosts);
+    let secrets: BTreeSet<(&str, &str, bool)> = reached(recipe, shard, reach)
+        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_file.as_str(), it.has_known_hosts))
+        .collect();
+    for (idx, (secret, name, has_known_hosts)) in secrets.into_iter().enumerate() {
+        mount_ssh(&mut ours, idx, (secret, name), has_known_hosts);
     }
     for (idx, source) in recipe.sources.iter().enumerate() {
         mount_source(&mut ours, idx, source, &recipe.service_type);
@@ -289,12 +361,36 @@ fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
     });
 }
 
+/// Each node set's inventory, and the folder in which its learned host keys are: the Secret may get
+/// its first one while the run goes on.
+fn mount_inventories(ours: &mut VolMounts, secrets: &BTreeMap<String, String>) {
+    for (idx, (node_set, secret)) in secrets.iter().enumerate() {
+        let (volume, path) = match secrets.len() {
+            1 => ("inventory".to_owned(), "/runner/inventory/hosts".to_owned()),
+            _ => (format!("inventory-{idx}"), format!("/runner/inventory/inventory-{idx}")),
+        };
+        ours.mounts.push(file(&volume, &path, INVENTORY_KEY));
+        ours.mounts.push(VolumeMount {
+            name: volume.clone(),
+            mount_path: format!("{NETWORK_DIR}/{node_set}"),
+            read_only: Some(true),
+            ..Default::default()
+        });
+        ours.volumes.push(secret_volume(volume, secret));
+    }
+}
+
 /// A key that the Secret lacks would be mounted as an empty folder.
-fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
+fn mount_ssh(
+    ours: &mut VolMounts,
+    idx: usize,
+    (secret, name): (&str, &str),
+    has_known_hosts: bool,
+) {
     let volume = format!("edpm-ssh-{idx}");
-    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
+    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{name}"), PRIVATE_KEY));
     if has_known_hosts {
-        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
+        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{name}"), KNOWN_HOSTS));
     }
     ours.volumes.push(secret_volume(volume, secret));
 }
@@ -348,10 +444,12 @@ mod tests {
     fn options_are_quoted_for_a_shell() {
         let options =
             Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
-        assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
-        assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
+        assert_eq!(options.cmd_line(false), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
+        assert_eq!(Options::default().cmd_line(false), "--limit 'edpm_run'");
         let limit = |it: &str| Options { limit: Some(it.into()), ..Options::default() };
-        assert_eq!(limit("compute:!n2").cmd_line(), "--limit 'compute,!n2,&edpm_run'");
+        assert_eq!(limit("compute:!n2").cmd_line(false), "--limit 'compute,!n2,&edpm_run'");
+        assert_eq!(limit("compute:!n2").cmd_line(true), "--limit 'compute:!n2'");
+        assert_eq!(Options::default().cmd_line(true), "");
     }
 
     fn recipe() -> Recipe {
@@ -369,11 +467,12 @@ mod tests {
             extra_mounts: vec![],
             network_attachments: vec![],
             dns_config: None,
-            inventory: "inventory".into(),
+            inventory: Inventory::ConfigMap("inventory".into()),
             inventory_secret: None,
             sources: vec![],
             options: Options::default(),
             extra_vars: BTreeMap::new(),
+            deployed: Deployed::default(),
         }
     }
 
@@ -381,6 +480,7 @@ mod tests {
         Reach {
             address: "192.0.2.7:22".into(),
             ssh_secret: "key".into(),
+            ssh_file: "key".into(),
             ssh_version: "1".into(),
             has_known_hosts,
             scan,
