@@ -14,10 +14,12 @@ use invariants::{of_kind, text};
 /// The chart, from the project's root.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 9] = [
     "OpenStackAnsibleEE",
     "OpenStackDataPlane",
+    "OpenStackDataPlaneDeployment",
     "OpenStackDataPlaneNode",
+    "OpenStackDataPlaneNodeSet",
     "OpenStackDataPlaneRole",
     "OpenStackDataPlaneService",
     "NovaCell",

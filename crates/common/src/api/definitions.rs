@@ -11,7 +11,9 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     [
         ansibleee::AnsibleEe::crd(),
         dataplane::DataPlane::crd(),
+        dataplane::Deployment::crd(),
         dataplane::Node::crd(),
+        dataplane::NodeSet::crd(),
         dataplane::Role::crd(),
         dataplane::Service::crd(),
         nova::Cell::crd(),

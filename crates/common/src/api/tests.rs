@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 
 use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy};
 use super::dataplane::{
-    DataPlane, Node, NodeSection, NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service,
-    ServiceSpec,
+    DataPlane, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec, NodeSpec,
+    NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
 };
 use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus};
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
 use crate::yaml;
 
 mod fields;
+mod node_sets;
 
 /// Calls `look` with each schema below `schema` and the path to it.
 fn walk(path: &str, schema: &Value, look: &mut impl FnMut(&str, &Value)) {
@@ -118,6 +119,9 @@ fn only_what_upstream_requires_is_required() {
         }
     });
     let expected = [
+        "OpenStackDataPlaneDeployment nodeSets",
+        "OpenStackDataPlaneNodeSet nodeTemplate",
+        "OpenStackDataPlaneNodeSet nodes",
         "NovaCell spec",
         "NovaCell cellDatabaseHostname",
         "NovaCell cellMessageBusSecretName",
@@ -191,6 +195,14 @@ fn the_defaults_are_upstreams() {
         ["configure-network", "validate-network", "install-os", "configure-os", "run-os"];
     assert_eq!(RoleSpec::default().services, services);
     assert!(!RoleSpec::default().pre_provisioned);
+    let set = NodeSetSpec::default();
+    assert_eq!((set.services.len(), set.secret_max_size), (16, 1_048_576));
+    assert_eq!((set.services[0].as_str(), set.services[15].as_str()), ("redhat", "telemetry"));
+    assert_eq!(set.node_template.management_network, "ctlplane");
+    let once = DeploymentSpec::default();
+    assert_eq!((once.backoff_limit, once.deployment_requeue_time), (6, 15));
+    assert_eq!(once.ansible_ee_env_config_map_name, "openstack-aee-default-env");
+    assert!(once.preserve_jobs);
     let cell = Cell::crd();
     let cell = serde_json::to_value(cell).unwrap();
     let spec = &cell["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
@@ -202,6 +214,7 @@ fn an_empty_status_is_written_as_nothing() {
     let nothing = json!({});
     assert_eq!(serde_json::to_value(NodeStatus::default()).unwrap(), nothing);
     assert_eq!(serde_json::to_value(AnsibleEeStatus::default()).unwrap(), nothing);
+    assert_eq!(serde_json::to_value(DeploymentStatus::default()).unwrap(), nothing);
     assert_eq!(serde_json::to_value(ExternalComputeStatus::default()).unwrap(), nothing);
     let counts = json!({"nodes": 0, "readyNodes": 0, "upToDateNodes": 0});
     assert_eq!(serde_json::to_value(RoleStatus::default()).unwrap(), counts);

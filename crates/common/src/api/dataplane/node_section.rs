@@ -91,7 +91,8 @@ pub struct Network {
     /// Name of its subnet.
     #[schemars(length(max = 63), regex(pattern = r"^[a-zA-Z0-9][a-zA-Z0-9\-_]*[a-zA-Z0-9]$"))]
     pub subnet_name: String,
-    /// The host's address on it; it is recorded, and none is reserved when absent.
+    /// The host's address on it; where absent, a node set's host gets one if the cluster manages
+    /// addresses.
     #[serde(rename = "fixedIP", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 45))]
     pub fixed_ip: Option<String>,

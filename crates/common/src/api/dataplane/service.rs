@@ -24,6 +24,9 @@ use crate::conditions::Condition;
     shortname = "osdpservice",
     shortname = "osdpservices",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
+    label("backup.openstack.org/restore", "true"),
+    label("backup.openstack.org/category", "dataplane"),
+    label("backup.openstack.org/restore-order", "40"),
     printcolumn(name = "Playbook", type_ = "string", json_path = ".spec.playbook"),
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.edpmServiceType"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")

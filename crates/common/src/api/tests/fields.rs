@@ -33,7 +33,9 @@ fn a_compute_names_its_cell_and_no_nova() {
 
 #[test]
 fn no_kind_of_the_data_plane_has_a_field_of_nova() {
-    for kind in ["", "Role", "Node", "Service"].map(|it| format!("OpenStackDataPlane{it}")) {
+    for kind in ["", "Role", "Node", "Service", "NodeSet", "Deployment"]
+        .map(|it| format!("OpenStackDataPlane{it}"))
+    {
         let named = fields(&kind).into_iter().find(|it| it.to_lowercase().contains("nova"));
         assert_eq!(named, None);
     }
