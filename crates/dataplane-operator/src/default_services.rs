@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use common::api::dataplane::Service;
+use common::plan::{Kind, Step, Target};
 use common::yaml;
 use kube::ResourceExt;
+use serde_json::json;
 
 const FILES: [&str; 5] = [
     include_str!("../services/configure-network.yaml"),
@@ -23,6 +25,29 @@ static SERVICES: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
 /// The default service of that name.
 pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
+}
+
+/// The steps that create default services which are listed and do not exist; a human's own are left
+/// alone.
+pub fn missing<'a>(
+    namespace: &str,
+    listed: impl IntoIterator<Item = &'a String>,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<Step> {
+    let absent = listed.into_iter().filter(|it| !exists(it));
+    absent
+        .filter_map(|it| find(it).map(|service| (it, service)))
+        .map(|(name, service)| {
+            let target = Target {
+                kind: Kind::of::<Service>(),
+                namespace: namespace.to_owned(),
+                name: name.clone(),
+                uid: None,
+            };
+            let object = json!({ "metadata": {}, "spec": service.spec });
+            Step::create(target, object, "/kind", "this default service is listed")
+        })
+        .collect()
 }
 
 /// The names of all default services.

@@ -113,8 +113,8 @@ pub struct Recipe {
     pub network_attachments: Vec<String>,
     /// DNS of the pod.
     pub dns_config: Option<PodDNSConfig>,
-    /// Where the inventory is.
-    pub inventory: Inventory,
+    /// ConfigMap with the inventory.
+    pub inventory: String,
     /// Secret with the variables beside the inventory, where there are any.
     pub inventory_secret: Option<String>,
     /// Objects whose keys become files.
@@ -125,15 +125,6 @@ pub struct Recipe {
     pub extra_vars: BTreeMap<String, Value>,
     /// What runs of deployments have beyond those of roles and computes.
     pub deployed: Deployed,
-}
-
-/// The objects that have the inventory of a run.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Inventory {
-    /// A `ConfigMap` of this name.
-    ConfigMap(String),
-    /// Node set → the Secret with its inventory; more than one where a run is everywhere.
-    NodeSets(BTreeMap<String, String>),
 }
 
 /// What only the runs of deployments have.
@@ -161,8 +152,6 @@ pub struct Reach {
     pub address: String,
     /// The ssh Secret.
     pub ssh_secret: String,
-    /// The name of the files in the pod that have the Secret's key and known hosts.
-    pub ssh_file: String,
     /// The Secret's resource version.
     pub ssh_version: String,
     /// Whether the Secret has known hosts.
@@ -255,19 +244,20 @@ fn reached<'a>(
 }
 
 fn run_hosts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<RunHost> {
-    let mut n_asked = shard.attempts.keys().filter(|it| asks(reach, it)).count();
-    let mut host = |(name, it): (&String, &Reach)| {
-        // The hosts of the run's own attempts come first, for they are fewer than a run can ask.
-        let is_beside = it.scan.is_some() && !shard.attempts.contains_key(name);
+    let is_own = |name: &String| shard.attempts.contains_key(name);
+    let asks = |(name, it): &(&String, &Reach)| is_own(name) && it.scan.is_some();
+    let mut n_asked = reach.iter().filter(asks).count();
+    // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
+    let mut scan = |name: &String, it: &Reach| {
+        let is_beside = it.scan.is_some() && !is_own(name);
         n_asked += usize::from(is_beside);
-        let scan_host_key = it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT);
-        RunHost { name: name.clone(), address: it.address.clone(), scan_host_key }
+        it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT)
+    };
+    let mut host = |(name, it): (&String, &Reach)| {
+        let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
+        RunHost { name, address, scan_host_key }
     };
     reached(recipe, shard, reach).map(&mut host).collect()
-}
-
-fn asks(reach: &BTreeMap<String, Reach>, host: &str) -> bool {
-    reach.get(host).is_some_and(|it| it.scan.is_some())
 }
 
 fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
@@ -325,19 +315,16 @@ fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Ve
     let mut all: Vec<VolMounts> =
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     let mut ours = VolMounts::default();
-    match &recipe.inventory {
-        Inventory::ConfigMap(name) => mount_inventory(&mut ours, name),
-        Inventory::NodeSets(secrets) => mount_inventories(&mut ours, secrets),
-    }
+    mount_inventory(&mut ours, &recipe.inventory);
     if let Some(secret) = &recipe.inventory_secret {
         ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
         ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
     }
-    let secrets: BTreeSet<(&str, &str, bool)> = reached(recipe, shard, reach)
-        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_file.as_str(), it.has_known_hosts))
+    let secrets: BTreeSet<(&str, bool)> = reached(recipe, shard, reach)
+        .map(|(_, it)| (it.ssh_secret.as_str(), it.has_known_hosts))
         .collect();
-    for (idx, (secret, name, has_known_hosts)) in secrets.into_iter().enumerate() {
-        mount_ssh(&mut ours, idx, (secret, name), has_known_hosts);
+    for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
+        mount_ssh(&mut ours, idx, secret, has_known_hosts);
     }
     for (idx, source) in recipe.sources.iter().enumerate() {
         mount_source(&mut ours, idx, source, &recipe.service_type);
@@ -361,36 +348,12 @@ fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
     });
 }
 
-/// Each node set's inventory, and the folder in which its learned host keys are: the Secret may get
-/// its first one while the run goes on.
-fn mount_inventories(ours: &mut VolMounts, secrets: &BTreeMap<String, String>) {
-    for (idx, (node_set, secret)) in secrets.iter().enumerate() {
-        let (volume, path) = match secrets.len() {
-            1 => ("inventory".to_owned(), "/runner/inventory/hosts".to_owned()),
-            _ => (format!("inventory-{idx}"), format!("/runner/inventory/inventory-{idx}")),
-        };
-        ours.mounts.push(file(&volume, &path, INVENTORY_KEY));
-        ours.mounts.push(VolumeMount {
-            name: volume.clone(),
-            mount_path: format!("{NETWORK_DIR}/{node_set}"),
-            read_only: Some(true),
-            ..Default::default()
-        });
-        ours.volumes.push(secret_volume(volume, secret));
-    }
-}
-
 /// A key that the Secret lacks would be mounted as an empty folder.
-fn mount_ssh(
-    ours: &mut VolMounts,
-    idx: usize,
-    (secret, name): (&str, &str),
-    has_known_hosts: bool,
-) {
+fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
     let volume = format!("edpm-ssh-{idx}");
-    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{name}"), PRIVATE_KEY));
+    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
     if has_known_hosts {
-        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{name}"), KNOWN_HOSTS));
+        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
     }
     ours.volumes.push(secret_volume(volume, secret));
 }
@@ -467,7 +430,7 @@ mod tests {
             extra_mounts: vec![],
             network_attachments: vec![],
             dns_config: None,
-            inventory: Inventory::ConfigMap("inventory".into()),
+            inventory: "inventory".into(),
             inventory_secret: None,
             sources: vec![],
             options: Options::default(),
@@ -480,7 +443,6 @@ mod tests {
         Reach {
             address: "192.0.2.7:22".into(),
             ssh_secret: "key".into(),
-            ssh_file: "key".into(),
             ssh_version: "1".into(),
             has_known_hosts,
             scan,
@@ -524,5 +486,44 @@ mod tests {
             mounts.iter().filter(|it| it["subPath"] == KNOWN_HOSTS).count()
         };
         assert_eq!((paths(true), paths(false)), (1, 0));
+    }
+
+    #[test]
+    fn a_run_everywhere_touches_all_hosts_and_carries_only_its_own_attempts() {
+        let attempt = crate::engine::run::Attempt { hash: "h".into(), attempt: 1 };
+        let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
+        let shard = Shard { service: "a".into(), group: "g".into(), attempts };
+        let scan = || Some(HostKeyScan::default());
+        let mut all: BTreeMap<String, Reach> =
+            (1..90).map(|it| (format!("b{it:02}"), reach(true, scan(), ""))).collect();
+        all.insert("n0".into(), reach(true, scan(), ""));
+        let deployed = Deployed {
+            names: vec!["deployment".into(), "set".into()],
+            labels: BTreeMap::from([("x".to_owned(), "y".to_owned())]),
+            is_everywhere: true,
+            lets_jobs_go: true,
+            ..Deployed::default()
+        };
+        let extra_vars = BTreeMap::from([
+            ("edpm_override_hosts".to_owned(), json!("n0")),
+            ("edpm_max_fail_percentage".to_owned(), json!(0)),
+        ]);
+        let step = run(&Recipe { deployed, extra_vars, ..recipe() }, &shard, &all);
+        let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
+        let run: AnsibleEe = serde_json::from_value(object).unwrap();
+        assert_eq!(run.spec.hosts.len(), 90);
+        let asked = run.spec.hosts.iter().filter(|it| it.scan_host_key.is_some());
+        let asked: Vec<&str> = asked.map(|it| it.name.as_str()).collect();
+        assert_eq!((asked.len(), asked.contains(&"n0")), (SCAN_LIMIT, true));
+        assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all");
+        // What says how a human's plays behave is theirs.
+        assert_eq!(run.spec.extra_vars["edpm_max_fail_percentage"], 0);
+        assert!(!run.spec.preserve_jobs);
+        let labels = run.metadata.labels.unwrap();
+        assert_eq!((labels["x"].as_str(), labels[SERVICE_LABEL].as_str()), ("y", "a"));
+        let carried: BTreeMap<String, Value> =
+            serde_json::from_str(&run.metadata.annotations.unwrap()[ATTEMPTS]).unwrap();
+        assert_eq!(carried.keys().collect::<Vec<_>>(), ["n0"]);
+        assert!(run.metadata.name.unwrap().starts_with("a-deployment-set-"));
     }
 }

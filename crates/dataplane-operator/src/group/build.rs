@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{Role, Service};
-use common::engine::build::{self as engine, KNOWN_HOSTS, Play, Reach, Recipe, Source};
+use common::engine::build::{Deployed, KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
@@ -188,11 +188,11 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
         inventory_secret: vars::is_mounted(&beside).then(|| inventory.clone()),
-        inventory: engine::Inventory::ConfigMap(inventory),
+        inventory,
         sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),
         extra_vars: BTreeMap::new(),
-        deployed: engine::Deployed::default(),
+        deployed: Deployed::default(),
     })
 }
 
@@ -226,7 +226,6 @@ pub fn reach(seen: &Observed, host: &Judged) -> Reach {
     let digests = ssh_digests(seen, &ssh_secret);
     Reach {
         address: host.effective.address().unwrap_or_default(),
-        ssh_file: ssh_secret.clone(),
         ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
         has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
         ssh_secret,

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Node, Service, ServiceRun};
+use common::api::dataplane::{Node, ServiceRun};
 use common::conditions::{Condition, Finding};
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
 use common::engine::rollout::{Gate, Standing};
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
-use common::plan::{Kind, Plan, Step, Target};
+use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::default_services;
 use crate::effective::role_strategy;
@@ -49,7 +48,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         return plan;
     }
-    let missing = missing_default_services(seen);
+    let exists = |it: &str| seen.services.contains_key(it);
+    let missing = default_services::missing(&seen.namespace, seen.listed(), exists);
     if !missing.is_empty() && refusal.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this group again; until then its services are not complete.
@@ -105,7 +105,8 @@ fn previous(seen: &Observed) -> &[Condition] {
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
 fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp) -> Vec<Judged> {
-    let offers = Offers::of(seen);
+    // Runs of others too: phase 1 may meet a new key first.
+    let offers = Offers::of(seen.runs.iter().chain(&seen.others));
     let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, &offers, hold, now);
     let hosts: Vec<Judged> = seen
         .nodes
@@ -148,25 +149,6 @@ fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
         })
     };
     tidy::withdrawn(runs, needs)
-}
-
-/// Default services that are listed and do not exist; a human's own are left alone.
-fn missing_default_services(seen: &Observed) -> Vec<Step> {
-    seen.listed()
-        .iter()
-        .filter(|it| !seen.services.contains_key(*it))
-        .filter_map(|it| default_services::find(it).map(|service| (it, service)))
-        .map(|(name, service)| {
-            let target = Target {
-                kind: Kind::of::<Service>(),
-                namespace: seen.namespace.clone(),
-                name: name.clone(),
-                uid: None,
-            };
-            let object = json!({ "metadata": {}, "spec": service.spec });
-            Step::create(target, object, "/kind", "this default service is listed")
-        })
-        .collect()
 }
 
 fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {

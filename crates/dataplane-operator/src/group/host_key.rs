@@ -1,6 +1,7 @@
 //! By which key the host of a node is known: the human's known hosts, else the one that was learned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::Node;
@@ -15,7 +16,7 @@ use crate::effective::Effective;
 use crate::group::observe::Observed;
 
 /// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
-const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
 
 /// A key that a run was offered.
 struct Offer {
@@ -30,10 +31,10 @@ struct Offer {
 pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
 
 impl<'a> Offers<'a> {
-    /// All that was seen, in the runs of others too: phase 1 may meet a new key first.
-    pub fn of(seen: &'a Observed) -> Self {
+    /// All that these runs were offered.
+    pub fn of(runs: impl IntoIterator<Item = &'a Arc<AnsibleEe>>) -> Self {
         let mut offers = Self::default();
-        for run in seen.runs.iter().chain(&seen.others) {
+        for run in runs {
             for (host, offer) in offers_of(run) {
                 offers.0.entry(host).or_default().push(offer);
             }
@@ -44,11 +45,10 @@ impl<'a> Offers<'a> {
         offers
     }
 
-    /// The keys that this node's host offered at its present address, the oldest first. What was
-    /// offered to an earlier node of the name concerns another host.
-    fn keys(&self, node: &Node, address: &str) -> Vec<HostKey> {
-        let since = node.creation_timestamp().map(|it| it.0);
-        let offers = self.0.get(node.name_any().as_str()).map(Vec::as_slice).unwrap_or_default();
+    /// The keys that a host offered at its present address, the oldest first. What was offered to
+    /// an earlier one of the name, before the present object was made, concerns another host.
+    pub fn keys(&self, host: &str, since: Option<Timestamp>, address: &str) -> Vec<HostKey> {
+        let offers = self.0.get(host).map(Vec::as_slice).unwrap_or_default();
         let fits = |it: &&Offer| it.address == address && it.created >= since;
         offers.iter().filter(fits).map(|it| it.key.clone()).collect()
     }
@@ -76,7 +76,8 @@ pub fn trust(seen: &Observed, node: &Node, effective: &Effective, offers: &Offer
     }
     let accepted = host_key::accepted(node.annotations().get(ACCEPT));
     let address = effective.address().unwrap_or_default();
-    Trust::learned(recorded, accepted, &offers.keys(node, &address))
+    let since = node.creation_timestamp().map(|it| it.0);
+    Trust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
 }
 
 fn is_learned(seen: &Observed, effective: &Effective, has_key: bool) -> bool {

@@ -34,19 +34,25 @@ pub fn are_unserved(faults: &[Fault]) -> bool {
 /// What is wrong with the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
-    missing(seen, &role.spec.network_attachments, "OpenStackDataPlaneRole", &role.name_any())
+    let place = place("OpenStackDataPlaneRole", &role.name_any());
+    missing_in(&seen.networks, &role.spec.network_attachments, &place)
 }
 
 /// What is wrong with the node's own list.
 pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
     let own = &node.spec.network_attachments;
-    let mut faults = missing(seen, own, "OpenStackDataPlaneNode", &node.name_any());
+    let place = place("OpenStackDataPlaneNode", &node.name_any());
+    let mut faults = missing_in(&seen.networks, own, &place);
     faults.extend(disagreement(seen, node));
     faults
 }
 
-fn missing(seen: &Observed, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
-    let place = format!("spec.networkAttachments of {kind} {object}");
+fn place(kind: &str, object: &str) -> String {
+    format!("spec.networkAttachments of {kind} {object}")
+}
+
+/// The attachments of a list that do not exist; `place` is where the list stands.
+pub fn missing_in(networks: &Networks, names: &[String], place: &str) -> Vec<Fault> {
     let absent = |name: &String| {
         let text = format!(
             "NetworkAttachmentDefinition {name}, named in {place}, does not exist: create it, or \
@@ -54,7 +60,7 @@ fn missing(seen: &Observed, names: &[String], kind: &str, object: &str) -> Vec<F
         );
         Fault::missing("NetworkAttachmentNotFound", text)
     };
-    match &seen.networks {
+    match networks {
         Networks::Known(known) => {
             names.iter().filter(|it| !known.contains(*it)).map(absent).collect()
         }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
-use common::engine::build::{
-    Deployed, Inventory, KNOWN_HOSTS, Options, Play, Reach, Recipe, Source,
-};
+use common::engine::build::{Deployed, KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
 use common::plan::Target;
 use kube::ResourceExt;
@@ -53,7 +51,7 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
         extra_mounts: spec.extra_mounts.clone(),
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
-        inventory: Inventory::ConfigMap(spec.inventory_config_map_name.clone().unwrap_or_default()),
+        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
         inventory_secret: inventory_secret(seen),
         sources: vec![],
         options: Options::default(),
@@ -99,7 +97,6 @@ pub fn reach(seen: &Observed, was_key_refused: bool) -> Reach {
     let trust = trust(seen);
     Reach {
         address: status.address.unwrap_or_default(),
-        ssh_file: ssh_secret.clone(),
         ssh_secret,
         ssh_version,
         has_known_hosts: seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
