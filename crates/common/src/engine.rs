@@ -10,6 +10,7 @@ pub mod host_key;
 pub mod inventory;
 pub mod known_hosts;
 pub mod limit;
+pub mod mounts;
 pub mod outcome;
 pub mod retry;
 pub mod rollout;

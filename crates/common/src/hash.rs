@@ -1,9 +1,7 @@
 //! Stable digests of inputs: they name runs and say whether to run again.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use k8s_openapi::ByteString;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -32,28 +30,6 @@ pub fn short<T: Serialize + ?Sized>(value: &T) -> String {
 /// SHA-256 of raw bytes, in hexadecimal.
 pub fn of_bytes(bytes: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-/// The hash of a Secret's content as upstream's operators publish it in statuses: humans compare the
-/// one of an object with that of a deployment to see whether the deployment is out of date.
-///
-/// SHA-256 of the JSON that Go writes, each byte in decimal as Go prints an array, each character
-/// replaced by one of 27 that cannot spell a word.
-pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
-    /// What Go writes, in the order in which it writes it.
-    #[derive(Serialize)]
-    struct Content<'a> {
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        data: &'a BTreeMap<String, ByteString>,
-        #[serde(rename = "type")]
-        type_: &'a str,
-    }
-    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let json = serde_json::to_string(&Content { data, type_ });
-    let json = json.expect("texts and bytes can be written");
-    let bytes: Vec<String> = Sha256::digest(json).iter().map(u8::to_string).collect();
-    let printed = format!("[{}]", bytes.join(" "));
-    printed.bytes().map(|it| char::from(LETTERS[usize::from(it) % LETTERS.len()])).collect()
 }
 
 /// Bytes in lower-case hexadecimal.
@@ -98,6 +74,8 @@ fn write_canonical(value: &Value, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -121,27 +99,6 @@ mod tests {
         ];
         for (value, expected) in cases {
             assert_eq!(digest(&value), expected, "{value}");
-        }
-    }
-
-    #[test]
-    fn the_hash_of_a_secret_is_the_one_that_the_go_operators_publish() {
-        let cases = [
-            (
-                vec![("secret_var", "original-secret-value")],
-                "n5d8h67h5b8hc9h5cfh54bh76h544h66chf7h8bh5fbh59chdch76h96h54bh74h9bh5bh5cdh94h566h\
-                 699h99hdch65fh5d6h5fbh5bfh586hfcq",
-            ),
-            (
-                vec![("01-nova.conf", "foo\n"), ("nova-blank.conf", "foo\n")],
-                "n89hd6h5h545h644h58h556hd9h5c5h598hd4h7bh5f9h5bdh649hb5h99h686h677h8ch575h665h574h\
-                 587h5b6h5ddh8fh687h9bh657h675h97q",
-            ),
-        ];
-        for (data, expected) in cases {
-            let value = |it: &str| ByteString(it.as_bytes().to_vec());
-            let data = data.into_iter().map(|(key, it)| (key.to_owned(), value(it))).collect();
-            assert_eq!(of_secret(&data, "Opaque"), expected);
         }
     }
 

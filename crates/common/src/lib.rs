@@ -9,4 +9,5 @@ pub mod names;
 pub mod plan;
 pub mod rbac;
 pub mod refusal;
+pub mod upstream_hash;
 pub mod yaml;

@@ -1,7 +1,7 @@
 //! The services that exist without a human writing them: data files, read once.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use common::api::dataplane::Service;
 use common::plan::{Kind, Step, Target};
@@ -27,27 +27,24 @@ pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
 }
 
-/// The steps that create default services which are listed and do not exist; a human's own are left
+/// The steps that make the default services that are listed and do not exist; a human's own are left
 /// alone.
-pub fn missing<'a>(
+pub fn missing(
     namespace: &str,
-    listed: impl IntoIterator<Item = &'a String>,
-    exists: impl Fn(&str) -> bool,
+    listed: &[String],
+    known: &BTreeMap<String, Arc<Service>>,
 ) -> Vec<Step> {
-    let absent = listed.into_iter().filter(|it| !exists(it));
-    absent
-        .filter_map(|it| find(it).map(|service| (it, service)))
-        .map(|(name, service)| {
-            let target = Target {
-                kind: Kind::of::<Service>(),
-                namespace: namespace.to_owned(),
-                name: name.clone(),
-                uid: None,
-            };
-            let object = json!({ "metadata": {}, "spec": service.spec });
-            Step::create(target, object, "/kind", "this default service is listed")
-        })
-        .collect()
+    let create = |name: &String| {
+        let target = Target {
+            kind: Kind::of::<Service>(),
+            namespace: namespace.to_owned(),
+            name: name.clone(),
+            uid: None,
+        };
+        let object = json!({ "metadata": {}, "spec": find(name)?.spec });
+        Some(Step::create(target, object, "/kind", "this default service is listed"))
+    };
+    listed.iter().filter(|it| !known.contains_key(*it)).filter_map(create).collect()
 }
 
 /// The names of all default services.

@@ -2,6 +2,7 @@
 
 pub mod attachments;
 pub mod default_services;
+pub mod deployment;
 pub mod effective;
 pub mod endpoints;
 pub mod group;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
 use common::plan::Plan;
 use common::rbac::{EVENTS, Rule, definitions};
@@ -25,6 +25,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::deployment;
 use crate::endpoints::observe::LABEL;
 use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
@@ -62,6 +63,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanedeployments/status",
             "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
@@ -69,11 +71,23 @@ pub const RULES: &[Rule] = &[
         ],
         &["patch"],
     ),
+    // What node sets describe is deployed as their deployments say; the finalizer on one that runs.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodesets"],
+        &["get", "list", "watch"],
+    ),
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanedeployments"],
+        &["get", "list", "patch", "watch"],
+    ),
     // blockOwnerDeletion in the owner references of roles, nodes, runs and exposed
     // ports.
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanedeployments/finalizers",
             "openstackdataplanes/finalizers",
             "openstackdataplaneroles/finalizers",
             "openstackdataplanenodes/finalizers",
@@ -102,7 +116,9 @@ pub const RULES: &[Rule] = &[
 
 /// The definitions of the kinds that it looks after.
 pub const DEFINITIONS: Rule = definitions(&[
+    "openstackdataplanedeployments.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
+    "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
     "openstackdataplanes.dataplane.openstack.org",
     "openstackdataplaneservices.dataplane.openstack.org",
@@ -123,13 +139,16 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let ports = watched.ports(&api);
+    let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
     let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let deployment_queue = Arc::new(Queue::default());
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     endpoints::wake(&port_queue, &ports);
+    deployment::wake::wake(&deployment_queue, &deployments);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     if candidate.drives::<DataPlane>().await? {
@@ -137,6 +156,10 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     }
     if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
         leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+    }
+    if candidate.drives::<NodeSet>().await? && candidate.drives::<Deployment>().await? {
+        let controller = Deployments { world: deployments };
+        leader.run(controller, Arc::clone(&api), deployment_queue).await;
     }
     if candidate.drives::<Service>().await? {
         leader.run(Endpoints { world: ports }, api, port_queue).await;
@@ -150,6 +173,8 @@ struct Watched {
     roles: Arc<Cache<Role>>,
     nodes: Arc<Cache<Node>>,
     services: Arc<Cache<Service>>,
+    node_sets: Arc<Cache<NodeSet>>,
+    deployments: Arc<Cache<Deployment>>,
     runs: Arc<Cache<AnsibleEe>>,
     exposed: Arc<Cache<CoreService>>,
     slices: Arc<Cache<EndpointSlice>>,
@@ -170,6 +195,8 @@ impl Watched {
                 (BY_ROLE, Box::new(role_of)),
             ]),
             services: Cache::new(vec![]),
+            node_sets: Cache::new(vec![]),
+            deployments: Cache::new(vec![]),
             runs: Cache::new(vec![
                 (BY_OWNER, Box::new(owner_of)),
                 (BY_HOST_KEY, Box::new(addresses_with_keys)),
@@ -189,6 +216,8 @@ impl Watched {
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
             Arc::<Cache<Service>>::clone(&self.services),
+            Arc::<Cache<NodeSet>>::clone(&self.node_sets),
+            Arc::<Cache<Deployment>>::clone(&self.deployments),
             Arc::<Cache<AnsibleEe>>::clone(&self.runs),
             Arc::<Cache<CoreService>>::clone(&self.exposed),
             Arc::<Cache<EndpointSlice>>::clone(&self.slices),
@@ -210,7 +239,7 @@ impl Watched {
                 Arc::clone(&self.config_maps),
             ),
             vault: Vault::default(),
-            attachments: Attachments::new(candidate.watches()),
+            attachments: Arc::new(Attachments::new(candidate.watches())),
             api: Arc::clone(api),
         }
     }
@@ -234,11 +263,26 @@ impl Watched {
         }
     }
 
+    /// They share the digests of sources, and the watch of network attachments, with the groups.
+    fn deployments(&self, groups: &World) -> deployment::observe::World {
+        deployment::observe::World {
+            deployments: Arc::clone(&self.deployments),
+            node_sets: Arc::clone(&self.node_sets),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: Arc::clone(&groups.sources),
+            attachments: Arc::clone(&groups.attachments),
+            api: Arc::clone(&groups.api),
+        }
+    }
+
     fn watch(&self, leader: &mut Leader) {
         leader.watch(&self.planes, "");
         leader.watch(&self.roles, "");
         leader.watch(&self.nodes, "");
         leader.watch(&self.services, "");
+        leader.watch(&self.node_sets, "");
+        leader.watch(&self.deployments, "");
         leader.watch(&self.runs, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
@@ -290,7 +334,11 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
         }
     });
     let readers = Arc::clone(queue);
-    sources.on_change(move |reader| readers.push(reader));
+    sources.on_change(move |reader| {
+        if Group::is_key(&reader) {
+            readers.push(reader);
+        }
+    });
 }
 
 /// A network attachment that comes or goes concerns whoever names it.
@@ -378,5 +426,27 @@ impl Controller for Groups {
 
     fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
+    }
+}
+
+struct Deployments {
+    world: deployment::observe::World,
+}
+
+impl Controller for Deployments {
+    type Observed = deployment::Observed;
+
+    const NAME: &'static str = "deployment";
+
+    async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
+        deployment::observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
+        deployment::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        deployment::decide::refused(seen, refusal, now)
     }
 }

@@ -12,6 +12,7 @@ use crate::group::status::{
 };
 
 mod data_plane;
+mod deployment;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
@@ -19,6 +20,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
     Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
+    Kind { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
 ];
 
 const INPUT_COMPLETE: Word =
@@ -34,6 +36,18 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "A ConfigMap or Secret that a service names does not exist.",
     "When it appears.",
     "Create it.",
+);
+const SSH_SECRET_NOT_FOUND: Word = Word::bad(
+    "SshSecretNotFound",
+    "The ssh Secret does not exist.",
+    "When it appears.",
+    "Create it; the message has the command.",
+);
+const SSH_SECRET_INCOMPLETE: Word = Word::bad(
+    "SshSecretIncomplete",
+    "The ssh Secret lacks `ssh-privatekey`.",
+    "When the key appears.",
+    "Add the key.",
 );
 const VARIABLES_NOT_FOUND: Word = Word::bad(
     "VariablesNotFound",
@@ -212,18 +226,8 @@ const INPUTS: &[Word] = &[
         "No.",
         "Name it in `ansibleSSHPrivateKeySecret`.",
     ),
-    Word::bad(
-        "SshSecretNotFound",
-        "The ssh Secret does not exist.",
-        "When it appears.",
-        "Create it; the message has the command.",
-    ),
-    Word::bad(
-        "SshSecretIncomplete",
-        "The ssh Secret lacks `ssh-privatekey`.",
-        "When the key appears.",
-        "Add the key.",
-    ),
+    SSH_SECRET_NOT_FOUND,
+    SSH_SECRET_INCOMPLETE,
     SERVICE_NOT_FOUND,
     DATA_SOURCE_NOT_FOUND,
     VARIABLES_NOT_FOUND,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use common::hash;
+use common::{hash, upstream_hash};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::PartialObjectMeta;
@@ -40,6 +41,8 @@ impl SourceRef {
 pub struct Digests {
     /// Its resource version.
     pub version: String,
+    /// The hash of its whole content, as upstream's operators publish it.
+    pub published: String,
     /// Key → digest of the value.
     pub keys: BTreeMap<String, String>,
     /// Key → text, of the keys that are no secret and that the reader of the sources asked for.
@@ -51,13 +54,31 @@ pub struct Digests {
 pub struct Values {
     /// Its resource version.
     pub version: String,
+    /// The hash of its whole content, as upstream's operators publish it.
+    pub published: String,
     values: BTreeMap<String, Vec<u8>>,
 }
 
 impl Values {
-    /// These values, as of a version.
+    /// The values of an opaque Secret, as of a version.
     pub fn new(version: impl Into<String>, values: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { version: version.into(), values }
+        let data = values.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
+        Self::of_secret(version.into(), data, "Opaque")
+    }
+
+    fn of_secret(version: String, data: BTreeMap<String, ByteString>, type_: &str) -> Self {
+        let published = upstream_hash::of_secret(&data, type_);
+        let values = data.into_iter().map(|(key, value)| (key, value.0)).collect();
+        Self { version, published, values }
+    }
+
+    fn of_config_map(version: String, read: ConfigMap) -> Self {
+        let texts = read.data.unwrap_or_default();
+        let binary = read.binary_data.unwrap_or_default();
+        let published = upstream_hash::of_config_map(&texts, &binary);
+        let texts = texts.into_iter().map(|(key, text)| (key, text.into_bytes()));
+        let binary = binary.into_iter().map(|(key, value)| (key, value.0));
+        Self { version, published, values: texts.chain(binary).collect() }
     }
 
     /// The text of a key; `None` where it is absent or no UTF-8.
@@ -78,7 +99,8 @@ impl Values {
     /// What may be known of them everywhere.
     pub fn digests(&self) -> Digests {
         let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
-        Digests { version: self.version.clone(), keys: keys.collect(), texts: BTreeMap::new() }
+        let (version, published) = (self.version.clone(), self.published.clone());
+        Digests { version, published, keys: keys.collect(), texts: BTreeMap::new() }
     }
 
     /// The same, with the texts of some keys.
@@ -174,18 +196,14 @@ impl Sources {
         }
         if source.is_secret {
             let read: Option<Secret> = api.get(&source.key).await?;
-            return Ok(read.map(|it| Values {
-                version: it.resource_version().unwrap_or_default(),
-                values: it.data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.0)).collect(),
+            return Ok(read.map(|it| {
+                let version = it.resource_version().unwrap_or_default();
+                let type_ = it.type_.unwrap_or_default();
+                Values::of_secret(version, it.data.unwrap_or_default(), &type_)
             }));
         }
         let read: Option<ConfigMap> = api.get(&source.key).await?;
-        Ok(read.map(|it| {
-            let version = it.resource_version().unwrap_or_default();
-            let texts = it.data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.into_bytes()));
-            let binary = it.binary_data.unwrap_or_default().into_iter().map(|(k, v)| (k, v.0));
-            Values { version, values: texts.chain(binary).collect() }
-        }))
+        Ok(read.map(|it| Values::of_config_map(it.resource_version().unwrap_or_default(), it)))
     }
 
     /// The resource version of a source; `None` where it does not exist.

@@ -10,7 +10,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shared::{AnyMap, VolMounts, any_map};
+use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
 use crate::conditions::{Condition, trimmed};
 
 /// What shall be run.
@@ -117,7 +117,7 @@ pub struct AnsibleEeSpec {
     pub inventory: Option<String>,
     /// Volumes and where they are mounted in the runner container.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32))]
+    #[schemars(length(max = MAX_EXTRA_MOUNTS))]
     pub extra_mounts: Vec<VolMounts>,
     /// How often the Job starts another pod after a failed one.
     #[serde(default = "default_backoff_limit")]

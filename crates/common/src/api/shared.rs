@@ -10,6 +10,13 @@ use serde_json::Value;
 pub(crate) const DNS_SUBDOMAIN: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
+/// How many entries `extraMounts` of a run may have.
+pub const MAX_EXTRA_MOUNTS: usize = 32;
+/// How many volumes one of them may have.
+pub const MAX_VOLUMES: usize = 64;
+/// How many mounts one of them may have: the rules over them stay affordable.
+pub const MAX_MOUNTS: usize = 32;
+
 /// Any mapping, kept as it was written.
 pub type AnyMap = std::collections::BTreeMap<String, Value>;
 
@@ -27,7 +34,7 @@ pub struct VolMounts {
     #[schemars(length(max = 63))]
     pub extra_vol_type: Option<String>,
     /// The volumes that the pods get.
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = MAX_VOLUMES))]
     pub volumes: Vec<Volume>,
     /// Where the volumes are mounted in the runner container.
     #[schemars(schema_with = "volume_mounts")]
@@ -111,7 +118,7 @@ pub(crate) fn optional_any_map(_: &mut SchemaGenerator) -> Schema {
 /// The schema of mounts, with the limits that keep CEL rules over them affordable.
 fn volume_mounts(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = <Vec<VolumeMount>>::json_schema(generator);
-    schema.insert("maxItems".into(), 32.into());
+    schema.insert("maxItems".into(), MAX_MOUNTS.into());
     let mut item = generator.subschema_for::<VolumeMount>().to_value();
     if let Some(path) = item.pointer_mut("/properties/mountPath").and_then(Value::as_object_mut) {
         path.insert("maxLength".into(), 512.into());

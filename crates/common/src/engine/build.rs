@@ -1,38 +1,27 @@
 //! How a run is written down: the AnsibleEE of a shard.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, EnvVar, PodDNSConfig, SecretVolumeSource, Volume, VolumeMount,
-};
+use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use serde_json::{Value, json};
 
 use crate::api::ansibleee::{AnsibleEe, HostKeyScan, RunHost};
 use crate::api::shared::VolMounts;
 use crate::engine::host_key::SCAN_LIMIT;
-use crate::engine::inventory::{
-    INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, RUN_GROUP, SSH_KEY_DIR, run_inventory,
-};
+use crate::engine::inventory::{RUN_GROUP, run_inventory};
 use crate::engine::limit;
+use crate::engine::mounts::{self, Layout};
 use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
-use crate::engine::secret_vars;
 use crate::engine::shards::Shard;
 use crate::names;
 use crate::plan::{Kind, Step, Target};
 
 /// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
 const NAME_LIMIT: usize = 52;
-/// Readable to the runner's group, which is root's: ssh accepts that for a file of another owner.
-const KEY_MODE: i32 = 0o440;
 /// Key of the private key in an ssh Secret.
 pub const PRIVATE_KEY: &str = "ssh-privatekey";
 /// Key of the known host keys in an ssh Secret.
 pub const KNOWN_HOSTS: &str = "known_hosts";
-/// Folder of the data sources in the pod, by service type.
-const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
-
-/// The volume with the variables that come from Secrets.
-const VARS_VOLUME: &str = "edpm-secret-vars";
 
 /// What a service executes.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,10 +102,8 @@ pub struct Recipe {
     pub network_attachments: Vec<String>,
     /// DNS of the pod.
     pub dns_config: Option<PodDNSConfig>,
-    /// ConfigMap with the inventory.
-    pub inventory: String,
-    /// Secret with the variables beside the inventory, where there are any.
-    pub inventory_secret: Option<String>,
+    /// Where the runs find their inventory and keys, and how their volumes are called.
+    pub layout: Layout,
     /// Objects whose keys become files.
     pub sources: Vec<Source>,
     /// What narrows the runs.
@@ -262,13 +249,14 @@ fn run_hosts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) ->
 
 fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
     let deployed = &recipe.deployed;
+    let reached: Vec<&Reach> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
     let mut spec = json!({
         "inputHash": shard.identity(),
         "hosts": run_hosts(recipe, shard, reach),
         "inventory": run_inventory(shard.attempts.keys()),
         "cmdLine": recipe.options.cmd_line(deployed.is_everywhere),
         "extraVars": extra_vars(recipe),
-        "extraMounts": mounts(recipe, shard, reach),
+        "extraMounts": mounts::of(recipe, &reached),
         "env": recipe.env,
         "networkAttachments": recipe.network_attachments,
         // Every further attempt is a new run over only the hosts that need it (D4).
@@ -311,94 +299,6 @@ fn extra_vars(recipe: &Recipe) -> Value {
     json!(vars)
 }
 
-fn mounts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<VolMounts> {
-    let mut all: Vec<VolMounts> =
-        recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
-    let mut ours = VolMounts::default();
-    mount_inventory(&mut ours, &recipe.inventory);
-    if let Some(secret) = &recipe.inventory_secret {
-        ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
-        ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
-    }
-    let secrets: BTreeSet<(&str, bool)> = reached(recipe, shard, reach)
-        .map(|(_, it)| (it.ssh_secret.as_str(), it.has_known_hosts))
-        .collect();
-    for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
-        mount_ssh(&mut ours, idx, secret, has_known_hosts);
-    }
-    for (idx, source) in recipe.sources.iter().enumerate() {
-        mount_source(&mut ours, idx, source, &recipe.service_type);
-    }
-    all.push(ours);
-    all
-}
-
-fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
-    ours.volumes.push(Volume {
-        name: "edpm-inventory".into(),
-        config_map: Some(ConfigMapVolumeSource { name: config_map.into(), ..Default::default() }),
-        ..Default::default()
-    });
-    ours.mounts.push(file("edpm-inventory", "/runner/inventory/hosts", INVENTORY_KEY));
-    ours.mounts.push(VolumeMount {
-        name: "edpm-inventory".into(),
-        mount_path: NETWORK_DIR.into(),
-        read_only: Some(true),
-        ..Default::default()
-    });
-}
-
-/// A key that the Secret lacks would be mounted as an empty folder.
-fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
-    let volume = format!("edpm-ssh-{idx}");
-    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
-    if has_known_hosts {
-        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
-    }
-    ours.volumes.push(secret_volume(volume, secret));
-}
-
-fn mount_source(ours: &mut VolMounts, idx: usize, source: &Source, service_type: &str) {
-    let volume = format!("edpm-source-{idx}");
-    for key in &source.keys {
-        ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));
-    }
-    ours.volumes.push(if source.is_secret {
-        secret_volume(volume, &source.name)
-    } else {
-        Volume {
-            name: volume,
-            config_map: Some(ConfigMapVolumeSource {
-                name: source.name.clone(),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }
-    });
-}
-
-fn secret_volume(name: String, secret: &str) -> Volume {
-    Volume {
-        name,
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.into()),
-            default_mode: Some(KEY_MODE),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
-}
-
-fn file(volume: &str, path: &str, key: &str) -> VolumeMount {
-    VolumeMount {
-        name: volume.into(),
-        mount_path: path.into(),
-        sub_path: Some(key.into()),
-        read_only: Some(true),
-        ..Default::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,8 +330,7 @@ mod tests {
             extra_mounts: vec![],
             network_attachments: vec![],
             dns_config: None,
-            inventory: "inventory".into(),
-            inventory_secret: None,
+            layout: Layout::Parent { inventory: "inventory".into(), beside: None },
             sources: vec![],
             options: Options::default(),
             extra_vars: BTreeMap::new(),

@@ -148,7 +148,11 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
         extra_mounts: node_set.spec.node_template.extra_mounts.clone(),
         network_attachments: node_set.spec.network_attachments.clone(),
         dns_config: dns_config(node_set),
-        layout: Layout::NodeSets(NodeSets { ssh_secrets, is_global, tls: tls.into_iter().collect() }),
+        layout: Layout::NodeSets(NodeSets {
+            ssh_secrets,
+            is_global,
+            tls: tls.into_iter().collect(),
+        }),
         sources: sources(&seen.sources, &seen.namespace, service),
         options: options(seen),
         extra_vars,
@@ -175,7 +179,8 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
         (DEPLOYMENT_LABEL, &deployment),
         (NODE_SET_LABEL, node_set),
     ];
-    let labels = labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let labels =
+        labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let of_set = (!is_global).then(|| node_set.to_owned());
     Deployed {
         names: [deployment.clone()].into_iter().chain(of_set).collect(),

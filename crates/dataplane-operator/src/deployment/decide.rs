@@ -1,6 +1,6 @@
 //! The judgement on a deployment: when it begins, which runs are made, and when it is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use common::api::dataplane::NodeSetProgress;
@@ -55,9 +55,10 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
             return plan;
         }
     } else if refusal.is_none() {
-        let listed = seen.named().into_iter().flat_map(|it| seen.listed(it));
-        let exists = |it: &str| seen.services.contains_key(it);
-        plan.steps = default_services::missing(&seen.namespace, listed, exists);
+        let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
+        let listed: BTreeSet<String> = listed.collect();
+        let listed: Vec<String> = listed.into_iter().collect();
+        plan.steps = default_services::missing(&seen.namespace, &listed, &seen.services);
         if !plan.steps.is_empty() {
             // Their creation wakes this deployment again; until then its services are not complete.
             return plan;

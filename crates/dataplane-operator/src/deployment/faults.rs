@@ -37,7 +37,8 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
         return Some(Fault::missing("NodeSetNotFound", text));
     };
     let status = node_set.status.as_ref();
-    let is_current = status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
+    let is_current =
+        status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let is_bad = |it: &&conditions::Condition| it.status != Truth::True;
     let told = [INPUT_READY, SETUP_READY].map(|it| conditions::find(conditions, it));
@@ -89,9 +90,8 @@ fn of_service(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
         name: it.to_owned(),
         is_optional: false,
     });
-    let is_missing = |it: &Named| {
-        !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace))
-    };
+    let is_missing =
+        |it: &Named| !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace));
     let missing = sources_of(&service.spec).into_iter().chain(bundle).filter(is_missing);
     let mut faults: Vec<Fault> = missing
         .map(|it| {
@@ -104,7 +104,8 @@ fn of_service(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
         .collect();
     let found = sources(&seen.sources, &seen.namespace, service);
     faults.extend(node_sets::faults(&found).iter().map(|it| {
-        let text = format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
+        let text =
+            format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
         Fault::wrong("DataSourceInvalid", text)
     }));
     if is_global(service) {
@@ -139,8 +140,8 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
         );
         faults.push(Fault::missing("InventoryNotFound", text));
     }
-    let place = format!("spec.networkAttachments of OpenStackDataPlaneNodeSet {name}");
-    faults.extend(networks::missing_in(&seen.networks, &node_set.spec.network_attachments, &place));
+    let attached = &node_set.spec.network_attachments;
+    faults.extend(networks::missing(&seen.networks, attached, "OpenStackDataPlaneNodeSet", name));
     faults
 }
 

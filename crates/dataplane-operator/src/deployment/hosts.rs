@@ -45,7 +45,8 @@ pub fn places(node_set: &NodeSet) -> BTreeMap<String, Place> {
         let host = own.and_then(|it| it.ansible_host.clone());
         let host = host.or_else(|| reserved(node_set, host_name));
         let port = levels().find_map(|it| it.ansible_port.filter(|it| *it > 0));
-        let has = |it: &AnsibleOpts| OWN_OPTIONS.iter().any(|var| it.ansible_vars.contains_key(*var));
+        let has =
+            |it: &AnsibleOpts| OWN_OPTIONS.iter().any(|var| it.ansible_vars.contains_key(*var));
         let place = Place {
             host: host.unwrap_or_else(|| host_name.clone()),
             port: port.unwrap_or(SSH_PORT),

@@ -131,7 +131,14 @@ pub fn part(
             continue;
         }
         let may_run = common.may_run && faults.is_empty();
-        judged.push(one(common, (name, node_set.as_deref()), (host, place), &wanted, kept, may_run));
+        judged.push(one(
+            common,
+            (name, node_set.as_deref()),
+            (host, place),
+            &wanted,
+            kept,
+            may_run,
+        ));
     }
     let is_news = is_new || is_told(&judged, &kept.hosts);
     let shown = |it: &Judged| {
@@ -168,8 +175,7 @@ fn one(
 ) -> Judged {
     let Common { seen, runs, offers, now, .. } = *common;
     let known = node_set.zip(place.as_ref());
-    let trust =
-        known.map(|(set, place)| trust(seen, set, host, place, offers)).unwrap_or_default();
+    let trust = known.map(|(set, place)| trust(seen, set, host, place, offers)).unwrap_or_default();
     let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
     let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
     let text = text.next().map(|it| it.message.as_str());
@@ -224,8 +230,7 @@ fn is_told(hosts: &[Judged], kept: &BTreeMap<String, HostProgress>) -> bool {
 
 /// The runs of a node set.
 pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str) -> Vec<Run<'a>> {
-    let is_its = |it: &&Run<'a>| {
-        it.object.labels().get(NODE_SET_LABEL).is_some_and(|it| it == node_set)
-    };
+    let is_its =
+        |it: &&Run<'a>| it.object.labels().get(NODE_SET_LABEL).is_some_and(|it| it == node_set);
     runs.iter().filter(is_its).cloned().collect()
 }

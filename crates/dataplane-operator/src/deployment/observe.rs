@@ -108,8 +108,10 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let find = |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
-    let node_sets: BTreeMap<String, Arc<NodeSet>> = named(&deployment).iter().filter_map(find).collect();
+    let find =
+        |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
+    let node_sets: BTreeMap<String, Arc<NodeSet>> =
+        named(&deployment).iter().filter_map(find).collect();
     let find = |it: String| Some((it.clone(), world.services.get(&Key::new(&namespace, it))?));
     let services: BTreeMap<String, Arc<Service>> =
         service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
@@ -178,7 +180,8 @@ pub fn sources_of_vars(node_set: &NodeSet) -> Vec<Named> {
     let spec = &node_set.spec;
     let own = spec.nodes.values().filter_map(|it| it.ansible.as_ref());
     let levels = spec.node_template.ansible.iter().chain(own);
-    let entries = |it: &AnsibleOpts| it.ansible_vars_from.iter().filter_map(named_of).collect::<Vec<_>>();
+    let entries =
+        |it: &AnsibleOpts| it.ansible_vars_from.iter().filter_map(named_of).collect::<Vec<_>>();
     levels.flat_map(entries).collect()
 }
 

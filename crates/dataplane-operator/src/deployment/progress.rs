@@ -159,7 +159,8 @@ mod tests {
         ];
         (1_usize..6, 0_usize..6, states, 1_i64..9, 0_i64..9, 0_i64..99).prop_map(
             |(n_services, done, state, attempt, failures, second)| {
-                let done = if state == RunState::Succeeded { n_services } else { done % n_services };
+                let done =
+                    if state == RunState::Succeeded { n_services } else { done % n_services };
                 let is_done = state == RunState::Succeeded;
                 let since = Time(Timestamp::from_second(second).unwrap());
                 let progress = HostProgress {

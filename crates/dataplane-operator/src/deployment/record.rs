@@ -15,7 +15,12 @@ use crate::group::faults::{Named, sources_of};
 ///
 /// `services` are those whose runs are about to be made: what they are given now is what counts. All
 /// variables stand in the inventory from the beginning on.
-pub fn used(seen: &Observed, services: &BTreeSet<&str>, begins: bool, status: &mut DeploymentStatus) {
+pub fn used(
+    seen: &Observed,
+    services: &BTreeSet<&str>,
+    begins: bool,
+    status: &mut DeploymentStatus,
+) {
     let mut named: Vec<Named> = Vec::new();
     if begins {
         named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
@@ -24,11 +29,8 @@ pub fn used(seen: &Observed, services: &BTreeSet<&str>, begins: bool, status: &m
     named.extend(used.flat_map(|(_, it)| sources_of(&it.spec)));
     for named in named {
         let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
-        let hashes = if named.is_secret {
-            &mut status.secret_hashes
-        } else {
-            &mut status.config_map_hashes
-        };
+        let hashes =
+            if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
         hashes.insert(named.name, digests.published.clone());
     }
 }

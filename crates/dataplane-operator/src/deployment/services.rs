@@ -83,7 +83,11 @@ mod tests {
     fn a_global_service_runs_with_the_first_node_set_that_lists_it() {
         let services = services(&[("all", None, true), ("known", None, true), ("b", None, false)]);
         let found = lists(
-            [("z", &*names(&["b"])), ("x", &*names(&["all", "b", "known"])), ("a", &*names(&["known", "all"]))],
+            [
+                ("z", &*names(&["b"])),
+                ("x", &*names(&["all", "b", "known"])),
+                ("a", &*names(&["known", "all"])),
+            ],
             &services,
         );
         assert_eq!(found["x"], ["all", "b", "known"]);

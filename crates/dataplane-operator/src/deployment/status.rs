@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
+use common::api::dataplane::{
+    Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState,
+};
 use common::conditions::{self, Condition, Finding, READY, settle};
 use common::engine::Run;
 use common::plan::{Step, Target, status_step};
@@ -116,10 +118,12 @@ impl Judgement<'_> {
         if self.parts.iter().any(|it| it.is_news) {
             record::ran(self.runs, wanted);
         }
-        let is_done = |it: &&Part| it.shown.hosts.values().all(|it| it.state == RunState::Succeeded);
+        let is_done =
+            |it: &&Part| it.shown.hosts.values().all(|it| it.state == RunState::Succeeded);
         for part in self.parts.iter().filter(is_done) {
             wanted.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
-            let hash = part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
+            let hash =
+                part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
             wanted.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
         }
     }
@@ -177,7 +181,8 @@ impl Judgement<'_> {
         if let Some(what) = texts::waiting(self.parts) {
             return Finding::waiting(DEPLOYMENT_READY, "Queued", what);
         }
-        let text = "Services are being deployed; nodeSetConditions and progress tell how far it is.";
+        let text =
+            "Services are being deployed; nodeSetConditions and progress tell how far it is.";
         Finding::waiting(DEPLOYMENT_READY, REQUESTED, text)
     }
 
@@ -207,7 +212,8 @@ impl Judgement<'_> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
         let of_service = |(idx, name): (usize, &String)| {
             let has_come = |it: &&HostProgress| {
-                position(it) > idx || position(it) == idx && it.state != RunState::Pending
+                position(it) > idx
+                    || position(it) == idx && it.state != RunState::Pending
                     || position(it) == idx && it.reason.is_some()
             };
             let has_begun = hosts.iter().any(|it| has_come(it));
@@ -216,8 +222,7 @@ impl Judgement<'_> {
         let mut all: Vec<Finding> =
             part.services.iter().enumerate().filter_map(of_service).collect();
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
-        let good =
-            Finding::good(NODE_SET_READY, "Ready", "Every service succeeded on every host.");
+        let good = Finding::good(NODE_SET_READY, "Ready", "Every service succeeded on every host.");
         let open = Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed.");
         let sum = match is_done {
             true => good,

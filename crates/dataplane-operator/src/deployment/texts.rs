@@ -33,7 +33,10 @@ pub fn is_failing(kept: &HostProgress) -> bool {
 }
 
 /// What failed on the first hosts that fail: on those that are given up before the others.
-pub fn failures(parts: &[Part], is_given_up: impl Fn(&HostProgress) -> bool) -> Vec<DeploymentFailure> {
+pub fn failures(
+    parts: &[Part],
+    is_given_up: impl Fn(&HostProgress) -> bool,
+) -> Vec<DeploymentFailure> {
     let failing = |part: &Part| {
         let shown = |host: &Judged| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
         let hosts = part.hosts.iter().filter_map(shown).filter(|(_, it)| is_failing(it));
@@ -50,7 +53,8 @@ fn failure(part: &Part, host: &Judged, kept: &HostProgress) -> DeploymentFailure
     let record = host.chain.services.iter().find(|it| it.name == service);
     let told = record.and_then(|it| it.message.clone());
     // Of a host that was not among the first when it failed, the few words are left.
-    let message = told.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
+    let message =
+        told.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
     DeploymentFailure {
         node_set: part.name.clone(),
         host: host.name.clone(),

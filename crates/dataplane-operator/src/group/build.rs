@@ -7,6 +7,7 @@ use common::engine::build::{Deployed, KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
+use common::engine::mounts::Layout;
 use common::hash;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -187,8 +188,10 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         extra_mounts: effective.extra_mounts.clone(),
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
-        inventory_secret: vars::is_mounted(&beside).then(|| inventory.clone()),
-        inventory,
+        layout: Layout::Parent {
+            beside: vars::is_mounted(&beside).then(|| inventory.clone()),
+            inventory,
+        },
         sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),
         extra_vars: BTreeMap::new(),

@@ -48,8 +48,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         return plan;
     }
-    let exists = |it: &str| seen.services.contains_key(it);
-    let missing = default_services::missing(&seen.namespace, seen.listed(), exists);
+    let missing = default_services::missing(&seen.namespace, seen.listed(), &seen.services);
     if !missing.is_empty() && refusal.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this group again; until then its services are not complete.

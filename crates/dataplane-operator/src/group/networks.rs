@@ -34,25 +34,21 @@ pub fn are_unserved(faults: &[Fault]) -> bool {
 /// What is wrong with the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
-    let place = place("OpenStackDataPlaneRole", &role.name_any());
-    missing_in(&seen.networks, &role.spec.network_attachments, &place)
+    let names = &role.spec.network_attachments;
+    missing(&seen.networks, names, "OpenStackDataPlaneRole", &role.name_any())
 }
 
 /// What is wrong with the node's own list.
 pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
     let own = &node.spec.network_attachments;
-    let place = place("OpenStackDataPlaneNode", &node.name_any());
-    let mut faults = missing_in(&seen.networks, own, &place);
+    let mut faults = missing(&seen.networks, own, "OpenStackDataPlaneNode", &node.name_any());
     faults.extend(disagreement(seen, node));
     faults
 }
 
-fn place(kind: &str, object: &str) -> String {
-    format!("spec.networkAttachments of {kind} {object}")
-}
-
-/// The attachments of a list that do not exist; `place` is where the list stands.
-pub fn missing_in(networks: &Networks, names: &[String], place: &str) -> Vec<Fault> {
+/// What an object names and the namespace does not have.
+pub fn missing(networks: &Networks, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
+    let place = format!("spec.networkAttachments of {kind} {object}");
     let absent = |name: &String| {
         let text = format!(
             "NetworkAttachmentDefinition {name}, named in {place}, does not exist: create it, or \

@@ -58,6 +58,11 @@ impl Group {
         }
     }
 
+    /// Whether a key of the queue is one of groups.
+    pub fn is_key(key: &Key) -> bool {
+        Self::parse(key).is_some()
+    }
+
     fn parse(key: &Key) -> Option<Self> {
         match key.name.split_once('/')? {
             ("role", name) => Some(Self::Role(name.to_owned())),
@@ -156,7 +161,7 @@ pub struct World {
     /// The content of those that variables come from.
     pub vault: Vault,
     /// All network attachments, if the cluster has them.
-    pub attachments: Attachments,
+    pub attachments: Arc<Attachments>,
     /// For the content of sources.
     pub api: Arc<Api>,
 }

@@ -79,7 +79,7 @@ impl World {
             .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
         let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
-        let digests = Digests { version: "1".into(), keys, texts };
+        let digests = Digests { version: "1".into(), keys, texts, ..Digests::default() };
         let seen = Observed {
             group: Group::Role("compute".into()),
             namespace: NAMESPACE.into(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use common::api::nova::Cell;
 use common::conditions::Finding;
 use common::engine::build::owner;
-use common::hash;
 use common::plan::{Kind, Step, Target};
+use common::upstream_hash;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -71,7 +71,7 @@ fn rendered(seen: &Observed, view: &CellView, name: String) -> (String, Option<S
         .into_iter()
         .map(|(name, file)| (name, ByteString(file.content.into_bytes())))
         .collect();
-    let hash = hash::of_secret(&data, OPAQUE);
+    let hash = upstream_hash::of_secret(&data, OPAQUE);
     let is_intact = seen.rendered.as_ref().is_some_and(|it| {
         it.hash == hash && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
     });

@@ -242,7 +242,7 @@ fn the_files_that_computes_share_are_in_a_secret_of_the_cell_without_a_host() {
     assert!(text.contains(&format!("transport_url = rabbit://nova:{PASSWORD}@")));
     let options = |key: &str| text.lines().any(|it| it.starts_with(&format!("{key} = ")));
     assert!(!options("host") && !options("my_ip"), "the play of each host adds them");
-    let hash = common::hash::of_secret(&data, "Opaque");
+    let hash = common::upstream_hash::of_secret(&data, "Opaque");
     assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(&hash));
     assert_eq!(object["metadata"]["annotations"][CONFIG_HASH], hash);
     assert_eq!(condition(&seen, "ServiceConfigReady").reason, "Rendered");

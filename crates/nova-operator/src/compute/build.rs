@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::api::nova::ConfigFile;
 use common::engine::build::{Deployed, KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use common::engine::mounts::Layout;
 use common::plan::Target;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -51,8 +52,10 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
         extra_mounts: spec.extra_mounts.clone(),
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
-        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
-        inventory_secret: inventory_secret(seen),
+        layout: Layout::Parent {
+            inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+            beside: inventory_secret(seen),
+        },
         sources: vec![],
         options: Options::default(),
         extra_vars: BTreeMap::new(),

@@ -144,7 +144,7 @@ impl World {
             ssh: Some(Digests {
                 version: "1".into(),
                 keys: keys.into_iter().collect(),
-                texts: BTreeMap::new(),
+                ..Digests::default()
             }),
             rendered: None,
             default_images: Images::default(),

@@ -69,6 +69,34 @@ async fn only_the_texts_that_were_asked_for_are_kept() {
 }
 
 #[tokio::test]
+async fn a_source_has_the_hash_that_upstream_publishes_of_it() {
+    let world = World::new();
+    let mut typed = secret("5", "a");
+    typed["type"] = json!("Opaque");
+    let mut config_map = object("m", "1", "6");
+    config_map["kind"] = json!("ConfigMap");
+    config_map["data"] = json!({ "a": "x < y" });
+    config_map["binaryData"] = json!({ "b": "AP8=" });
+    world.secrets.absorb(&typed);
+    world.config_maps.absorb(&config_map);
+    let server = Server::answering([(200, typed), (200, config_map)]);
+    let api = server.api(false, vec![]);
+    let data =
+        |key: &str, value: &[u8]| BTreeMap::from([(key.to_owned(), ByteString(value.to_vec()))]);
+    let texts = BTreeMap::from([("a".to_owned(), "x < y".to_owned())]);
+    for (source, expected) in [
+        (SourceRef::secret("ns", "s"), upstream_hash::of_secret(&data("key", b"a"), "Opaque")),
+        (
+            SourceRef::config_map("ns", "m"),
+            upstream_hash::of_config_map(&texts, &data("b", &[0, 255])),
+        ),
+    ] {
+        let read = world.sources.digests(&api, &source).await.unwrap().unwrap();
+        assert_eq!(read.published, expected, "{source:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_source_that_went_between_watch_and_read_is_absent() {
     let world = World::new();
     world.secrets.absorb(&secret("5", "a"));

@@ -1,0 +1,161 @@
+//! Hashes of content as upstream's operators publish them in statuses.
+//!
+//! Humans compare the hash of an object with the one that a deployment recorded, to see whether the
+//! deployment is out of date: ours are the same, so that both sides may be of either project.
+//! Nothing here decides whether anything runs; that is [`crate::hash`].
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+/// The characters of a hash: 27 that cannot spell a word.
+const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// What Go's JSON encoder escapes beyond what JSON asks for, so that the text can stand in HTML and
+/// in JavaScript.
+const ESCAPED: [(char, &str); 5] = [
+    ('<', r"\u003c"),
+    ('>', r"\u003e"),
+    ('&', r"\u0026"),
+    ('\u{2028}', r"\u2028"),
+    ('\u{2029}', r"\u2029"),
+];
+
+/// The hash of any value: SHA-256 of the JSON that Go writes of it, each byte in decimal as Go prints
+/// an array, each character of that replaced by a letter.
+///
+/// # Assumptions
+/// The fields of structs stand in the order in which Go has them, and those that Go leaves out where
+/// they are empty are left out; the keys of maps are texts.
+pub fn of<T: Serialize + ?Sized>(value: &T) -> String {
+    let json = serde_json::to_string(value).expect("content is structs, maps, lists and scalars");
+    let bytes: Vec<String> = Sha256::digest(go_json(&json)).iter().map(u8::to_string).collect();
+    let printed = format!("[{}]", bytes.join(" "));
+    printed.bytes().map(|it| char::from(LETTERS[usize::from(it) % LETTERS.len()])).collect()
+}
+
+/// The hash of a Secret's content.
+pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
+    #[derive(Serialize)]
+    struct Content<'a> {
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        data: &'a BTreeMap<String, ByteString>,
+        #[serde(rename = "type", skip_serializing_if = "str::is_empty")]
+        type_: &'a str,
+    }
+    of(&Content { data, type_ })
+}
+
+/// The hash of a ConfigMap's content.
+pub fn of_config_map(
+    data: &BTreeMap<String, String>,
+    binary_data: &BTreeMap<String, ByteString>,
+) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Content<'a> {
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        data: &'a BTreeMap<String, String>,
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        binary_data: &'a BTreeMap<String, ByteString>,
+    }
+    of(&Content { data, binary_data })
+}
+
+/// JSON as Go writes it: of what it escapes, nothing can stand outside of a string.
+fn go_json(json: &str) -> String {
+    ESCAPED.iter().fold(json.to_owned(), |text, (found, escape)| text.replace(*found, escape))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn secret(data: &[(&str, &str)]) -> String {
+        let value = |it: &str| ByteString(it.as_bytes().to_vec());
+        let data = data.iter().map(|(key, it)| ((*key).to_owned(), value(it))).collect();
+        of_secret(&data, "Opaque")
+    }
+
+    fn config_map(data: &[(&str, &str)], binary: &[(&str, &[u8])]) -> String {
+        let data = data.iter().map(|(key, it)| ((*key).to_owned(), (*it).to_owned())).collect();
+        let binary = binary.iter().map(|(key, it)| ((*key).to_owned(), ByteString(it.to_vec())));
+        of_config_map(&data, &binary.collect())
+    }
+
+    #[test]
+    fn the_hash_of_a_secret_is_the_one_that_the_go_operators_publish() {
+        assert_eq!(
+            secret(&[("secret_var", "original-secret-value")]),
+            "n5d8h67h5b8hc9h5cfh54bh76h544h66chf7h8bh5fbh59chdch76h96h54bh74h9bh5bh5cdh94h566h\
+             699h99hdch65fh5d6h5fbh5bfh586hfcq"
+        );
+        assert_eq!(
+            secret(&[("01-nova.conf", "foo\n"), ("nova-blank.conf", "foo\n")]),
+            "n89hd6h5h545h644h58h556hd9h5c5h598hd4h7bh5f9h5bdh649hb5h99h686h677h8ch575h665h574h\
+             587h5b6h5ddh8fh687h9bh657h675h97q"
+        );
+    }
+
+    #[test]
+    fn the_hash_of_a_config_map_is_the_one_that_the_go_operators_publish() {
+        for (key, value, expected) in [
+            (
+                "test_var",
+                "original-value",
+                "n5bbhc6h5fdhf8h57bh665h5b9h576h598h7dh5fdh667hch5b5h89h9dh668hc4hc6h669h74h575hf4h\
+                 596h66dhd5h5f7hb7h689hf9hddh64q",
+            ),
+            (
+                "test_var",
+                "updated-value",
+                "nd7h5fdh54bh8chb7h5hc8h654hf8h5d5h66bh54dh56fh7bhf5h98h66fh59ch87h9ch5d6h664h668hb7h\
+                 66fh7fh598h9fh57dhfh5fch655q",
+            ),
+            (
+                "ovsdb-config",
+                "test-ovn-config",
+                "n647h6fh674h55fh56ch5bh68bh5fdh8dh59ch58dhdch59ch646h568h675h99h66bh59bhcch5b4h589h\
+                 674h568hbch84h554h95h6dhc4hbh699q",
+            ),
+        ] {
+            assert_eq!(config_map(&[(key, value)], &[]), expected, "{value}");
+        }
+    }
+
+    /// Computed apart, by Python's hashlib over the JSON that Go's encoder is documented to write.
+    #[test]
+    fn texts_are_escaped_as_go_does_it() {
+        let text = "a < b > c & d \u{2028} \u{2029} \u{8}\u{c}\u{1}\u{7f} ä \"\\\n";
+        let json = go_json(&serde_json::to_string(text).unwrap());
+        let expected = r#""a \u003c b \u003e c \u0026 d \u2028 \u2029 \b\f\u0001"#.to_owned()
+            + "\u{7f} ä "
+            + r#"\"\\\n""#;
+        assert_eq!(json, expected);
+        assert_eq!(
+            config_map(&[("k", text)], &[("b", &[0, 255])]),
+            "n667h5d9h54h88h689h657h94h59dh6h589hd8h5b7h5fdh9fh5b5h5fch5d5h566hd4h87h5cbh7dh5d\
+             ch5dch599h54fh668hcbhc4h5c9h576h56fq"
+        );
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        assert_eq!(config_map(&[], &[]), of(&serde_json::json!({})));
+        assert_eq!(of_secret(&BTreeMap::new(), ""), of(&serde_json::json!({})));
+        assert_ne!(config_map(&[("a", "")], &[]), config_map(&[], &[("a", b"")]));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_escaped_reads_as_what_was_written(text in "\\PC*|[<>&\u{2028}\u{2029}\\\\\"u0-9]*") {
+            let json = go_json(&serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), Value::from(text));
+        }
+    }
+}
