@@ -56,7 +56,7 @@ pub struct Values {
     pub version: String,
     /// The hash of its whole content, as upstream's operators publish it.
     pub published: String,
-    values: BTreeMap<String, Vec<u8>>,
+    content: BTreeMap<String, Vec<u8>>,
 }
 
 impl Values {
@@ -68,8 +68,8 @@ impl Values {
 
     fn of_secret(version: String, data: BTreeMap<String, ByteString>, type_: &str) -> Self {
         let published = upstream_hash::of_secret(&data, type_);
-        let values = data.into_iter().map(|(key, value)| (key, value.0)).collect();
-        Self { version, published, values }
+        let content = data.into_iter().map(|(key, value)| (key, value.0)).collect();
+        Self { version, published, content }
     }
 
     fn of_config_map(version: String, read: ConfigMap) -> Self {
@@ -78,27 +78,27 @@ impl Values {
         let published = upstream_hash::of_config_map(&texts, &binary);
         let texts = texts.into_iter().map(|(key, text)| (key, text.into_bytes()));
         let binary = binary.into_iter().map(|(key, value)| (key, value.0));
-        Self { version, published, values: texts.chain(binary).collect() }
+        Self { version, published, content: texts.chain(binary).collect() }
     }
 
     /// The text of a key; `None` where it is absent or no UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
-        std::str::from_utf8(self.values.get(key)?).ok()
+        std::str::from_utf8(self.content.get(key)?).ok()
     }
 
     /// The keys.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.values.keys().map(String::as_str)
+        self.content.keys().map(String::as_str)
     }
 
     /// The keys with their values.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.values.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
+        self.content.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
     /// What may be known of them everywhere.
     pub fn digests(&self) -> Digests {
-        let keys = self.values.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
+        let keys = self.content.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
         let (version, published) = (self.version.clone(), self.published.clone());
         Digests { version, published, keys: keys.collect(), texts: BTreeMap::new() }
     }
