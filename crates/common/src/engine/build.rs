@@ -254,7 +254,6 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
         "inputHash": shard.identity(),
         "hosts": run_hosts(recipe, shard, reach),
         "inventory": run_inventory(shard.attempts.keys()),
-        "cmdLine": recipe.options.cmd_line(deployed.is_everywhere),
         "extraVars": extra_vars(recipe),
         "extraMounts": mounts::of(recipe, &reached),
         "env": recipe.env,
@@ -263,6 +262,10 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
         "backoffLimit": 0,
         "restartPolicy": "Never",
     });
+    let cmd_line = recipe.options.cmd_line(deployed.is_everywhere);
+    if !cmd_line.is_empty() {
+        spec["cmdLine"] = json!(cmd_line);
+    }
     if !deployed.node_selector.is_empty() {
         spec["nodeSelector"] = json!(deployed.node_selector);
     }

@@ -42,8 +42,8 @@ pub fn new_runs(seen: &Observed, parts: &[Part]) -> Vec<New> {
 }
 
 fn of_part(seen: &Observed, part: &Part, parts: &[Part]) -> Vec<New> {
-    let (mut shared, mut global): (BTreeMap<String, Need>, BTreeMap<String, Vec<(String, Need)>>) =
-        Default::default();
+    let mut shared: BTreeMap<String, Need> = BTreeMap::new();
+    let mut global: BTreeMap<String, Vec<(String, Need)>> = BTreeMap::new();
     for host in &part.hosts {
         let State::NeedsRun(need) = &host.chain.state else { continue };
         if is_for_all(seen, &need.service) {
@@ -176,7 +176,7 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
     let labels = [
         APP,
         (SERVICE_LABEL, service),
-        (DEPLOYMENT_LABEL, &deployment),
+        (DEPLOYMENT_LABEL, deployment.as_str()),
         (NODE_SET_LABEL, node_set),
     ];
     let labels =

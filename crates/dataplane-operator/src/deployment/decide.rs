@@ -132,9 +132,10 @@ impl Progress {
             let node_set = seen.node_sets.get(&name)?;
             Some((name, judge::beginning(seen, node_set, services)))
         };
-        let lists = match inputs.is_empty() {
-            true => services.into_iter().filter_map(begin).collect(),
-            false => BTreeMap::new(),
+        let lists = if inputs.is_empty() {
+            services.into_iter().filter_map(begin).collect()
+        } else {
+            BTreeMap::new()
         };
         Self { lists, setup, inputs, is_new: true }
     }

@@ -5,7 +5,7 @@ use common::conditions::{self, Truth};
 use common::engine::build::PRIVATE_KEY;
 use common::engine::limit;
 use common::engine::mounts::node_sets;
-use kube::ResourceExt;
+use kube::{Resource as _, ResourceExt};
 
 use crate::deployment::hosts::{places, ssh_digests};
 use crate::deployment::observe::{Observed, ca_bundle};
@@ -141,7 +141,7 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
         faults.push(Fault::missing("InventoryNotFound", text));
     }
     let attached = &node_set.spec.network_attachments;
-    faults.extend(networks::missing(&seen.networks, attached, "OpenStackDataPlaneNodeSet", name));
+    faults.extend(networks::missing(&seen.networks, attached, &NodeSet::kind(&()), name));
     faults
 }
 
@@ -174,7 +174,8 @@ pub fn of_limit(seen: &Observed) -> Option<Fault> {
         hosts.collect::<Vec<_>>()
     };
     let all: Vec<(String, String)> = seen.node_sets.iter().flat_map(hosts).collect();
-    let is_out = |(group, host): &(String, String)| limit::leaves_out(limit, host, &[group]);
+    let is_out =
+        |(group, host): &(String, String)| limit::leaves_out(limit, host, &[group.as_str()]);
     (!all.is_empty() && all.iter().all(is_out)).then(|| {
         let text = format!(
             "spec.ansibleLimit ({limit}) of OpenStackDataPlaneDeployment {} leaves out every host \

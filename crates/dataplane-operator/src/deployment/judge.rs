@@ -91,7 +91,8 @@ pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
 pub fn beginning(seen: &Observed, node_set: &NodeSet, services: Vec<String>) -> NodeSetProgress {
     let group = node_set.name_any();
     let limit = seen.deployment.spec.ansible_limit.as_deref();
-    let is_in = |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[&group]));
+    let is_in =
+        |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[group.as_str()]));
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let pending = HostProgress {
         done: 0,

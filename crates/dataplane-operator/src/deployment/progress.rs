@@ -38,7 +38,7 @@ pub fn expanded(
             attempt: kept.attempt,
             run: kept.run.clone(),
             failures: kept.failures,
-            since: kept.since.clone().unwrap_or(untouched.since.clone()),
+            since: kept.since.clone().unwrap_or_else(|| untouched.since.clone()),
             reason: kept.reason.clone(),
             message: text.map(str::to_owned),
             ..untouched

@@ -24,7 +24,7 @@ pub fn lists<'a>(
     let mut global: BTreeSet<&str> = BTreeSet::new();
     let mut lists = BTreeMap::new();
     for (node_set, names) in listed {
-        let (mut kept, mut types): (Vec<String>, BTreeSet<String>) = Default::default();
+        let (mut kept, mut types) = (Vec::<String>::new(), BTreeSet::new());
         for name in names {
             let service = services.get(name);
             let type_ = service.map_or_else(|| name.clone(), |it| service_type(&it.spec, name));

@@ -110,16 +110,22 @@ impl Judgement<'_> {
             wanted.progress = shown.collect();
             wanted.failures = texts::failures(self.parts, |it| is_given_up(it, attempts));
         }
-        let all: BTreeSet<&str> = match self.begins {
-            true => self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect(),
-            false => self.made.clone(),
+        let all: BTreeSet<&str> = if self.begins {
+            self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
+        } else {
+            self.made.clone()
         };
         record::used(self.seen, &all, self.begins, wanted);
         if self.parts.iter().any(|it| it.is_news) {
             record::ran(self.runs, wanted);
         }
-        let is_done =
-            |it: &&Part| it.shown.hosts.values().all(|it| it.state == RunState::Succeeded);
+        let is_done = |part: &&Part| {
+            let hosts = &part.shown.hosts;
+            let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
+            // A limit may have left out all of them.
+            let is_any = part.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
+            is_all && (is_any || !hosts.is_empty())
+        };
         for part in self.parts.iter().filter(is_done) {
             wanted.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
             let hash =
@@ -211,12 +217,11 @@ impl Judgement<'_> {
     fn of_part(&self, part: &Part, failures: &[DeploymentFailure]) -> Vec<Finding> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
         let of_service = |(idx, name): (usize, &String)| {
-            let has_come = |it: &&HostProgress| {
-                position(it) > idx
-                    || position(it) == idx && it.state != RunState::Pending
-                    || position(it) == idx && it.reason.is_some()
+            let is_here = |it: &HostProgress| {
+                position(it) == idx && (it.state != RunState::Pending || it.reason.is_some())
             };
-            let has_begun = hosts.iter().any(|it| has_come(it));
+            let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
+            let has_begun = hosts.iter().any(|it| has_come(&it));
             has_begun.then(|| self.of_service(part, (idx, name), &hosts, failures))
         };
         let mut all: Vec<Finding> =
@@ -224,10 +229,7 @@ impl Judgement<'_> {
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
         let good = Finding::good(NODE_SET_READY, "Ready", "Every service succeeded on every host.");
         let open = Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed.");
-        let sum = match is_done {
-            true => good,
-            false => conditions::ready(&all, open).under(NODE_SET_READY),
-        };
+        let sum = if is_done { good } else { conditions::ready(&all, open).under(NODE_SET_READY) };
         all.push(sum);
         all
     }

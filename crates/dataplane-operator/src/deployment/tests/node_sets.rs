@@ -34,7 +34,7 @@ fn a_service_for_all_node_sets_has_one_run_on_all_hosts() {
     let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(hosts, ["a0", "a1", "b0"]);
     assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all");
-    assert_eq!(run.spec.cmd_line.as_deref(), Some(""));
+    assert_eq!(run.spec.cmd_line, None);
     assert!(run.name_any().starts_with("everywhere-edpm-"), "{}", run.name_any());
     let paths: Vec<&str> = run
         .spec
