@@ -11,7 +11,7 @@ use crate::deployment::faults::SETUP_READY;
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 
 /// Of `OpenStackDataPlaneDeployment`.
-pub const DEPLOYMENT: &[Aspect] = &[
+pub(super) const DEPLOYMENT: &[Aspect] = &[
     summary(
         "Every service succeeded on every host.",
         &[Word::good("Ready", "Every service succeeded on every host.")],
