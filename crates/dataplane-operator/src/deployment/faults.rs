@@ -5,6 +5,7 @@ use common::conditions::{self, Truth};
 use common::engine::build::PRIVATE_KEY;
 use common::engine::limit;
 use common::engine::mounts::node_sets;
+use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
 use crate::deployment::hosts::{places, ssh_digests};
@@ -45,10 +46,12 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let is_set_up = conditions::is_true(conditions, SETUP_READY);
     let is_there = seen.inventories.contains(name);
     let bad = told.into_iter().flatten().find(is_bad);
-    if is_current && is_set_up && is_there && bad.is_none() {
+    let is_going = is_terminating(&**node_set);
+    if is_current && is_set_up && is_there && bad.is_none() && !is_going {
         return None;
     }
     let why = match bad.filter(|_| is_current) {
+        _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),
         None => "its operator has not finished looking at it.".to_owned(),
     };

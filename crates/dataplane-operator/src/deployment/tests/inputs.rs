@@ -60,6 +60,10 @@ fn a_node_set_that_is_not_set_up_says_why() {
     });
     world.settle();
     assert!(world.message("SetupReady").contains("Secret key does not exist"));
+    let going = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
+    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(going));
+    world.settle();
+    assert!(world.message("SetupReady").contains("being deleted"));
 }
 
 /// A world whose second service is given a ConfigMap and a Secret.
