@@ -26,6 +26,7 @@ use shell::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
+use crate::deployment;
 use crate::endpoints::observe::LABEL;
 use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
@@ -57,16 +58,11 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplaneroles", "openstackdataplanenodes"],
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
-    // The finalizer on what has an inventory.
+    // The finalizer on what has an inventory, and on deployments that run.
     Rule::of(
         &["dataplane.openstack.org"],
-        &["openstackdataplanenodesets"],
+        &["openstackdataplanenodesets", "openstackdataplanedeployments"],
         &["get", "list", "patch", "watch"],
-    ),
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanedeployments"],
-        &["get", "list", "watch"],
     ),
     Rule::of(
         &["dataplane.openstack.org"],
@@ -76,6 +72,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanedeployments/status",
             "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
@@ -89,6 +86,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &[
+            "openstackdataplanedeployments/finalizers",
             "openstackdataplanes/finalizers",
             "openstackdataplaneroles/finalizers",
             "openstackdataplanenodes/finalizers",
@@ -117,6 +115,7 @@ pub const RULES: &[Rule] = &[
 
 /// The definitions of the kinds that it looks after.
 pub const DEFINITIONS: Rule = definitions(&[
+    "openstackdataplanedeployments.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
@@ -140,15 +139,17 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let groups = watched.groups(candidate, &api);
     let ports = watched.ports(&api);
     let sets = watched.sets(&api, &groups.attachments);
+    let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
     let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
-    let set_queue = Arc::new(Queue::default());
+    let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     endpoints::wake(&port_queue, &ports);
     node_set::wake::wake(&set_queue, &sets);
+    deployment::wake::wake(&deployment_queue, &deployments);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     if candidate.drives::<DataPlane>().await? {
@@ -159,6 +160,10 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     }
     if candidate.drives::<NodeSet>().await? {
         leader.run(NodeSets { world: sets }, Arc::clone(&api), set_queue).await;
+    }
+    if candidate.drives::<NodeSet>().await? && candidate.drives::<Deployment>().await? {
+        let controller = Deployments { world: deployments };
+        leader.run(controller, Arc::clone(&api), deployment_queue).await;
     }
     if candidate.drives::<Service>().await? {
         leader.run(Endpoints { world: ports }, api, port_queue).await;
@@ -283,6 +288,19 @@ impl Watched {
         }
     }
 
+    /// They share the digests of sources, and the watch of network attachments, with the groups.
+    fn deployments(&self, groups: &World) -> deployment::observe::World {
+        deployment::observe::World {
+            deployments: Arc::clone(&self.deployments),
+            node_sets: Arc::clone(&self.node_sets),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: Arc::clone(&groups.sources),
+            attachments: Arc::clone(&groups.attachments),
+            api: Arc::clone(&groups.api),
+        }
+    }
+
     fn watch(&self, leader: &mut Leader) {
         leader.watch(&self.planes, "");
         leader.watch(&self.roles, "");
@@ -351,7 +369,11 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
         }
     });
     let readers = Arc::clone(queue);
-    sources.on_change(move |reader| readers.push(reader));
+    sources.on_change(move |reader| {
+        if Group::is_key(&reader) {
+            readers.push(reader);
+        }
+    });
 }
 
 /// A network attachment that comes or goes concerns whoever names it.
@@ -461,5 +483,27 @@ impl Controller for NodeSets {
 
     fn refused(seen: &node_set::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         node_set::decide::refused(seen, refusal, now)
+    }
+}
+
+struct Deployments {
+    world: deployment::observe::World,
+}
+
+impl Controller for Deployments {
+    type Observed = deployment::Observed;
+
+    const NAME: &'static str = "deployment";
+
+    async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
+        deployment::observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
+        deployment::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        deployment::decide::refused(seen, refusal, now)
     }
 }

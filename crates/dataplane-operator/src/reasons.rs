@@ -12,8 +12,9 @@ use crate::group::status::{
 };
 
 mod data_plane;
-pub mod others;
+mod deployment;
 mod node_set;
+pub mod others;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
@@ -22,6 +23,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
     Kind { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
     Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
+    Kind { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
 ];
 
 const HOST_ADDRESS_INVALID: Word = Word::bad(
@@ -61,6 +63,18 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "A ConfigMap or Secret that a service names does not exist.",
     "When it appears.",
     "Create it.",
+);
+const SSH_SECRET_NOT_FOUND: Word = Word::bad(
+    "SshSecretNotFound",
+    "The ssh Secret does not exist.",
+    "When it appears.",
+    "Create it; the message has the command.",
+);
+const SSH_SECRET_INCOMPLETE: Word = Word::bad(
+    "SshSecretIncomplete",
+    "The ssh Secret lacks `ssh-privatekey`.",
+    "When the key appears.",
+    "Add the key.",
 );
 const VARIABLES_NOT_FOUND: Word = Word::bad(
     "VariablesNotFound",

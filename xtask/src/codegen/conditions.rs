@@ -125,6 +125,8 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "IPv4",
             "IPv6",
             "NetworkAttachmentDefinition",
+            // Of each node set in a deployment's `nodeSetConditions`.
+            "NodeSetDeploymentReady",
             "Opaque",
             "OpenStackDataPlaneNode",
             "OpenStackDataPlaneNodeSet",

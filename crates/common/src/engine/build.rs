@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::ansibleee::{AnsibleEe, HostKeyScan, RunHost};
 use crate::api::shared::VolMounts;
+use crate::engine::host_key::SCAN_LIMIT;
 use crate::engine::inventory::{RUN_GROUP, run_inventory};
 use crate::engine::limit;
 use crate::engine::mounts::{self, Layout};
@@ -62,18 +63,18 @@ impl Options {
     }
 
     /// The command line, quoted as a shell would need it: `ansible-runner` splits it like one.
-    fn cmd_line(&self) -> String {
+    fn cmd_line(&self, is_everywhere: bool) -> String {
         let limit = match &self.limit {
-            Some(limit) => format!("{},&{RUN_GROUP}", limit::terms(limit).join(",")),
-            None => RUN_GROUP.to_owned(),
+            Some(limit) if is_everywhere => Some(limit.clone()),
+            Some(limit) => Some(format!("{},&{RUN_GROUP}", limit::terms(limit).join(","))),
+            None => (!is_everywhere).then(|| RUN_GROUP.to_owned()),
         };
-        let mut words = vec!["--limit".to_owned(), quoted(&limit)];
-        for (option, value) in [("--tags", &self.tags), ("--skip-tags", &self.skip_tags)] {
-            if let Some(value) = value {
-                words.extend([option.to_owned(), quoted(value)]);
-            }
-        }
-        words.join(" ")
+        let options =
+            [("--limit", &limit), ("--tags", &self.tags), ("--skip-tags", &self.skip_tags)];
+        let words = options
+            .into_iter()
+            .filter_map(|(option, value)| Some(format!("{option} {}", quoted(value.as_ref()?))));
+        words.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -107,8 +108,28 @@ pub struct Recipe {
     pub sources: Vec<Source>,
     /// What narrows the runs.
     pub options: Options,
-    /// Variables that win over all others.
+    /// Variables that win over all others but those by which a run finds its hosts.
     pub extra_vars: BTreeMap<String, Value>,
+    /// What runs of deployments have beyond those of roles and computes.
+    pub deployed: Deployed,
+}
+
+/// What only the runs of deployments have.
+#[derive(Clone, Debug, Default)]
+pub struct Deployed {
+    /// What the names of runs have after the service instead of the parent's name alone.
+    pub names: Vec<String>,
+    /// Labels beside the engine's own.
+    pub labels: BTreeMap<String, String>,
+    /// Labels of the Kubernetes nodes that the pods may run on.
+    pub node_selector: BTreeMap<String, String>,
+    /// The `ConfigMap` whose keys become environment variables; the run's default one when absent.
+    pub env_config_map: Option<String>,
+    /// Whether a Job goes soon after its result was recorded.
+    pub lets_jobs_go: bool,
+    /// Whether the play is for all hosts that can be reached, not only those whose attempts the run
+    /// carries.
+    pub is_everywhere: bool,
 }
 
 /// One host of a run: where it is and with which Secret it is reached.
@@ -131,7 +152,14 @@ pub struct Reach {
 /// The name of a shard's run.
 pub fn name(recipe: &Recipe, shard: &Shard) -> String {
     let identity = shard.identity();
-    names::derived(&[&shard.service, &recipe.parent.name, &identity[..10]], NAME_LIMIT)
+    let middle = match recipe.deployed.names.as_slice() {
+        [] => std::slice::from_ref(&recipe.parent.name),
+        names => names,
+    };
+    let mut parts = vec![shard.service.as_str()];
+    parts.extend(middle.iter().map(String::as_str));
+    parts.push(&identity[..10]);
+    names::derived(&parts, NAME_LIMIT)
 }
 
 /// The step that creates a shard's run, once.
@@ -139,8 +167,9 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
     let namespace = recipe.parent.namespace.clone();
     let target =
         Target { kind: Kind::of::<AnsibleEe>(), namespace, name: name(recipe, shard), uid: None };
-    let keys: BTreeMap<&str, &str> =
-        reached(shard, reach).map(|it| (it.ssh_secret.as_str(), it.ssh_version.as_str())).collect();
+    let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
+        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
+        .collect();
     let mut object = json!({
         "metadata": {
             "labels": {
@@ -155,6 +184,9 @@ pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> S
         },
         "spec": spec(recipe, shard, reach),
     });
+    for (name, value) in &recipe.deployed.labels {
+        object["metadata"]["labels"][name] = json!(value);
+    }
     let trusted: BTreeMap<&str, &str> = shard
         .attempts
         .keys()
@@ -188,32 +220,61 @@ fn hosts_text(shard: &Shard) -> String {
     }
 }
 
+/// The hosts that a run touches, by name.
 fn reached<'a>(
+    recipe: &Recipe,
     shard: &'a Shard,
     reach: &'a BTreeMap<String, Reach>,
-) -> impl Iterator<Item = &'a Reach> {
-    shard.attempts.keys().filter_map(|it| reach.get(it))
+) -> impl Iterator<Item = (&'a String, &'a Reach)> {
+    let is_everywhere = recipe.deployed.is_everywhere;
+    reach.iter().filter(move |(name, _)| is_everywhere || shard.attempts.contains_key(*name))
+}
+
+fn run_hosts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<RunHost> {
+    let is_own = |name: &String| shard.attempts.contains_key(name);
+    let asks = |(name, it): &(&String, &Reach)| is_own(name) && it.scan.is_some();
+    let mut n_asked = reach.iter().filter(asks).count();
+    // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
+    let mut scan = |name: &String, it: &Reach| {
+        let is_beside = it.scan.is_some() && !is_own(name);
+        n_asked += usize::from(is_beside);
+        it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT)
+    };
+    let mut host = |(name, it): (&String, &Reach)| {
+        let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
+        RunHost { name, address, scan_host_key }
+    };
+    reached(recipe, shard, reach).map(&mut host).collect()
 }
 
 fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
-    let run_host = |name: &String| {
-        let Reach { address, scan, .. } = reach.get(name)?.clone();
-        Some(RunHost { name: name.clone(), address, scan_host_key: scan })
-    };
-    let hosts: Vec<RunHost> = shard.attempts.keys().filter_map(run_host).collect();
+    let deployed = &recipe.deployed;
+    let reached: Vec<&Reach> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
     let mut spec = json!({
         "inputHash": shard.identity(),
-        "hosts": hosts,
+        "hosts": run_hosts(recipe, shard, reach),
         "inventory": run_inventory(shard.attempts.keys()),
-        "cmdLine": recipe.options.cmd_line(),
         "extraVars": extra_vars(recipe),
-        "extraMounts": mounts::of(recipe, &reached(shard, reach).collect::<Vec<_>>()),
+        "extraMounts": mounts::of(recipe, &reached),
         "env": recipe.env,
         "networkAttachments": recipe.network_attachments,
         // Every further attempt is a new run over only the hosts that need it (D4).
         "backoffLimit": 0,
         "restartPolicy": "Never",
     });
+    let cmd_line = recipe.options.cmd_line(deployed.is_everywhere);
+    if !cmd_line.is_empty() {
+        spec["cmdLine"] = json!(cmd_line);
+    }
+    if !deployed.node_selector.is_empty() {
+        spec["nodeSelector"] = json!(deployed.node_selector);
+    }
+    if let Some(name) = &deployed.env_config_map {
+        spec["envConfigMapName"] = json!(name);
+    }
+    if deployed.lets_jobs_go {
+        spec["preserveJobs"] = json!(false);
+    }
     match &recipe.play {
         Play::Playbook(name) => spec["playbook"] = json!(name),
         Play::Contents(text) => spec["playbookContents"] = json!(text),
@@ -231,12 +292,13 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
 /// One bad host must not stop the others: play keywords see extra variables only (D4).
 fn extra_vars(recipe: &Recipe) -> Value {
     let mut vars: BTreeMap<String, Value> = BTreeMap::from([
-        ("edpm_override_hosts".into(), json!(RUN_GROUP)),
-        ("edpm_service_type".into(), json!(recipe.service_type)),
         ("edpm_any_errors_fatal".into(), json!(false)),
         ("edpm_max_fail_percentage".into(), json!(100)),
     ]);
     vars.extend(recipe.extra_vars.clone());
+    let hosts = if recipe.deployed.is_everywhere { "all" } else { RUN_GROUP };
+    vars.insert("edpm_override_hosts".into(), json!(hosts));
+    vars.insert("edpm_service_type".into(), json!(recipe.service_type));
     json!(vars)
 }
 
@@ -248,10 +310,12 @@ mod tests {
     fn options_are_quoted_for_a_shell() {
         let options =
             Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
-        assert_eq!(options.cmd_line(), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
-        assert_eq!(Options::default().cmd_line(), "--limit 'edpm_run'");
+        assert_eq!(options.cmd_line(false), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
+        assert_eq!(Options::default().cmd_line(false), "--limit 'edpm_run'");
         let limit = |it: &str| Options { limit: Some(it.into()), ..Options::default() };
-        assert_eq!(limit("compute:!n2").cmd_line(), "--limit 'compute,!n2,&edpm_run'");
+        assert_eq!(limit("compute:!n2").cmd_line(false), "--limit 'compute,!n2,&edpm_run'");
+        assert_eq!(limit("compute:!n2").cmd_line(true), "--limit 'compute:!n2'");
+        assert_eq!(Options::default().cmd_line(true), "");
     }
 
     fn recipe() -> Recipe {
@@ -273,6 +337,7 @@ mod tests {
             sources: vec![],
             options: Options::default(),
             extra_vars: BTreeMap::new(),
+            deployed: Deployed::default(),
         }
     }
 
@@ -323,5 +388,44 @@ mod tests {
             mounts.iter().filter(|it| it["subPath"] == KNOWN_HOSTS).count()
         };
         assert_eq!((paths(true), paths(false)), (1, 0));
+    }
+
+    #[test]
+    fn a_run_everywhere_touches_all_hosts_and_carries_only_its_own_attempts() {
+        let attempt = crate::engine::run::Attempt { hash: "h".into(), attempt: 1 };
+        let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
+        let shard = Shard { service: "a".into(), group: "g".into(), attempts };
+        let scan = || Some(HostKeyScan::default());
+        let mut all: BTreeMap<String, Reach> =
+            (1..90).map(|it| (format!("b{it:02}"), reach(true, scan(), ""))).collect();
+        all.insert("n0".into(), reach(true, scan(), ""));
+        let deployed = Deployed {
+            names: vec!["deployment".into(), "set".into()],
+            labels: BTreeMap::from([("x".to_owned(), "y".to_owned())]),
+            is_everywhere: true,
+            lets_jobs_go: true,
+            ..Deployed::default()
+        };
+        let extra_vars = BTreeMap::from([
+            ("edpm_override_hosts".to_owned(), json!("n0")),
+            ("edpm_max_fail_percentage".to_owned(), json!(0)),
+        ]);
+        let step = run(&Recipe { deployed, extra_vars, ..recipe() }, &shard, &all);
+        let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
+        let run: AnsibleEe = serde_json::from_value(object).unwrap();
+        assert_eq!(run.spec.hosts.len(), 90);
+        let asked = run.spec.hosts.iter().filter(|it| it.scan_host_key.is_some());
+        let asked: Vec<&str> = asked.map(|it| it.name.as_str()).collect();
+        assert_eq!((asked.len(), asked.contains(&"n0")), (SCAN_LIMIT, true));
+        assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all");
+        // What says how a human's plays behave is theirs.
+        assert_eq!(run.spec.extra_vars["edpm_max_fail_percentage"], 0);
+        assert!(!run.spec.preserve_jobs);
+        let labels = run.metadata.labels.unwrap();
+        assert_eq!((labels["x"].as_str(), labels[SERVICE_LABEL].as_str()), ("y", "a"));
+        let carried: BTreeMap<String, Value> =
+            serde_json::from_str(&run.metadata.annotations.unwrap()[ATTEMPTS]).unwrap();
+        assert_eq!(carried.keys().collect::<Vec<_>>(), ["n0"]);
+        assert!(run.metadata.name.unwrap().starts_with("a-deployment-set-"));
     }
 }

@@ -1,11 +1,11 @@
 //! Where one host stands in its chain of services, and what has to happen next.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::dataplane::service_run::{RunState, ServiceRun};
 use crate::engine::outcome::{self, Outcome, Reason};
-use crate::engine::retry;
+use crate::engine::retry::{self, Retries};
 use crate::engine::run::{Attempt, Run};
 
 /// One service as it should be on one host.
@@ -49,8 +49,8 @@ pub struct Host<'a> {
     /// The command by which a human accepts its present key, up to the fingerprint; absent where
     /// that is of no use.
     pub accept: Option<&'a str>,
-    /// The command by which a human asks for another attempt.
-    pub redeploy: &'a str,
+    /// Which failures are tried again, and how a human asks for another attempt.
+    pub retries: Retries<'a>,
 }
 
 /// An attempt that has no run yet.
@@ -187,7 +187,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         service.since = time;
     }
     service.run = Some(run.name());
-    let advice = outcome::Advice { redeploy: host.redeploy, accept: host.accept };
+    let advice = outcome::Advice { retries: host.retries, accept: host.accept };
     match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
@@ -386,8 +386,7 @@ fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
 }
 
 fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
-    let run = seen.run.as_deref().unwrap_or_default();
-    let (reason, message) = outcome::lost(&seen.name, run, host.name, host.redeploy);
+    let (reason, message) = outcome::lost(seen, host.name, host.retries);
     let mut service = ServiceRun { since: Time(now), ..seen.clone() };
     fail(&mut service, reason, message);
     service
@@ -415,32 +414,11 @@ fn retry(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Next {
-    let reason = Reason::parse(seen.reason.as_deref().unwrap_or_default());
-    if !reason.heals_by_itself() {
-        return Next::Stop(failed(seen, None));
+    match retry::due(host, seen, runs) {
+        None => Next::Stop(failed(seen, None)),
+        Some(due) if now < due => Next::Stop(failed(seen, Some(due))),
+        Some(_) => Next::Attempt(attempt(host, wanted, Some(seen), runs, now)),
     }
-    let pause = SignedDuration::try_from(retry::pause(seen.failures)).unwrap_or_default();
-    let due = seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX);
-    let has_new_secret = reason.heals_with_ssh_secret() && is_ssh_secret_new(host, seen, runs);
-    let has_new_key = reason == Reason::HostKeyMismatch && is_host_key_new(host, seen, runs);
-    if now < due && !has_new_secret && !has_new_key {
-        return Next::Stop(failed(seen, Some(due)));
-    }
-    Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
-}
-
-/// Whether the ssh Secret differs from the one that the failed run used.
-fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
-    let (secret, version) = host.ssh_key;
-    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
-    // A run that did not use this Secret at all used another one.
-    run.is_some_and(|it| it.ssh_key_version(secret).is_none_or(|used| used != version))
-}
-
-/// Whether another key is trusted, or accepted, than in the failed run.
-fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
-    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
-    run.is_some_and(|it| it.trusted(host.name) != host.trusted)
 }
 
 /// With what the host is known to be deployed when another attempt begins.

@@ -39,7 +39,7 @@ fn judged_chain(
         trusted: "word",
         accept: None,
         has_moved: false,
-        redeploy: "kubectl annotate",
+        retries: Retries::Healing("kubectl annotate"),
     };
     judge(&host, &runs, now())
 }

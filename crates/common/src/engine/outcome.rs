@@ -1,7 +1,9 @@
 //! What the result of a run means for one host: class, words and whether it is tried again.
 
 use crate::api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
+use crate::api::dataplane::service_run::ServiceRun;
 use crate::engine::host_key::HostKey;
+use crate::engine::retry::Retries;
 use crate::engine::run::Run;
 
 /// Why an attempt failed.
@@ -87,34 +89,44 @@ impl Reason {
         matches!(self, Self::KeyRefused | Self::HostKeyMismatch)
     }
 
-    /// What the human does next. `redeploy` is the command that asks for another attempt.
-    fn next_step(self, redeploy: &str) -> String {
+    /// What the human does next, after the attempt of that number.
+    fn next_step(self, retries: Retries<'_>, attempt: i64) -> String {
+        let again = match retries {
+            Retries::Healing(redeploy) if !self.heals_by_itself() => {
+                return format!("It runs again when an input changes, or with: {redeploy}");
+            }
+            Retries::Limited { attempts, way_on } if attempt >= attempts => {
+                format!("that was the last of {attempts} attempts, so then {way_on}.")
+            }
+            Retries::Healing(_) | Retries::Limited { .. } => "it is tried again by itself.".into(),
+        };
+        match self.help() {
+            "" => format!("{}{}", again[..1].to_uppercase(), &again[1..]),
+            help => format!("{help}; {again}"),
+        }
+    }
+
+    /// What a human can do about the cause; nothing where only the cause itself tells.
+    fn help(self) -> &'static str {
         match self {
             Self::HostUnreachable => {
-                "Check that the host is up and that its ansibleHost and ansiblePort are right; \
-                 it is tried again by itself."
-                    .into()
+                "Check that the host is up and that its ansibleHost and ansiblePort are right"
             }
-            Self::KeyRefused => "Put a key that the host accepts for ansibleUser into \
-                                 ssh-privatekey of the ssh Secret; it is tried again by itself."
-                .into(),
+            Self::KeyRefused => {
+                "Put a key that the host accepts for ansibleUser into ssh-privatekey of the ssh \
+                 Secret"
+            }
             Self::HostKeyMismatch => {
-                "Compare with the host's own key, then correct known_hosts of the ssh Secret; it \
-                 is tried again by itself."
-                    .into()
+                "Compare with the host's own key, then correct known_hosts of the ssh Secret"
             }
-            Self::PodEvicted => "It is tried again by itself.".into(),
-            Self::ImagePullFailed => {
-                "Correct the image's name or its registry; it is tried again by itself.".into()
-            }
-            Self::InputMissing => "Create what is missing; it is tried again by itself.".into(),
-            Self::TaskFailed
+            Self::ImagePullFailed => "Correct the image's name or its registry",
+            Self::InputMissing => "Create what is missing",
+            Self::PodEvicted
+            | Self::TaskFailed
             | Self::NoHostMatched
             | Self::InvalidPlaybook
             | Self::DeadlineExceeded
-            | Self::ResultUnknown => {
-                format!("It runs again when an input changes, or with: {redeploy}")
-            }
+            | Self::ResultUnknown => "",
         }
     }
 }
@@ -138,8 +150,8 @@ pub enum Outcome {
 /// The commands by which a human helps.
 #[derive(Clone, Copy, Debug)]
 pub struct Advice<'a> {
-    /// Asks for another attempt.
-    pub redeploy: &'a str,
+    /// Which failures are tried again, and how another attempt is asked for.
+    pub retries: Retries<'a>,
     /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
     /// Secret decide.
     pub accept: Option<&'a str>,
@@ -162,9 +174,10 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Advice<'_>) -> Outco
 }
 
 /// What is said of a run that is gone before its result was seen.
-pub fn lost(service: &str, run: &str, host: &str, redeploy: &str) -> (Reason, String) {
+pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (Reason, String) {
     let reason = Reason::ResultUnknown;
-    let next = reason.next_step(redeploy);
+    let next = reason.next_step(retries, seen.attempt);
+    let (service, run) = (&seen.name, seen.run.as_deref().unwrap_or_default());
     let text = format!(
         "Host {host} has no result (service {service}, AnsibleEE {run}): the run was deleted before \
          it had told one. {next}"
@@ -202,7 +215,7 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let next = match (reason, advice.accept) {
         (Reason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
-        _ => reason.next_step(advice.redeploy),
+        _ => reason.next_step(advice.retries, run.attempts.get(host).map_or(0, |it| it.attempt)),
     };
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
 }
@@ -276,7 +289,7 @@ mod tests {
         });
         let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
         let object = crate::engine::test_runs::run("r", &attempts, &status);
-        let advice = Advice { redeploy: "redeploy", accept };
+        let advice = Advice { retries: Retries::Healing("redeploy"), accept };
         match of(&Run::of(&object).unwrap(), "n0", false, advice) {
             Outcome::Failed { reason, message } => {
                 assert_eq!(reason, Reason::HostKeyMismatch);
@@ -324,12 +337,24 @@ mod tests {
     #[test]
     fn what_does_not_heal_by_itself_prints_the_command_that_does() {
         for reason in Reason::ALL {
-            let step = reason.next_step("kubectl annotate x");
+            let step = reason.next_step(Retries::Healing("kubectl annotate x"), 1);
             assert_eq!(
                 step.contains("kubectl annotate x"),
                 !reason.heals_by_itself(),
                 "{reason:?}"
             );
         }
+    }
+
+    #[test]
+    fn where_attempts_are_counted_everything_is_tried_again_until_the_last_one() {
+        let retries = Retries::Limited { attempts: 3, way_on: "do that" };
+        for reason in Reason::ALL {
+            let step = |attempt| reason.next_step(retries, attempt);
+            assert!(step(2).to_lowercase().ends_with("it is tried again by itself."), "{reason:?}");
+            assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
+        }
+        let step = Reason::PodEvicted.next_step(retries, 1);
+        assert_eq!(step, "It is tried again by itself.");
     }
 }

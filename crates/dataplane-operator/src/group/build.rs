@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{Role, Service};
-use common::engine::build::{KNOWN_HOSTS, Play, Reach, Recipe, Source};
+use common::engine::build::{Deployed, KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
@@ -13,6 +13,7 @@ use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
+use shell::sources::{Digests, SourceRef};
 
 use crate::effective::Effective;
 use crate::group::faults::sources_of;
@@ -191,14 +192,15 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
             beside: vars::is_mounted(&beside).then(|| inventory.clone()),
             inventory,
         },
-        sources: sources(seen, service),
+        sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),
         extra_vars: BTreeMap::new(),
+        deployed: Deployed::default(),
     })
 }
 
 /// The inline text wins over the name, as upstream has it; a role is run where there is neither.
-fn play(service: &Service) -> Play {
+pub fn play(service: &Service) -> Play {
     let spec = &service.spec;
     match (contents(spec), &spec.playbook, &spec.role) {
         (Some(text), _, _) => Play::Contents(text.clone()),
@@ -207,9 +209,14 @@ fn play(service: &Service) -> Play {
     }
 }
 
-fn sources(seen: &Observed, service: &Service) -> Vec<Source> {
+/// The objects whose keys a service gets as files, as far as they exist.
+pub fn sources(
+    known: &BTreeMap<SourceRef, Digests>,
+    namespace: &str,
+    service: &Service,
+) -> Vec<Source> {
     let source = |named: crate::group::faults::Named| {
-        let digests = seen.sources.get(&named.source(&seen.namespace))?;
+        let digests = known.get(&named.source(namespace))?;
         let keys = digests.keys.keys().cloned().collect();
         Some(Source { is_secret: named.is_secret, name: named.name, keys })
     };

@@ -7,6 +7,7 @@ use common::api::dataplane::{Node, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain, has_begun};
 use common::engine::host_key::{Trust, accept_command};
+use common::engine::retry::Retries;
 use common::engine::rollout::{Hold, Standing};
 use common::engine::{Host, Run, State, Wanted, limit};
 use common::hash;
@@ -128,7 +129,7 @@ pub fn judge(
             ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
             trusted: &trust.token(),
             accept: accept.as_deref(),
-            redeploy: &redeploy,
+            retries: Retries::Healing(&redeploy),
         },
         runs,
         now,

@@ -31,7 +31,7 @@ struct Offer {
 pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
 
 impl<'a> Offers<'a> {
-    /// All that was seen, in the runs of others too: phase 1 may meet a new key first.
+    /// All that these runs were offered.
     pub fn of(runs: impl IntoIterator<Item = &'a Arc<AnsibleEe>>) -> Self {
         let mut offers = Self::default();
         for run in runs {

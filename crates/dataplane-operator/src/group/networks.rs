@@ -34,12 +34,8 @@ pub fn are_unserved(faults: &[Fault]) -> bool {
 /// What is wrong with the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
-    missing(
-        &seen.networks,
-        &role.spec.network_attachments,
-        "OpenStackDataPlaneRole",
-        &role.name_any(),
-    )
+    let names = &role.spec.network_attachments;
+    missing(&seen.networks, names, "OpenStackDataPlaneRole", &role.name_any())
 }
 
 /// What is wrong with the node's own list.

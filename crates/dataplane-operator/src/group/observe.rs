@@ -59,6 +59,11 @@ impl Group {
         }
     }
 
+    /// Whether a key of the queue is one of groups.
+    pub fn is_key(key: &Key) -> bool {
+        Self::parse(key).is_some()
+    }
+
     fn parse(key: &Key) -> Option<Self> {
         match key.name.split_once('/')? {
             ("role", name) => Some(Self::Role(name.to_owned())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
-use common::engine::build::{KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
+use common::engine::build::{Deployed, KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
 use common::engine::mounts::Layout;
 use common::plan::Target;
@@ -59,6 +59,7 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
         sources: vec![],
         options: Options::default(),
         extra_vars: BTreeMap::new(),
+        deployed: Deployed::default(),
     }
 }
 

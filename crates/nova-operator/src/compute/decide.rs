@@ -8,6 +8,7 @@ use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
 use common::engine::host_key::accept_command;
+use common::engine::retry::Retries;
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
 use common::finalizers::hold;
@@ -268,7 +269,7 @@ fn chain(
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust.token(),
         accept: accept.as_deref(),
-        redeploy: &redeploy,
+        retries: Retries::Healing(&redeploy),
     };
     chain::judge(&host, runs, now)
 }

@@ -9,6 +9,7 @@ use common::conditions::{self, Condition, Finding, READY, Severity, Truth, find,
 use common::engine::build::{PRIVATE_KEY, Reach};
 use common::engine::chain::{self, Need};
 use common::engine::outcome::Reason;
+use common::engine::retry::Retries;
 use common::engine::{Chain, Host, Run, State, Wanted};
 use common::finalizers::{is_held, is_terminating, release};
 use common::hash;
@@ -266,7 +267,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust(seen).token(),
         accept: None,
-        redeploy: "",
+        retries: Retries::Healing(""),
     };
     chain::judge(&host, runs, now)
 }

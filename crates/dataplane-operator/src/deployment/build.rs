@@ -1,0 +1,205 @@
+//! The runs of a deployment: which are due, and the recipe of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::dataplane::NodeSet;
+use common::engine::State;
+use common::engine::build::{self, Deployed, Options, Reach, Recipe};
+use common::engine::chain::Need;
+use common::engine::mounts::Layout;
+use common::engine::mounts::node_sets::{NodeSets, Tls};
+use common::engine::shards::{BATCH_SIZE, Shard, shards};
+use common::plan::{Step, Target};
+use k8s_openapi::api::core::v1::PodDNSConfig;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::deployment::hosts;
+use crate::deployment::judge::{Judged, Part, attempts, is_ended};
+use crate::deployment::observe::{Observed, ca_bundle};
+use crate::deployment::progress::position;
+use crate::deployment::services::is_global;
+use crate::group::build::{play, sources};
+use crate::inputs::service_type;
+
+/// Labels of a run, as users of upstream know them.
+pub const NODE_SET_LABEL: &str = "openstackdataplanenodeset";
+const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
+const SERVICE_LABEL: &str = "openstackdataplaneservice";
+const APP: (&str, &str) = ("app", "openstackansibleee");
+
+/// A run that is to be made.
+pub struct New {
+    /// The service that it deploys.
+    pub service: String,
+    /// The step that makes it.
+    pub step: Step,
+}
+
+/// The runs that are due.
+pub fn new_runs(seen: &Observed, parts: &[Part]) -> Vec<New> {
+    parts.iter().flat_map(|it| of_part(seen, it, parts)).collect()
+}
+
+fn of_part(seen: &Observed, part: &Part, parts: &[Part]) -> Vec<New> {
+    let mut shared: BTreeMap<String, Need> = BTreeMap::new();
+    let mut global: BTreeMap<String, Vec<(String, Need)>> = BTreeMap::new();
+    for host in &part.hosts {
+        let State::NeedsRun(need) = &host.chain.state else { continue };
+        if is_for_all(seen, &need.service) {
+            let list = global.entry(need.service.clone()).or_default();
+            list.push((host.name.clone(), need.clone()));
+        } else {
+            shared.insert(host.name.clone(), need.clone());
+        }
+    }
+    let reach = reach(seen, [part]);
+    let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
+    let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
+    let mut new: Vec<New> = shards(shared, BATCH_SIZE, &asked)
+        .iter()
+        .filter_map(|shard| {
+            let recipe = recipe(seen, part, &shard.service, &[part])?;
+            Some(New { service: shard.service.clone(), step: build::run(&recipe, shard, &reach) })
+        })
+        .collect();
+    for (service, needs) in global {
+        if have_arrived(seen, part, &service) {
+            new.extend(everywhere(seen, part, service, needs, parts));
+        }
+    }
+    new
+}
+
+fn is_for_all(seen: &Observed, service: &str) -> bool {
+    seen.services.get(service).is_some_and(|it| is_global(it))
+}
+
+/// Whether every host of a node set has come to a service, or has failed for good before it.
+fn have_arrived(seen: &Observed, part: &Part, service: &str) -> bool {
+    let at = part.services.iter().position(|it| it == service).unwrap_or_default();
+    let has = |it: &Judged| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
+    part.hosts.iter().all(has)
+}
+
+/// The run of a service for all node sets: it touches all their hosts, and carries the attempts of
+/// the node set whose list it is on.
+fn everywhere(
+    seen: &Observed,
+    part: &Part,
+    service: String,
+    needs: Vec<(String, Need)>,
+    parts: &[Part],
+) -> Option<New> {
+    let all: Vec<&Part> = parts.iter().collect();
+    let recipe = recipe(seen, part, &service, &all)?;
+    let group = needs.first()?.1.group.clone();
+    let attempts = needs.into_iter().map(|(host, need)| (host, need.attempt)).collect();
+    let shard = Shard { service: service.clone(), group, attempts };
+    let reach = reach(seen, all);
+    Some(New { service, step: build::run(&recipe, &shard, &reach) })
+}
+
+/// How the hosts of node sets are reached.
+fn reach<'a>(
+    seen: &Observed,
+    parts: impl IntoIterator<Item = &'a Part>,
+) -> BTreeMap<String, Reach> {
+    let of_part = |part: &'a Part| {
+        let of_host = |host: &Judged| {
+            let (set, place) = (part.node_set.as_deref()?, host.place.as_ref()?);
+            let was_refused = host.chain.was_key_refused();
+            let named = (host.name.as_str(), place);
+            let reach = hosts::reach(seen, set, named, &host.trust, was_refused);
+            Some((host.name.clone(), reach))
+        };
+        part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()
+    };
+    parts.into_iter().flat_map(of_part).collect()
+}
+
+/// What the runs of a service have in common; `parts` are the node sets whose hosts they touch.
+fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<Recipe> {
+    let service = seen.services.get(name)?;
+    let node_set = part.node_set.as_deref()?;
+    let spec = &seen.deployment.spec;
+    let is_global = is_global(service);
+    let mut extra_vars = spec.ansible_extra_vars.clone();
+    if !spec.services_override.is_empty() {
+        extra_vars.insert("edpm_services_override".into(), json!(spec.services_override));
+    }
+    let type_ = service_type(&service.spec, name);
+    let tls = ca_bundle(service).map(|secret| Tls::Bundle {
+        service: name.to_owned(),
+        service_type: type_.clone(),
+        secret: secret.to_owned(),
+    });
+    let ssh_secret = |it: &&Part| {
+        let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
+        Some((it.name.clone(), secret.clone()))
+    };
+    let ssh_secrets = parts.iter().filter_map(ssh_secret).collect();
+    Some(Recipe {
+        parent: Target::of(&*seen.deployment),
+        play: play(service),
+        service_type: type_,
+        image: service.spec.open_stack_ansible_ee_runner_image.clone(),
+        env: node_set.spec.env.clone(),
+        extra_mounts: node_set.spec.node_template.extra_mounts.clone(),
+        network_attachments: node_set.spec.network_attachments.clone(),
+        dns_config: dns_config(node_set),
+        layout: Layout::NodeSets(NodeSets {
+            ssh_secrets,
+            is_global,
+            tls: tls.into_iter().collect(),
+        }),
+        sources: sources(&seen.sources, &seen.namespace, service),
+        options: options(seen),
+        extra_vars,
+        deployed: deployed(seen, &part.name, name, is_global),
+    })
+}
+
+/// What narrows the runs.
+fn options(seen: &Observed) -> Options {
+    let spec = &seen.deployment.spec;
+    let text = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
+    Options {
+        tags: text(&spec.ansible_tags),
+        skip_tags: text(&spec.ansible_skip_tags),
+        limit: text(&spec.ansible_limit),
+    }
+}
+
+fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> Deployed {
+    let (spec, deployment) = (&seen.deployment.spec, seen.deployment.name_any());
+    let labels = [
+        APP,
+        (SERVICE_LABEL, service),
+        (DEPLOYMENT_LABEL, deployment.as_str()),
+        (NODE_SET_LABEL, node_set),
+    ];
+    let labels =
+        labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let of_set = (!is_global).then(|| node_set.to_owned());
+    Deployed {
+        names: [deployment.clone()].into_iter().chain(of_set).collect(),
+        labels,
+        node_selector: spec.ansible_job_node_selector.clone(),
+        env_config_map: Some(spec.ansible_ee_env_config_map_name.clone())
+            .filter(|it| !it.is_empty()),
+        lets_jobs_go: !spec.preserve_jobs,
+        is_everywhere: is_global,
+    }
+}
+
+/// The control plane's DNS, where the node set knows its servers and the domain.
+fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
+    let status = node_set.status.as_ref()?;
+    let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;
+    (!status.dns_cluster_addresses.is_empty()).then(|| PodDNSConfig {
+        nameservers: Some(status.dns_cluster_addresses.clone()),
+        searches: Some(vec![domain]),
+        ..PodDNSConfig::default()
+    })
+}

@@ -1,0 +1,166 @@
+//! The judgement on a deployment: when it begins, which runs are made, and when it is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use common::api::dataplane::NodeSetProgress;
+use common::engine::{Run, State};
+use common::finalizers::{hold, is_terminating, release};
+use common::plan::{Plan, Write};
+use common::refusal::{self, Refusal};
+use jiff::Timestamp;
+
+use crate::default_services;
+use crate::deployment::build::{New, new_runs};
+use crate::deployment::holding::{self, RUNNING};
+use crate::deployment::judge::{self, Common, Part};
+use crate::deployment::observe::Observed;
+use crate::deployment::progress::position;
+use crate::deployment::status::{End, Judgement, has_begun, is_ended};
+use crate::deployment::{faults, services};
+use crate::group::faults::Fault;
+use crate::group::host_key::Offers;
+use crate::group::networks;
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a deployment.
+///
+/// # Guarantees
+/// Attempts stand in the status before the runs that carry them are created. A service that is done
+/// on a host never runs there again, whatever becomes of its runs.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    judge(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    judge(seen, Some(refusal), now).telling()
+}
+
+fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
+    let deployment = &*seen.deployment;
+    let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
+    if is_ended(deployment) {
+        let steps = release(deployment, RUNNING, "it is over").into_iter().collect();
+        return Plan { steps, ..Plan::default() };
+    }
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let is_going = is_terminating(deployment);
+    if is_going {
+        plan.steps = holding::going(deployment, &runs);
+        let goes = plan.steps.iter().any(|it| matches!(it.write, Write::Release { .. }));
+        if goes || !has_begun(deployment) {
+            return plan;
+        }
+    } else if refusal.is_none() {
+        let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
+        let listed: BTreeSet<String> = listed.collect();
+        let listed: Vec<String> = listed.into_iter().collect();
+        plan.steps = default_services::missing(&seen.namespace, &listed, &seen.services);
+        if !plan.steps.is_empty() {
+            // Their creation wakes this deployment again; until then its services are not complete.
+            return plan;
+        }
+    }
+    let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
+    let offers = Offers::of(&seen.runs);
+    let parts: Vec<Part> = lists
+        .iter()
+        .map(|(name, kept)| {
+            let faults = faults_of(seen, name, kept);
+            let runs = judge::runs_of(&runs, name);
+            let common = Common { seen, runs: &runs, offers: &offers, may_run: !is_going, now };
+            judge::part(&common, name, kept, faults, is_new)
+        })
+        .collect();
+    inputs.extend(parts.iter().flat_map(|it| it.faults.clone()));
+    let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
+    let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
+    let judgement = Judgement {
+        seen,
+        runs: &runs,
+        setup: &setup,
+        inputs: &inputs,
+        parts: &parts,
+        begins: is_new && !parts.is_empty(),
+        made: new.iter().map(|it| it.service.as_str()).collect(),
+        deletion: holding::finding(deployment, &runs),
+        refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
+    };
+    if judgement.end() != End::Open {
+        plan.steps.extend(release(deployment, RUNNING, "it is over"));
+    } else if !parts.is_empty() {
+        plan.steps.extend(hold(deployment, RUNNING, "it must not be deleted by accident"));
+    }
+    plan.steps.extend(judgement.step(now));
+    look_again(&mut plan, &parts, &inputs, now);
+    plan.steps.extend(new.into_iter().map(|New { step, .. }| step));
+    plan
+}
+
+/// The node sets of a deployment as its status has them, or as it begins; none while it cannot.
+struct Progress {
+    lists: BTreeMap<String, NodeSetProgress>,
+    setup: Vec<Fault>,
+    inputs: Vec<Fault>,
+    is_new: bool,
+}
+
+impl Progress {
+    fn of(seen: &Observed) -> Self {
+        let deployment = &*seen.deployment;
+        if has_begun(deployment) {
+            let status = deployment.status.as_ref();
+            let lists = status.map(|it| it.progress.clone()).unwrap_or_default();
+            return Self { lists, setup: Vec::new(), inputs: Vec::new(), is_new: false };
+        }
+        let setup = faults::of_setup(seen);
+        let listed = seen.named().into_iter().map(|it| (it, seen.listed(it)));
+        let services = services::lists(listed, &seen.services);
+        let mut inputs: Vec<Fault> = faults::of_limit(seen).into_iter().collect();
+        for (name, services) in &services {
+            inputs.extend(faults::of_services(seen, name, services));
+        }
+        if !setup.is_empty() || is_terminating(deployment) {
+            return Self { lists: BTreeMap::new(), setup, inputs, is_new: true };
+        }
+        let of_sets = seen.node_sets.keys().flat_map(|it| faults::of_node_set(seen, it));
+        inputs.extend(of_sets);
+        let begin = |(name, services): (String, Vec<String>)| {
+            let node_set = seen.node_sets.get(&name)?;
+            Some((name, judge::beginning(seen, node_set, services)))
+        };
+        let lists = if inputs.is_empty() {
+            services.into_iter().filter_map(begin).collect()
+        } else {
+            BTreeMap::new()
+        };
+        Self { lists, setup, inputs, is_new: true }
+    }
+}
+
+/// What keeps the next runs of a node set from being made, once it has begun: of its services only
+/// those count that some host does not have yet.
+fn faults_of(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Vec<Fault> {
+    let attempts = judge::attempts(seen);
+    let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
+    let Some(front) = open.map(position).min() else { return Vec::new() };
+    let rest = kept.services.get(front..).unwrap_or_default();
+    let mut faults = faults::of_node_set(seen, name);
+    faults.extend(faults::of_services(seen, name, rest));
+    faults
+}
+
+/// When something is due that no watch tells.
+fn look_again(plan: &mut Plan, parts: &[Part], inputs: &[Fault], now: Timestamp) {
+    for host in parts.iter().flat_map(|it| &it.hosts) {
+        if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
+            plan.look_again_at(*at, now);
+        }
+    }
+    if networks::are_unserved(inputs) {
+        plan.look_again_in(networks::LOOK_AGAIN);
+    }
+}

@@ -1,0 +1,56 @@
+//! The finalizer on a deployment that is running: it is not deleted by accident.
+
+use common::api::dataplane::Deployment;
+use common::conditions::Finding;
+use common::engine::{Run, tidy};
+use common::finalizers::{is_held, is_terminating, release};
+use common::plan::Step;
+use kube::ResourceExt;
+
+use crate::deployment::status::DEPLOYMENT_READY;
+
+/// On a deployment from its first run to its end.
+pub const RUNNING: &str = "dataplane.openstack.org/deployment";
+/// Annotation with which a human lets a running deployment be deleted.
+pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
+
+/// Whether the human says that the runs may be cut short.
+fn is_confirmed(deployment: &Deployment) -> bool {
+    deployment.annotations().get(CONFIRM).is_some_and(|it| it == "true")
+}
+
+/// Whether a run may have touched a host and has not ended.
+fn is_at_work(run: &Run<'_>) -> bool {
+    run.has_begun() && !run.is_finished()
+}
+
+/// What is told while a deployment that is being deleted is held; nothing where it is not.
+pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Finding> {
+    let is_going = is_terminating(deployment) && is_held(deployment, RUNNING);
+    let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
+    let first = at_work.first().filter(|_| is_going && !is_confirmed(deployment))?;
+    let more = match at_work.len() - 1 {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let text = format!(
+        "OpenStackDataPlaneDeployment {name} is to be deleted while {first}{more} runs on hosts. No \
+         other service begins, and it goes when what runs has ended. To cut that short, which may \
+         leave hosts half deployed: kubectl annotate -n {namespace} \
+         openstackdataplanedeployment/{name} {CONFIRM}=true",
+        name = deployment.name_any(),
+        namespace = deployment.namespace().unwrap_or_default(),
+    );
+    Some(Finding::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
+}
+
+/// The steps for a deployment that is being deleted: what waits is withdrawn, and it is let go as soon
+/// as nothing of it is at work, or the human confirms.
+pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Vec<Step> {
+    let mut steps = tidy::withdrawn(runs, |_, _| false);
+    if is_confirmed(deployment) || !runs.iter().any(is_at_work) {
+        let because = "nothing of it is at work, or its deletion was confirmed";
+        steps.extend(release(deployment, RUNNING, because));
+    }
+    steps
+}

@@ -1,0 +1,192 @@
+//! Reads everything that the judgement on a deployment needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{AnsibleOpts, Deployment, NodeSet, Service};
+use common::api::shared::DataSource;
+use common::engine::mounts::node_sets::inventory_name;
+use common::finalizers::is_held;
+use kube::ResourceExt;
+use shell::api::Api;
+use shell::cache::{Cache, Key};
+use shell::error::Result;
+use shell::sources::{Digests, SourceRef, Sources};
+
+use crate::attachments::Attachments;
+use crate::deployment::holding::RUNNING;
+use crate::deployment::status::is_ended;
+use crate::group::faults::{Named, sources_of};
+use crate::group::networks::Networks;
+use crate::group::observe::BY_OWNER;
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The deployment.
+    pub deployment: Arc<Deployment>,
+    /// Its namespace.
+    pub namespace: String,
+    /// The node sets that it names, where they exist.
+    pub node_sets: BTreeMap<String, Arc<NodeSet>>,
+    /// The services that may be deployed, where they exist.
+    pub services: BTreeMap<String, Arc<Service>>,
+    /// ConfigMaps and Secrets that are referred to, where they exist.
+    pub sources: BTreeMap<SourceRef, Digests>,
+    /// The node sets whose inventory exists.
+    pub inventories: BTreeSet<String>,
+    /// Which network attachments exist.
+    pub networks: Networks,
+    /// The runs that the deployment owns.
+    pub runs: Vec<Arc<AnsibleEe>>,
+}
+
+impl Observed {
+    /// The node sets in the deployment's order, each once.
+    pub fn named(&self) -> Vec<&str> {
+        named(&self.deployment)
+    }
+
+    /// The services that a node set is to get, before duplicates are left out.
+    pub fn listed(&self, node_set: &str) -> &[String] {
+        listed(&self.deployment, self.node_sets.get(node_set).map(|it| &**it))
+    }
+}
+
+fn named(deployment: &Deployment) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let names = deployment.spec.node_sets.iter().map(String::as_str);
+    names.filter(|it| seen.insert(*it)).collect()
+}
+
+fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> &'a [String] {
+    match deployment.spec.services_override.as_slice() {
+        [] => node_set.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        names => names,
+    }
+}
+
+/// The watched world.
+pub struct World {
+    /// All deployments.
+    pub deployments: Arc<Cache<Deployment>>,
+    /// All node sets.
+    pub node_sets: Arc<Cache<NodeSet>>,
+    /// All services.
+    pub services: Arc<Cache<Service>>,
+    /// All runs, indexed [`BY_OWNER`].
+    pub runs: Arc<Cache<AnsibleEe>>,
+    /// All ConfigMaps and Secrets.
+    pub sources: Arc<Sources>,
+    /// All network attachments, if the cluster has them.
+    pub attachments: Arc<Attachments>,
+    /// For the content of sources.
+    pub api: Arc<Api>,
+}
+
+/// What the queue's keys of deployments begin with: no object's name has a slash.
+const PREFIX: &str = "deployment/";
+
+/// The queue's key of a deployment.
+pub fn key(namespace: &str, name: &str) -> Key {
+    Key::new(namespace, format!("{PREFIX}{name}"))
+}
+
+/// Whether a key is one of deployments.
+pub fn is_ours(key: &Key) -> bool {
+    key.name.starts_with(PREFIX)
+}
+
+/// Reads a deployment; `None` where nothing is left to do about it.
+pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
+    let namespace = key.namespace.clone();
+    let deployment = world.deployments.get(&Key::new(&namespace, name));
+    let is_open = |it: &Arc<Deployment>| !is_ended(it) || is_held(&**it, RUNNING);
+    let Some(deployment) = deployment.filter(is_open) else {
+        world.sources.depends(key, BTreeSet::new());
+        return Ok(None);
+    };
+    let find =
+        |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
+    let node_sets: BTreeMap<String, Arc<NodeSet>> =
+        named(&deployment).iter().filter_map(find).collect();
+    let find = |it: String| Some((it.clone(), world.services.get(&Key::new(&namespace, it))?));
+    let services: BTreeMap<String, Arc<Service>> =
+        service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
+    let wanted = wanted_sources(&namespace, &node_sets, &services);
+    let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
+    // Before reading, so that a change in between wakes the deployment again.
+    let all = wanted.iter().cloned().chain(node_sets.keys().map(secret)).collect();
+    world.sources.depends(key, all);
+    let exists = |it: &&String| world.sources.version(&secret(it)).is_some();
+    let inventories = node_sets.keys().filter(exists).cloned().collect();
+    let mut sources = BTreeMap::new();
+    for source in wanted {
+        if let Some(digests) = world.sources.digests(&world.api, &source).await? {
+            sources.insert(source, digests);
+        }
+    }
+    let names_networks = node_sets.values().any(|it| !it.spec.network_attachments.is_empty());
+    let networks = world.attachments.seen(&world.api, &namespace, names_networks).await?;
+    let owner = deployment.uid().unwrap_or_default();
+    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
+    Ok(Some(Observed {
+        deployment,
+        namespace,
+        node_sets,
+        services,
+        sources,
+        inventories,
+        networks,
+        runs,
+    }))
+}
+
+/// All services that are listed, and those that were when the deployment began.
+fn service_names(
+    deployment: &Deployment,
+    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+) -> BTreeSet<String> {
+    let progress = deployment.status.iter().flat_map(|it| it.progress.values());
+    let began = progress.flat_map(|it| it.services.clone());
+    let listed = node_sets.values().flat_map(|it| listed(deployment, Some(it)).to_vec());
+    began.chain(listed).collect()
+}
+
+fn wanted_sources(
+    namespace: &str,
+    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+    services: &BTreeMap<String, Arc<Service>>,
+) -> BTreeSet<SourceRef> {
+    let ssh = node_sets.values().map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
+    let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
+    let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
+    let bundles = services.values().filter_map(|it| ca_bundle(it));
+    let bundles = bundles.map(|it| SourceRef::secret(namespace, it));
+    let vars = node_sets.values().flat_map(|it| sources_of_vars(it));
+    let vars = vars.map(|it| it.source(namespace));
+    ssh.chain(data).chain(bundles).chain(vars).collect()
+}
+
+/// The Secret with the CA bundle that a service names.
+pub fn ca_bundle(service: &Service) -> Option<&str> {
+    service.spec.ca_certs.as_deref().filter(|it| !it.is_empty())
+}
+
+/// The objects from which a node set takes variables.
+pub fn sources_of_vars(node_set: &NodeSet) -> Vec<Named> {
+    let spec = &node_set.spec;
+    let own = spec.nodes.values().filter_map(|it| it.ansible.as_ref());
+    let levels = spec.node_template.ansible.iter().chain(own);
+    let entries =
+        |it: &AnsibleOpts| it.ansible_vars_from.iter().filter_map(named_of).collect::<Vec<_>>();
+    levels.flat_map(entries).collect()
+}
+
+fn named_of(entry: &DataSource) -> Option<Named> {
+    let (is_secret, source) = entry.object()?;
+    let (name, is_optional) = (source.name.clone(), source.optional.unwrap_or(false));
+    Some(Named { is_secret, name, is_optional })
+}

@@ -1,0 +1,71 @@
+//! What a deployment writes down of what it used and did: hashes, and what Ansible counted.
+
+use std::collections::BTreeSet;
+
+use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use common::api::dataplane::{DeploymentStatus, ExecutionSummary};
+use common::engine::Run;
+use kube::ResourceExt;
+
+use crate::deployment::observe::{Observed, sources_of_vars};
+use crate::deployment::progress::count;
+use crate::group::faults::{Named, sources_of};
+
+/// Adds the objects that were used, each with the hash that upstream's operators publish too.
+///
+/// `services` are those whose runs are about to be made: what they are given now is what counts. All
+/// variables stand in the inventory from the beginning on.
+pub fn used(
+    seen: &Observed,
+    services: &BTreeSet<&str>,
+    begins: bool,
+    status: &mut DeploymentStatus,
+) {
+    let mut named: Vec<Named> = Vec::new();
+    if begins {
+        named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
+    }
+    let used = seen.services.iter().filter(|(name, _)| services.contains(name.as_str()));
+    named.extend(used.flat_map(|(_, it)| sources_of(&it.spec)));
+    for named in named {
+        let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
+        let hashes =
+            if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
+        hashes.insert(named.name, digests.published.clone());
+    }
+}
+
+/// Adds the runs that have begun, and what Ansible counted in those that ended.
+pub fn ran(runs: &[Run<'_>], status: &mut DeploymentStatus) {
+    for run in runs.iter().filter(|it| it.has_begun() || it.is_finished()) {
+        let hash = run.object.spec.input_hash.clone().unwrap_or_default();
+        status.ansible_ee_hashes.insert(run.name(), hash);
+        if run.is_finished() {
+            let summary = summary(run.object);
+            status.ansible_execution_summaries.insert(run.object.name_any(), summary);
+        }
+    }
+}
+
+/// What Ansible counted, as upstream's runner writes it.
+fn summary(run: &AnsibleEe) -> ExecutionSummary {
+    let hosts = run.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+    let of = |outcomes: &[HostOutcome]| -> Vec<String> {
+        let found = hosts.iter().filter(|it| outcomes.contains(&it.result));
+        let names: BTreeSet<String> = found.map(|it| it.name.clone()).collect();
+        names.into_iter().collect()
+    };
+    let failed = of(&[HostOutcome::Failed]);
+    let unreachable =
+        of(&[HostOutcome::Unreachable, HostOutcome::KeyRefused, HostOutcome::HostKeyMismatch]);
+    let n_bad = failed.len() + unreachable.len();
+    let percent = (200 * n_bad + hosts.len()).checked_div(2 * hosts.len()).unwrap_or_default();
+    ExecutionSummary {
+        total_hosts: Some(count(hosts.len())),
+        failed_hosts: Some(count(failed.len())),
+        unreachable_hosts: Some(count(unreachable.len())),
+        failure_percent: Some(count(percent)),
+        failed_host_list: failed,
+        unreachable_host_list: unreachable,
+    }
+}

@@ -1,0 +1,283 @@
+//! The status of a deployment, from what was judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::dataplane::{
+    Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState,
+};
+use common::conditions::{self, Condition, Finding, READY, settle};
+use common::engine::Run;
+use common::plan::{Step, Target, status_step};
+use jiff::Timestamp;
+
+use crate::deployment::faults::SETUP_READY;
+use crate::deployment::judge::{Part, attempts, is_ended as is_host_ended, is_given_up};
+use crate::deployment::observe::Observed;
+use crate::deployment::progress::position;
+use crate::deployment::{record, texts};
+use crate::group::faults::Fault;
+
+pub use crate::group::status::{DEPLOYMENT_READY, INPUT_READY};
+
+/// Every service succeeded on every host of a node set.
+pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
+/// The reason of what has failed for good.
+pub const GIVEN_UP: &str = "BackoffLimitExceeded";
+/// The reason of what is under way.
+const REQUESTED: &str = "Requested";
+
+/// Whether a deployment is over: it succeeded, or failed for good.
+pub fn is_ended(deployment: &Deployment) -> bool {
+    let Some(status) = &deployment.status else { return false };
+    let ready = conditions::find(&status.conditions, DEPLOYMENT_READY);
+    status.deployed == Some(true) || ready.is_some_and(|it| it.reason == GIVEN_UP)
+}
+
+/// Whether a deployment has begun: from then on it keeps to the hosts and services that it has.
+pub fn has_begun(deployment: &Deployment) -> bool {
+    deployment.status.as_ref().is_some_and(|it| !it.progress.is_empty())
+}
+
+/// What is judged of a deployment.
+pub struct Judgement<'a> {
+    /// Everything that was seen.
+    pub seen: &'a Observed,
+    /// The runs.
+    pub runs: &'a [Run<'a>],
+    /// What is missing of the node sets, before it begins.
+    pub setup: &'a [Fault],
+    /// What is missing otherwise.
+    pub inputs: &'a [Fault],
+    /// Its parts, once it begins.
+    pub parts: &'a [Part],
+    /// Whether it begins now.
+    pub begins: bool,
+    /// The services whose runs are about to be made.
+    pub made: BTreeSet<&'a str>,
+    /// What is told of a deployment that is to be deleted.
+    pub deletion: Option<Finding>,
+    /// What is told of a refused write.
+    pub refusal: Option<Finding>,
+}
+
+/// How a deployment as a whole is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum End {
+    /// It has not begun, or a host is not done.
+    Open,
+    /// Every service succeeded on every host.
+    Deployed,
+    /// Nothing will be done any more, and some hosts have failed for good.
+    Failed,
+}
+
+impl Judgement<'_> {
+    /// Whether and how the deployment has ended.
+    pub fn end(&self) -> End {
+        let attempts = attempts(self.seen);
+        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
+        let is_complete = self.parts.iter().all(|it| it.node_set.is_some());
+        if self.parts.is_empty() || !is_complete || !hosts().all(|it| is_host_ended(it, attempts)) {
+            End::Open
+        } else if hosts().any(|it| is_given_up(it, attempts)) {
+            End::Failed
+        } else {
+            End::Deployed
+        }
+    }
+
+    /// The status step, where the status does not say so already.
+    pub fn step(&self, now: Timestamp) -> Option<Step> {
+        let deployment = &*self.seen.deployment;
+        let observed = deployment.status.as_ref();
+        let mut wanted = observed.cloned().unwrap_or_default();
+        let previous = std::mem::take(&mut wanted.conditions);
+        let generation = deployment.metadata.generation;
+        wanted.observed_generation = generation;
+        wanted.deployed = (self.end() == End::Deployed).then_some(true);
+        self.record(&mut wanted);
+        wanted.conditions = settle(&previous, self.findings(&wanted.failures), generation, now);
+        wanted.node_set_conditions = self.node_set_conditions(&wanted, now);
+        let next = wanted.conditions.clone();
+        status_step(Target::of(deployment), observed, &wanted, &previous, &next)
+    }
+
+    /// Progress and failures, and what was used and done.
+    fn record(&self, wanted: &mut DeploymentStatus) {
+        let attempts = attempts(self.seen);
+        if !self.parts.is_empty() {
+            let shown = self.parts.iter().map(|it| (it.name.clone(), it.shown.clone()));
+            wanted.progress = shown.collect();
+            wanted.failures = texts::failures(self.parts, |it| is_given_up(it, attempts));
+        }
+        let all: BTreeSet<&str> = if self.begins {
+            self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
+        } else {
+            self.made.clone()
+        };
+        record::used(self.seen, &all, self.begins, wanted);
+        if self.parts.iter().any(|it| it.is_news) {
+            record::ran(self.runs, wanted);
+        }
+        let is_done = |part: &&Part| {
+            let hosts = &part.shown.hosts;
+            let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
+            // A limit may have left out all of them.
+            let is_any = part.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
+            is_all && (is_any || !hosts.is_empty())
+        };
+        for part in self.parts.iter().filter(is_done) {
+            wanted.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
+            let hash =
+                part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
+            wanted.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
+        }
+    }
+
+    fn findings(&self, failures: &[DeploymentFailure]) -> Vec<Finding> {
+        let setup = told(SETUP_READY, self.setup, "Every node set is set up.");
+        let input = told(INPUT_READY, self.inputs, "Every input is there.");
+        let deployment = self.deployment(failures);
+        let mut all = vec![setup, input, deployment];
+        all.extend(self.refusal.clone());
+        let good = Finding::good(READY, "Ready", "Every service succeeded on every host.");
+        // What is missing afterwards takes nothing from what has ended.
+        let is_over = self.end() != End::Open;
+        let counts = |it: &&Finding| !is_over || it.type_ == DEPLOYMENT_READY;
+        let blocking: Vec<Finding> = all.iter().filter(counts).cloned().collect();
+        let ready = conditions::ready(&blocking, good);
+        all.extend(conditions::kstatus(&ready));
+        all.push(ready);
+        all
+    }
+
+    fn deployment(&self, failures: &[DeploymentFailure]) -> Finding {
+        if let Some(deletion) = &self.deletion {
+            return deletion.clone();
+        }
+        if self.parts.is_empty() {
+            let text = "The deployment has not begun; see SetupReady and InputReady.";
+            return Finding::unknown(DEPLOYMENT_READY, "Init", text);
+        }
+        let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
+        let attempts = attempts(self.seen);
+        match self.end() {
+            End::Deployed => {
+                let text = format!("Every service succeeded on {} hosts.", hosts().count());
+                return Finding::good(DEPLOYMENT_READY, "Ready", text);
+            }
+            End::Failed => {
+                let n_failed = hosts().filter(|it| is_given_up(it, attempts)).count();
+                let first: Vec<&DeploymentFailure> = failures.iter().collect();
+                let text = format!(
+                    "{n_failed} of {} hosts have failed for good. {}",
+                    hosts().count(),
+                    texts::together(&first, n_failed)
+                );
+                return Finding::error(DEPLOYMENT_READY, GIVEN_UP, text);
+            }
+            End::Open => {}
+        }
+        if let Some(first) = failures.first() {
+            let n_failing = hosts().filter(|it| texts::is_failing(it)).count();
+            let all: Vec<&DeploymentFailure> = failures.iter().collect();
+            let text = texts::together(&all, n_failing);
+            return Finding::warning(DEPLOYMENT_READY, &first.reason, text);
+        }
+        if let Some(what) = texts::waiting(self.parts) {
+            return Finding::waiting(DEPLOYMENT_READY, "Queued", what);
+        }
+        let text =
+            "Services are being deployed; nodeSetConditions and progress tell how far it is.";
+        Finding::waiting(DEPLOYMENT_READY, REQUESTED, text)
+    }
+
+    fn node_set_conditions(
+        &self,
+        wanted: &DeploymentStatus,
+        now: Timestamp,
+    ) -> BTreeMap<String, Vec<Condition>> {
+        let generation = self.seen.deployment.metadata.generation;
+        let lists = self.seen.named().into_iter().map(|name| {
+            let previous = wanted.node_set_conditions.get(name).cloned().unwrap_or_default();
+            let part = self.parts.iter().find(|it| it.name == name);
+            let findings = match part {
+                Some(part) => self.of_part(part, &wanted.failures),
+                None => {
+                    let text = "The deployment has not begun.";
+                    vec![Finding::unknown(NODE_SET_READY, "Init", text)]
+                }
+            };
+            (name.to_owned(), settle(&previous, findings, generation, now))
+        });
+        lists.collect()
+    }
+
+    /// One condition for each service that has begun on a host, and their sum.
+    fn of_part(&self, part: &Part, failures: &[DeploymentFailure]) -> Vec<Finding> {
+        let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
+        let of_service = |(idx, name): (usize, &String)| {
+            let is_here = |it: &HostProgress| {
+                position(it) == idx && (it.state != RunState::Pending || it.reason.is_some())
+            };
+            let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
+            let has_begun = hosts.iter().any(|it| has_come(&it));
+            has_begun.then(|| self.of_service(part, (idx, name), &hosts, failures))
+        };
+        let mut all: Vec<Finding> =
+            part.services.iter().enumerate().filter_map(of_service).collect();
+        let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
+        let good = Finding::good(NODE_SET_READY, "Ready", "Every service succeeded on every host.");
+        let open = Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed.");
+        let sum = if is_done { good } else { conditions::ready(&all, open).under(NODE_SET_READY) };
+        all.push(sum);
+        all
+    }
+
+    fn of_service(
+        &self,
+        part: &Part,
+        (idx, name): (usize, &str),
+        hosts: &[&HostProgress],
+        failures: &[DeploymentFailure],
+    ) -> Finding {
+        let type_ = texts::service_condition(name);
+        let attempts = attempts(self.seen);
+        let n_done = hosts.iter().filter(|it| position(it) > idx).count();
+        if n_done == hosts.len() {
+            let text = format!("Service {name} succeeded on {n_done} hosts.");
+            return Finding::good(&type_, "Ready", text);
+        }
+        let here = || hosts.iter().filter(|it| position(it) == idx && texts::is_failing(it));
+        let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
+        let told: Vec<&DeploymentFailure> =
+            failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();
+        let text = texts::together(&told, here().count());
+        let first = here().next().and_then(|it| it.reason.clone());
+        match first {
+            Some(_) if n_given_up > 0 => Finding::error(&type_, GIVEN_UP, text),
+            Some(reason) => Finding::warning(&type_, &reason, text),
+            None => {
+                let n_hosts = hosts.len();
+                let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
+                Finding::waiting(&type_, REQUESTED, text)
+            }
+        }
+    }
+}
+
+/// What is said of faults: those that only a human mends first.
+fn told(type_: &str, faults: &[Fault], good: &str) -> Finding {
+    let Some(first) = faults.iter().min_by_key(|it| it.is_missing) else {
+        return Finding::good(type_, "Ready", good);
+    };
+    let mut texts: Vec<&str> = Vec::new();
+    for fault in faults {
+        if !texts.contains(&fault.message.as_str()) {
+            texts.push(&fault.message);
+        }
+    }
+    let text = conditions::trimmed(&texts.join(" "), 2000);
+    let kind = if first.is_missing { Finding::warning } else { Finding::error };
+    kind(type_, first.reason, text)
+}

@@ -1,0 +1,487 @@
+//! Whole deployments of node sets, decided step by step against a world in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::api::dataplane::{Deployment, NodeSet, Service};
+use common::conditions::declared::undeclared;
+use common::conditions::find;
+use common::engine::Run;
+use common::plan::{Plan, Step, Write};
+use common::refusal::Refusal;
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shell::sources::{Digests, SourceRef};
+
+use super::holding::RUNNING;
+use super::{Observed, decide};
+use crate::group::networks::Networks;
+use crate::reasons::KINDS;
+
+mod deaths;
+mod ends;
+mod inputs;
+mod node_sets;
+
+const NAMESPACE: &str = "openstack";
+const KNOWN: &str =
+    "* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
+/// The world as the API server would hold it, and what was written to it.
+#[derive(Clone)]
+struct World {
+    seen: Observed,
+    now: Timestamp,
+    writes: Vec<String>,
+    /// Whether runs that are made wait for others.
+    is_queueing: bool,
+    /// Each attempt that a run ever carried: service, host and number.
+    carried: Vec<(String, String, i64)>,
+    /// Whether the deployment is gone.
+    is_gone: bool,
+}
+
+fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": kind,
+        "metadata": { "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1 },
+        "spec": spec,
+        "status": status,
+    }))
+    .unwrap()
+}
+
+/// A node set that is set up, with hosts at addresses of their own.
+fn node_set(name: &str, hosts: &[&str], services: &[&str]) -> Arc<NodeSet> {
+    let address = |host: &str| {
+        let sum: usize = host.bytes().map(usize::from).sum();
+        format!("192.0.2.{}", sum % 250)
+    };
+    let node =
+        |host: &&str| ((*host).to_owned(), json!({ "ansible": { "ansibleHost": address(host) } }));
+    let nodes: BTreeMap<String, Value> = hosts.iter().map(node).collect();
+    let spec = json!({
+        "preProvisioned": true,
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+        "nodes": nodes,
+        "services": services,
+    });
+    let good = |type_: &str| {
+        json!({
+            "type": type_, "status": "True", "reason": "Ready", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let status = json!({
+        "observedGeneration": 1,
+        "configHash": format!("hash-of-{name}"),
+        "conditions": [good("InputReady"), good("SetupReady")],
+    });
+    Arc::new(object("OpenStackDataPlaneNodeSet", name, &spec, &status))
+}
+
+fn service(name: &str, spec: Value) -> (String, Arc<Service>) {
+    let service = object("OpenStackDataPlaneService", name, &spec, &Value::Null);
+    (name.to_owned(), Arc::new(service))
+}
+
+fn digests(version: &str, keys: &[&str]) -> Digests {
+    let keys = keys.iter().map(|it| ((*it).to_owned(), version.to_owned())).collect();
+    let texts = BTreeMap::from([("known_hosts".to_owned(), Arc::from(KNOWN))]);
+    Digests { version: version.into(), published: format!("n{version}q"), keys, texts }
+}
+
+impl World {
+    /// One node set of two hosts with two services, and a deployment of it.
+    fn new() -> Self {
+        Self::with(vec![node_set("compute", &["n0", "n1"], &["first", "second"])], json!({}))
+    }
+
+    /// These node sets, and a deployment of all of them.
+    fn with(node_sets: Vec<Arc<NodeSet>>, mut spec: Value) -> Self {
+        let names: Vec<String> = node_sets.iter().map(|it| it.name_any()).collect();
+        spec["nodeSets"] = json!(names);
+        let playbook = |it: &str| service(it, json!({ "playbook": format!("a.b.{it}") }));
+        let mut services: BTreeMap<String, Arc<Service>> =
+            ["first", "second", "third"].map(playbook).into();
+        services.extend([service(
+            "everywhere",
+            json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true }),
+        )]);
+        let seen = Observed {
+            deployment: Arc::new(object(
+                "OpenStackDataPlaneDeployment",
+                "edpm",
+                &spec,
+                &Value::Null,
+            )),
+            namespace: NAMESPACE.into(),
+            inventories: names.iter().cloned().collect(),
+            node_sets: names.into_iter().zip(node_sets).collect(),
+            services,
+            sources: BTreeMap::from([(
+                SourceRef::secret(NAMESPACE, "key"),
+                digests("1", &["ssh-privatekey", "known_hosts"]),
+            )]),
+            networks: Networks::NotNamed,
+            runs: Vec::new(),
+        };
+        Self {
+            seen,
+            now: "2026-01-01T00:00:00Z".parse().unwrap(),
+            writes: Vec::new(),
+            is_queueing: false,
+            carried: Vec::new(),
+            is_gone: false,
+        }
+    }
+
+    fn pass(&mut self) -> Plan {
+        if self.is_gone {
+            return Plan::default();
+        }
+        let plan = decide::decide(&self.seen, self.now);
+        self.take(&plan.steps);
+        plan
+    }
+
+    /// One pass in which the API server refuses what `refuses` picks.
+    fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
+        let plan = decide::decide(&self.seen, self.now);
+        let at = plan.steps.iter().position(refuses).unwrap();
+        let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let mut telling = decide::refused(&self.seen, &refusal, self.now);
+        telling.steps.retain(|it| !plan.steps[..at].contains(it));
+        self.take(&plan.steps[..at]);
+        self.take(&telling.steps);
+    }
+
+    fn take(&mut self, steps: &[Step]) {
+        for step in steps {
+            let name = step.target.name.clone();
+            match &step.write {
+                Write::Create { object, .. } => self.create(object),
+                Write::Status { status, .. } => {
+                    let kind = "OpenStackDataPlaneDeployment";
+                    assert_eq!(undeclared(KINDS, kind, status), [""; 0]);
+                    let status = serde_json::from_value(status.clone()).unwrap();
+                    self.deployment().status = Some(status);
+                    self.writes.push("status".into());
+                }
+                Write::Delete { .. } => {
+                    self.seen.runs.retain(|it| it.name_any() != name);
+                    self.writes.push("delete".into());
+                }
+                Write::Hold { finalizer } => {
+                    self.deployment().metadata.finalizers = Some(vec![finalizer.clone()]);
+                    self.writes.push("hold".into());
+                }
+                Write::Release { rest, .. } => {
+                    let deployment = self.deployment();
+                    deployment.metadata.finalizers = Some(rest.clone());
+                    self.is_gone = deployment.metadata.deletion_timestamp.is_some();
+                    self.writes.push("release".into());
+                }
+                Write::Apply { .. } => panic!("a deployment applies nothing"),
+            }
+        }
+    }
+
+    fn create(&mut self, object: &Value) {
+        let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+        let known = Run::of(&run).unwrap();
+        // A creation that meets its own object counts as made.
+        if self.seen.runs.iter().any(|it| it.name_any() == known.name()) {
+            return;
+        }
+        let service = known.service.clone();
+        for (host, attempt) in &known.attempts {
+            self.carried.push((service.clone(), host.clone(), attempt.attempt));
+        }
+        let hosts: Vec<&str> = known.attempts.keys().map(String::as_str).collect();
+        self.writes.push(format!("run {service} on {}", hosts.join(",")));
+        run.metadata.uid = Some(run.name_any());
+        if !self.is_queueing {
+            run.status = Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
+        }
+        self.seen.runs.push(Arc::new(run));
+    }
+
+    fn deployment(&mut self) -> &mut Deployment {
+        Arc::make_mut(&mut self.seen.deployment)
+    }
+
+    /// Passes until nothing is written any more.
+    fn settle(&mut self) -> Vec<String> {
+        for _ in 0..10 {
+            let before = self.writes.len();
+            self.pass();
+            if self.writes.len() == before {
+                return std::mem::take(&mut self.writes);
+            }
+        }
+        panic!("no rest: {:?}", self.writes);
+    }
+
+    /// Ends every open run; `outcome` says how for a service on a host.
+    fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) {
+        for run in &mut self.seen.runs {
+            let run = Arc::make_mut(run);
+            if !is_open(run) {
+                continue;
+            }
+            let service = run.labels()["openstackdataplaneservice"].clone();
+            let result = |name: &str| json!({ "name": name, "result": outcome(&service, name) });
+            let hosts: Vec<Value> = run.spec.hosts.iter().map(|it| result(&it.name)).collect();
+            let all_good = hosts.iter().all(|it| it["result"] == "Ok");
+            let status = json!({
+                "JobStatus": if all_good { "Succeeded" } else { "Failed" },
+                "hosts": hosts,
+                "completionTime": self.now.to_string(),
+            });
+            run.status = Some(serde_json::from_value(status).unwrap());
+        }
+    }
+
+    fn finish(&mut self) {
+        self.finish_with(|_, _| "Ok");
+    }
+
+    fn sleep(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    /// Goes on until nothing is open, however many attempts that takes.
+    fn run_out(&mut self, outcome: impl Fn(&str, &str) -> &'static str + Copy) -> Vec<String> {
+        let mut writes = Vec::new();
+        for _ in 0..60 {
+            writes.extend(self.settle());
+            if self.is_over() {
+                return writes;
+            }
+            self.finish_with(outcome);
+            writes.extend(self.settle());
+            self.sleep(900);
+        }
+        panic!("no end: {writes:?}");
+    }
+
+    fn is_over(&self) -> bool {
+        super::status::is_ended(&self.seen.deployment)
+    }
+
+    fn status(&self) -> &common::api::dataplane::DeploymentStatus {
+        self.seen.deployment.status.as_ref().unwrap()
+    }
+
+    fn condition(&self, type_: &str) -> (String, String) {
+        let found = find(&self.status().conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn message(&self, type_: &str) -> String {
+        find(&self.status().conditions, type_).unwrap().message.clone()
+    }
+
+    fn set_condition(&self, node_set: &str, type_: &str) -> Option<(String, String)> {
+        let found = find(&self.status().node_set_conditions[node_set], type_)?;
+        Some((format!("{:?}", found.status), found.reason.clone()))
+    }
+
+    fn run(&self, service: &str) -> &AnsibleEe {
+        let is_its = |it: &&Arc<AnsibleEe>| it.labels()["openstackdataplaneservice"] == service;
+        self.seen.runs.iter().find(is_its).unwrap()
+    }
+
+    fn edit(&mut self, node_set: &str, edit: impl FnOnce(&mut NodeSet)) {
+        edit(Arc::make_mut(self.seen.node_sets.get_mut(node_set).unwrap()));
+    }
+}
+
+fn is_open(run: &AnsibleEe) -> bool {
+    let status = run.status.as_ref().and_then(|it| it.job_status);
+    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
+}
+
+fn is(status: &str, reason: &str) -> (String, String) {
+    (status.into(), reason.into())
+}
+
+#[test]
+fn each_service_runs_once_on_each_host_and_then_it_is_over() {
+    let mut world = World::new();
+    // The attempt is written before the run; then the run is seen at work.
+    assert_eq!(world.settle(), ["hold", "status", "run first on n0,n1", "status"]);
+    assert_eq!(world.condition("Ready"), is("False", "Requested"));
+    assert_eq!(
+        world.set_condition("compute", "ServiceFirstDeploymentReady"),
+        Some(is("False", "Requested"))
+    );
+    assert_eq!(world.set_condition("compute", "ServiceSecondDeploymentReady"), None);
+    world.finish();
+    assert_eq!(world.settle(), ["run second on n0,n1", "status"]);
+    assert_eq!(
+        world.set_condition("compute", "ServiceFirstDeploymentReady"),
+        Some(is("True", "Ready"))
+    );
+    world.finish();
+    assert_eq!(world.settle(), ["release", "status"]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.set_condition("compute", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+    let status = world.status();
+    assert_eq!(status.deployed, Some(true));
+    assert_eq!(status.node_set_hashes["compute"], "hash-of-compute");
+    let summaries: Vec<Option<i64>> =
+        status.ansible_execution_summaries.values().map(|it| it.total_hosts).collect();
+    assert_eq!(summaries, [Some(2), Some(2)]);
+    assert_eq!(status.ansible_ee_hashes.len(), 2);
+    for type_ in ["Reconciling", "Stalled"] {
+        assert!(find(&status.conditions, type_).is_none());
+    }
+}
+
+#[test]
+fn nothing_happens_once_it_is_over() {
+    let mut world = World::new();
+    world.run_out(|_, _| "Ok");
+    world.seen.runs.clear();
+    world.edit("compute", |it| it.metadata.generation = Some(2));
+    world.seen.services.clear();
+    world.seen.inventories.clear();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn runs_are_known_by_the_labels_and_the_names_of_their_service_deployment_and_node_set() {
+    let mut world = World::new();
+    world.settle();
+    let run = world.run("first");
+    assert!(run.name_any().starts_with("first-edpm-compute-"), "{}", run.name_any());
+    for (label, value) in [
+        ("app", "openstackansibleee"),
+        ("openstackdataplaneservice", "first"),
+        ("openstackdataplanedeployment", "edpm"),
+        ("openstackdataplanenodeset", "compute"),
+    ] {
+        assert_eq!(run.labels()[label], value);
+    }
+    assert_eq!(run.owner_references()[0].name, "edpm");
+    assert_eq!(run.spec.env_config_map_name, "openstack-aee-default-env");
+    assert!(run.spec.preserve_jobs);
+}
+
+#[test]
+fn a_hundred_hosts_and_six_services_cost_few_writes() {
+    let names: Vec<String> = (0..100).map(|it| format!("n{it:03}")).collect();
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let services = ["s0", "s1", "s2", "s3", "s4", "s5"];
+    let mut world = World::with(vec![node_set("compute", &hosts, &services)], json!({}));
+    let playbook = |it: &str| service(it, json!({ "playbook": format!("a.b.{it}") }));
+    world.seen.services.extend(services.map(playbook));
+    let writes = world.run_out(|_, _| "Ok");
+    let n_runs = writes.iter().filter(|it| it.starts_with("run ")).count();
+    assert_eq!(n_runs, 12, "two runs of fifty for each service");
+    // Hold and release, the beginning, one for each service, and the end.
+    let n_others = writes.len() - n_runs;
+    assert!(n_others <= 2 + 1 + services.len() + 1, "{n_others}: {writes:?}");
+    let size = serde_json::to_string(&world.status().progress).unwrap().len();
+    assert!(size <= 100 * 100, "{size} bytes");
+}
+
+#[test]
+fn a_run_that_waits_is_told_and_the_service_before_it_is_done() {
+    let mut world = World::new();
+    world.settle();
+    world.finish();
+    world.is_queueing = true;
+    world.settle();
+    let waits = json!({ "JobStatus": "Pending", "waitingFor": "run other works on host n0" });
+    let run = world.seen.runs.last_mut().unwrap();
+    Arc::make_mut(run).status = Some(serde_json::from_value(waits).unwrap());
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready"), is("False", "Queued"));
+    assert!(world.message("Ready").contains("run other works on host n0"));
+    assert_eq!(
+        world.set_condition("compute", "ServiceFirstDeploymentReady"),
+        Some(is("True", "Ready"))
+    );
+}
+
+#[test]
+fn a_refused_write_is_told_once_and_heals() {
+    let mut world = World::new();
+    world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
+    assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
+    assert_eq!(world.condition("Ready"), is("False", "Forbidden"));
+    let before = std::mem::take(&mut world.writes);
+    assert_eq!(before, ["hold", "status", "status"]);
+    world.refused_pass(|it| matches!(it.write, Write::Create { .. }));
+    assert_eq!(std::mem::take(&mut world.writes), [""; 0]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert!(find(&world.status().conditions, "WritesAccepted").is_none());
+}
+
+#[test]
+fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
+    let mut world = World::new();
+    world.settle();
+    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
+    world.deployment().metadata.deletion_timestamp = going;
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "DeletionNotConfirmed"));
+    let message = world.message("Ready");
+    assert!(message.contains("dataplane.openstack.org/confirm-delete=true"), "{message}");
+    world.finish();
+    assert_eq!(world.settle(), ["release"]);
+    assert!(world.is_gone);
+    assert_eq!(world.seen.runs.len(), 1, "the second service did not begin");
+}
+
+#[test]
+fn a_confirmed_deletion_waits_for_nothing() {
+    let mut world = World::new();
+    world.settle();
+    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
+    world.deployment().metadata.deletion_timestamp = going;
+    world.settle();
+    let annotation = ("dataplane.openstack.org/confirm-delete".to_owned(), "true".to_owned());
+    world.deployment().metadata.annotations = Some(BTreeMap::from([annotation]));
+    assert_eq!(world.settle(), ["release"]);
+    assert!(world.is_gone);
+}
+
+#[test]
+fn runs_that_wait_are_withdrawn_when_the_deployment_goes() {
+    let mut world = World::new();
+    world.is_queueing = true;
+    world.settle();
+    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
+    world.deployment().metadata.deletion_timestamp = going;
+    assert_eq!(world.settle(), ["delete", "release"]);
+    assert!(world.seen.runs.is_empty());
+}
+
+#[test]
+fn the_finalizer_is_there_while_it_runs_and_only_then() {
+    let mut world = World::new();
+    world.seen.node_sets.clear();
+    world.settle();
+    assert_eq!(world.seen.deployment.finalizers(), [""; 0], "it has not begun");
+    let mut world = World::new();
+    world.settle();
+    assert_eq!(world.seen.deployment.finalizers(), [RUNNING]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.seen.deployment.finalizers(), [""; 0]);
+}
+
+/// The attempts that runs carried, each once.
+fn once(world: &World) -> BTreeSet<(String, String, i64)> {
+    let all: BTreeSet<(String, String, i64)> = world.carried.iter().cloned().collect();
+    assert_eq!(all.len(), world.carried.len(), "an attempt ran twice: {:?}", world.carried);
+    all
+}

@@ -1,0 +1,73 @@
+//! Whenever the operator dies, the one after it goes on: nothing runs twice, and the end is the same.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What becomes of a service on a host at its n-th attempt is settled by its names alone.
+fn outcome(seed: u64, service: &str, host: &str, n_tried: usize) -> &'static str {
+    let sum: u64 = service.bytes().chain(host.bytes()).map(u64::from).sum();
+    match (seed ^ sum.wrapping_mul(0x9e37_79b9) ^ n_tried as u64) % 5 {
+        0 => "Failed",
+        1 => "Unreachable",
+        _ => "Ok",
+    }
+}
+
+fn world() -> World {
+    let sets = vec![
+        node_set("a", &["a0", "a1", "a2"], &["first", "everywhere", "second"]),
+        node_set("b", &["b0"], &["everywhere", "third"]),
+    ];
+    World::with(sets, json!({ "backoffLimit": 1 }))
+}
+
+/// The end of a world whose operator makes only so many writes of each plan before it dies.
+fn end(seed: u64, deaths: &[usize]) -> World {
+    let mut world = world();
+    let mut deaths = deaths.iter().copied();
+    for _ in 0..400 {
+        let plan = decide::decide(&world.seen, world.now);
+        let n_made = deaths.next().unwrap_or(usize::MAX).min(plan.steps.len());
+        let is_at_rest = plan.steps.is_empty();
+        world.take(&plan.steps[..n_made]);
+        if world.is_over() {
+            return world;
+        }
+        if is_at_rest {
+            let tried = world.carried.clone();
+            world.finish_with(|service, host| {
+                let is_it = |it: &&(String, String, i64)| it.0 == service && it.1 == host;
+                outcome(seed, service, host, tried.iter().filter(is_it).count())
+            });
+            world.sleep(900);
+        }
+    }
+    panic!("no end: {:?}", world.writes);
+}
+
+/// What counts of an end: no times, no runs.
+fn essence(world: &World) -> Value {
+    let status = world.status();
+    let host = |(name, it): (&String, &common::api::dataplane::HostProgress)| {
+        (name.clone(), json!([it.done, it.state, it.attempt, it.reason]))
+    };
+    let hosts = status.progress.values().flat_map(|it| &it.hosts).map(host);
+    let hosts: BTreeMap<String, Value> = hosts.collect();
+    json!([hosts, status.deployed, status.node_set_hashes, world.condition("DeploymentReady")])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_runs_twice_and_the_end_is_the_same(
+        seed in any::<u64>(),
+        deaths in prop::collection::vec(0_usize..4, 0..60),
+    ) {
+        let undisturbed = end(seed, &[]);
+        let disturbed = end(seed, &deaths);
+        prop_assert_eq!(essence(&disturbed), essence(&undisturbed));
+        prop_assert_eq!(once(&disturbed), once(&undisturbed));
+    }
+}

@@ -1,0 +1,117 @@
+//! How a deployment ends: attempts that fail, and runs that are lost.
+
+use common::api::dataplane::RunState;
+
+use super::*;
+
+#[test]
+fn a_host_that_fails_stops_for_itself_and_the_others_are_done() {
+    let mut world = World::new();
+    world.seen.deployment = {
+        let mut deployment = (*world.seen.deployment).clone();
+        deployment.spec.backoff_limit = 2;
+        Arc::new(deployment)
+    };
+    let fails = |service: &str, host: &str| match (service, host) {
+        ("first", "n1") => "Failed",
+        _ => "Ok",
+    };
+    world.settle();
+    world.finish_with(fails);
+    world.settle();
+    // The other host goes on at once; this one is tried again after a pause.
+    assert_eq!(world.status().progress["compute"].hosts["n1"].state, RunState::Failed);
+    assert_eq!(world.run("second").spec.hosts.len(), 1);
+    assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));
+    assert!(
+        world.message("Ready").contains("is tried again by itself"),
+        "{}",
+        world.message("Ready")
+    );
+    let writes = world.run_out(fails);
+    let retries = writes.iter().filter(|it| *it == "run first on n1").count();
+    assert_eq!(retries, 2, "three attempts: {writes:?}");
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    assert_eq!(world.condition("Stalled"), is("True", "BackoffLimitExceeded"));
+    let message = world.message("DeploymentReady");
+    for words in ["1 of 2 hosts", "Host n1 failed", "last of 3 attempts", "create another"] {
+        assert!(message.contains(words), "{message}");
+    }
+    let status = world.status();
+    assert_eq!(status.deployed, None);
+    assert!(status.node_set_hashes.is_empty());
+    let kept = &status.progress["compute"].hosts;
+    assert_eq!((kept["n0"].done, kept["n1"].done, kept["n1"].attempt), (2, 0, 3));
+    assert_eq!(status.failures[0].reason, "TaskFailed");
+    assert_eq!(
+        world.set_condition("compute", "ServiceFirstDeploymentReady"),
+        Some(is("False", "BackoffLimitExceeded"))
+    );
+    world.sleep(9999);
+    assert_eq!(world.settle(), [""; 0]);
+    once(&world);
+}
+
+#[test]
+fn every_class_of_failure_is_tried_again() {
+    for (result, reason) in [
+        ("Failed", "TaskFailed"),
+        ("Unreachable", "HostUnreachable"),
+        ("NotReached", "NoHostMatched"),
+    ] {
+        let mut world = World::new();
+        world.settle();
+        world.finish_with(|_, _| result);
+        world.settle();
+        assert_eq!(world.condition("Ready"), is("False", reason));
+        world.sleep(16);
+        assert_eq!(world.settle(), ["status", "run first on n0,n1", "status"], "{result}");
+        world.run_out(|_, _| "Ok");
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    }
+}
+
+#[test]
+fn runs_of_services_that_are_done_may_go() {
+    let mut world = World::new();
+    world.settle();
+    world.finish();
+    world.settle();
+    world.seen.runs.retain(|it| it.labels()["openstackdataplaneservice"] != "first");
+    assert_eq!(world.settle(), [""; 0]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn a_run_that_is_deleted_while_it_works_is_a_failed_attempt() {
+    for service in ["first", "second"] {
+        let mut world = World::new();
+        world.settle();
+        if service == "second" {
+            world.finish();
+            world.settle();
+        }
+        world.seen.runs.retain(|it| it.labels()["openstackdataplaneservice"] != service);
+        assert_eq!(world.settle(), ["status"]);
+        assert_eq!(world.condition("Ready"), is("False", "ResultUnknown"));
+        assert!(world.message("Ready").contains("the run was deleted"));
+        world.run_out(|_, _| "Ok");
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+        assert!(once(&world).contains(&(service.into(), "n0".into(), 2)));
+    }
+}
+
+#[test]
+fn at_most_five_hosts_are_told_of_by_name() {
+    let names: Vec<String> = (0..9).map(|it| format!("n{it}")).collect();
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut world =
+        World::with(vec![node_set("compute", &hosts, &["first"])], json!({ "backoffLimit": 0 }));
+    world.run_out(|_, _| "Failed");
+    assert_eq!(world.status().failures.len(), 5);
+    let message = world.message("Ready");
+    assert!(message.contains("9 of 9 hosts") && message.contains("And 4 more."), "{message}");
+    assert!(!message.contains("n7"), "{message}");
+}

@@ -1,0 +1,183 @@
+//! What a deployment waits for, and what it hands to its runs.
+
+use super::*;
+
+/// That nothing begins, for that reason and with these words, and that it goes on once it is mended.
+fn waits(mut world: World, reason: &str, words: &[&str], mend: impl FnOnce(&mut World)) {
+    assert_eq!(world.settle(), ["status"], "{reason}");
+    assert_eq!(world.condition("Ready"), is("False", reason));
+    let message = world.message("Ready");
+    for word in words {
+        assert!(message.contains(word), "{message}\nlacks {word}");
+    }
+    assert_eq!(world.condition("DeploymentReady"), is("Unknown", "Init"));
+    assert_eq!(
+        world.set_condition("compute", "NodeSetDeploymentReady"),
+        Some(is("Unknown", "Init"))
+    );
+    mend(&mut world);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn what_is_missing_before_it_begins_is_named_and_waited_for() {
+    let mut world = World::new();
+    let set = world.seen.node_sets.remove("compute").unwrap();
+    waits(world, "NodeSetNotFound", &["compute", "create it"], |it| {
+        it.seen.node_sets.insert("compute".into(), set);
+    });
+    let mut world = World::new();
+    world.edit("compute", |it| it.metadata.generation = Some(2));
+    waits(world, "NodeSetNotReady", &["compute"], |it| {
+        it.edit("compute", |it| it.status.as_mut().unwrap().observed_generation = Some(2));
+    });
+    let mut world = World::new();
+    let missing = world.seen.services.remove("second").unwrap();
+    waits(world, "ServiceNotFound", &["second", "spec.services", "compute"], |it| {
+        it.seen.services.insert("second".into(), missing);
+    });
+    let mut world = World::new();
+    world.seen.inventories.clear();
+    waits(world, "NodeSetNotReady", &["compute"], |it| {
+        it.seen.inventories.insert("compute".into());
+    });
+    let mut world = World::new();
+    let (secret, digests) = world.seen.sources.pop_first().unwrap();
+    waits(world, "SshSecretNotFound", &["Secret key", "ssh-privatekey"], |it| {
+        it.seen.sources.insert(secret, digests);
+    });
+}
+
+#[test]
+fn a_node_set_that_is_not_set_up_says_why() {
+    let mut world = World::new();
+    world.edit("compute", |it| {
+        let status = it.status.as_mut().unwrap();
+        let input = status.conditions.iter_mut().find(|it| it.type_ == "InputReady").unwrap();
+        input.status = common::conditions::Truth::False;
+        input.message = "Secret key does not exist".into();
+    });
+    world.settle();
+    assert!(world.message("SetupReady").contains("Secret key does not exist"));
+    let going = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
+    world.edit("compute", |it| it.metadata.deletion_timestamp = Some(going));
+    world.settle();
+    assert!(world.message("SetupReady").contains("being deleted"));
+}
+
+/// A world whose second service is given a ConfigMap and a Secret.
+fn with_sources() -> World {
+    let mut world = World::new();
+    let spec = json!({
+        "playbook": "a.b.second",
+        "edpmServiceType": "own",
+        "dataSources": [
+            { "configMapRef": { "name": "snippet" } },
+            { "secretRef": { "name": "maybe", "optional": true } },
+        ],
+    });
+    world.seen.services.extend([service("second", spec)]);
+    world
+}
+
+#[test]
+fn a_missing_data_source_is_waited_for_unless_it_is_optional() {
+    waits(with_sources(), "DataSourceNotFound", &["ConfigMap snippet", "second"], |it| {
+        let snippet = SourceRef::config_map(NAMESPACE, "snippet");
+        it.seen.sources.insert(snippet, digests("1", &["x.conf"]));
+    });
+}
+
+#[test]
+fn one_that_goes_while_it_runs_stops_only_what_needs_it() {
+    let mut world = with_sources();
+    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    let content = world.seen.sources.remove(&snippet).unwrap();
+    world.settle();
+    world.finish();
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
+    assert_eq!(
+        world.set_condition("compute", "ServiceFirstDeploymentReady"),
+        Some(is("True", "Ready"))
+    );
+    world.seen.sources.insert(snippet, content);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
+    let mut world = with_sources();
+    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
+    world.seen.sources.insert(snippet.clone(), digests("2", &["x.conf"]));
+    assert_eq!(world.settle(), [""; 0], "its service has not begun");
+    world.finish();
+    world.settle();
+    assert_eq!(world.status().config_map_hashes["snippet"], "n2q");
+    world.seen.sources.insert(snippet, digests("3", &["x.conf"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().config_map_hashes["snippet"], "n2q");
+    let run = world.run("second");
+    let mounts = run.spec.extra_mounts.iter().flat_map(|it| &it.mounts);
+    let paths: Vec<&str> = mounts.map(|it| it.mount_path.as_str()).collect();
+    assert!(paths.contains(&"/var/lib/openstack/configs/own/x.conf"), "{paths:?}");
+}
+
+#[test]
+fn what_the_deployment_says_reaches_its_runs() {
+    let mut world = World::with(
+        vec![node_set("compute", &["n0"], &["first", "second"])],
+        json!({
+            "servicesOverride": ["third"],
+            "ansibleTags": "a b",
+            "ansibleSkipTags": "c",
+            "ansibleExtraVars": { "edpm_service_type": "mine", "n": 1 },
+            "ansibleJobNodeSelector": { "zone": "x" },
+            "ansibleEEEnvConfigMapName": "own-env",
+            "preserveJobs": false,
+        }),
+    );
+    world.edit("compute", |it| {
+        it.spec.network_attachments = vec!["ctlplane".into()];
+        it.spec.env =
+            serde_json::from_value(json!([{ "name": "ANSIBLE_FORKS", "value": "9" }])).unwrap();
+        let status = it.status.as_mut().unwrap();
+        status.dns_cluster_addresses = vec!["192.0.2.53".into()];
+        status.ctlplane_search_domain = Some("ctlplane.example.org".into());
+    });
+    world.seen.networks = Networks::Known(["ctlplane".to_owned()].into());
+    world.settle();
+    assert_eq!(world.seen.runs.len(), 1, "only what overrides is deployed");
+    let spec = &world.run("third").spec;
+    assert_eq!(spec.cmd_line.as_deref(), Some("--limit 'edpm_run' --tags 'a b' --skip-tags 'c'"));
+    assert_eq!(spec.extra_vars["edpm_services_override"], json!(["third"]));
+    assert_eq!(spec.extra_vars["edpm_service_type"], "third");
+    assert_eq!(spec.extra_vars["n"], 1);
+    assert_eq!(spec.node_selector["zone"], "x");
+    assert_eq!((spec.env_config_map_name.as_str(), spec.preserve_jobs), ("own-env", false));
+    assert_eq!(spec.network_attachments, ["ctlplane"]);
+    assert_eq!(spec.env[0].name, "ANSIBLE_FORKS");
+    let dns = spec.dns_config.clone().unwrap();
+    assert_eq!(dns.nameservers.unwrap(), ["192.0.2.53"]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().progress["compute"].services, ["third"]);
+}
+
+#[test]
+fn a_default_service_that_is_listed_is_made() {
+    let mut world = World::with(vec![node_set("compute", &["n0"], &["run-os"])], json!({}));
+    let plan = decide::decide(&world.seen, world.now);
+    let names: Vec<&str> = plan.steps.iter().map(|it| it.target.name.as_str()).collect();
+    assert_eq!(names, ["run-os"]);
+    let spec = json!({ "playbook": "osp.edpm.run_os" });
+    world.seen.services.extend([service("run-os", spec)]);
+    world.run_out(|_, _| "Ok");
+}

@@ -1,0 +1,65 @@
+//! Which change concerns which deployment.
+
+use std::sync::Arc;
+
+use common::api::dataplane::Deployment;
+use kube::{Resource, ResourceExt};
+use shell::cache::Key;
+use shell::queue::Queue;
+
+use crate::deployment::observe::{World, is_ours, key};
+use crate::deployment::status::is_ended;
+
+/// Wakes deployments by `queue`.
+pub fn wake(queue: &Arc<Queue>, world: &World) {
+    let to = Arc::clone(queue);
+    world.deployments.on_change(move |it| to.push(key_of(it)));
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.node_sets.on_change(move |node_set| {
+        let names = |it: &Arc<Deployment>| it.spec.node_sets.contains(&node_set.name_any());
+        for deployment in open_beside(&all.all(), node_set).filter(|it| names(it)) {
+            to.push(key_of(&**deployment));
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.services.on_change(move |service| {
+        for deployment in open_beside(&all.all(), service) {
+            to.push(key_of(&**deployment));
+        }
+    });
+    let to = Arc::clone(queue);
+    world.runs.on_change(move |run| {
+        let kind = Deployment::kind(&());
+        for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
+            to.push(key(&run.namespace().unwrap_or_default(), &owner.name));
+        }
+    });
+    let to = Arc::clone(queue);
+    world.sources.on_change(move |reader| {
+        if is_ours(&reader) {
+            to.push(reader);
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.attachments.on_change(move |attachment| {
+        let is_near = |it: &&Arc<Deployment>| {
+            it.namespace().as_ref() == Some(&attachment.namespace) && !is_ended(it)
+        };
+        for deployment in all.all().iter().filter(is_near) {
+            to.push(key_of(&**deployment));
+        }
+    });
+}
+
+fn key_of(deployment: &Deployment) -> Key {
+    key(&deployment.namespace().unwrap_or_default(), &deployment.name_any())
+}
+
+/// The deployments of an object's namespace that are not over.
+fn open_beside<'a, K: Resource>(
+    all: &'a [Arc<Deployment>],
+    object: &K,
+) -> impl Iterator<Item = &'a Arc<Deployment>> {
+    let namespace = object.namespace();
+    all.iter().filter(move |it| it.namespace() == namespace && !is_ended(it))
+}

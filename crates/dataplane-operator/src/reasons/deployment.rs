@@ -1,0 +1,105 @@
+//! The conditions of deployments, and the reasons that they may have.
+
+use common::conditions::declared::{Aspect, QUEUED, Repeats, WRITES, Word, aspect, summary};
+use common::engine::outcome::Reason;
+
+use super::{
+    DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND,
+    SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
+};
+use crate::deployment::faults::SETUP_READY;
+use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
+
+/// Of `OpenStackDataPlaneDeployment`.
+pub(super) const DEPLOYMENT: &[Aspect] = &[
+    summary(
+        "Every service succeeded on every host.",
+        &[Word::good("Ready", "Every service succeeded on every host.")],
+    ),
+    aspect(
+        SETUP_READY,
+        "Every node set exists and is set up; it counts until the deployment begins.",
+        &[
+            Word::good("Ready", "Every node set is set up, or was when the deployment began."),
+            NODE_SET_NOT_FOUND,
+            NODE_SET_NOT_READY,
+        ],
+    ),
+    aspect(
+        INPUT_READY,
+        "Everything that the services which are still to run need is there.",
+        &[
+            Word::good("Ready", "Every input is there."),
+            NODE_SET_NOT_FOUND,
+            SERVICE_NOT_FOUND,
+            DATA_SOURCE_NOT_FOUND,
+            Word::bad(
+                "DataSourceInvalid",
+                "Two objects of a service have the same key, or a key is no plain file name.",
+                "When it is corrected.",
+                "Rename the key.",
+            ),
+            Word::bad(
+                "InventoryNotFound",
+                "The Secret with the inventory of a node set does not exist.",
+                "Yes, as soon as nothing else is wrong with the node set.",
+                "Look at the node set.",
+            ),
+            SSH_SECRET_NOT_FOUND,
+            SSH_SECRET_INCOMPLETE,
+            NETWORK_NOT_FOUND,
+            NETWORKS_NOT_SERVED,
+            Word::bad(
+                "LimitMatchesNoHost",
+                "`ansibleLimit` leaves out every host.",
+                "When a host appears that it names.",
+                "Delete the deployment, and create one with another limit.",
+            ),
+            Word::bad(
+                "TooManyHosts",
+                "A service that has one run for all node sets would have more than 500 hosts.",
+                "No.",
+                "Create several deployments, each with fewer node sets.",
+            ),
+        ],
+    ),
+    aspect(
+        DEPLOYMENT_READY,
+        "Every service succeeded on every host; else the message has the first five hosts that fail.",
+        &[
+            Word::good("Ready", "Every service succeeded on every host."),
+            Word::bad("Init", "The deployment has not begun.", "See the others.", "See the others.")
+                .unknown(),
+            Word::bad("Requested", "Services are being deployed.", "Yes.", "Wait."),
+            QUEUED,
+            Word::bad(
+                "BackoffLimitExceeded",
+                "All attempts of a service on some hosts failed; the other hosts are done. Nothing \
+                 happens any more.",
+                "No.",
+                "Correct the causes in the message, and create another deployment.",
+            ),
+            Word::bad(
+                "DeletionNotConfirmed",
+                "It is to be deleted while it runs on hosts: nothing new begins.",
+                "It goes when what runs has ended.",
+                "Wait, or annotate it as the message says.",
+            ),
+        ],
+    )
+    .repeating(Repeats::Attempts(&Reason::ALL)),
+    WRITES,
+];
+
+const NODE_SET_NOT_FOUND: Word = Word::bad(
+    "NodeSetNotFound",
+    "A node set does not exist.",
+    "When it appears.",
+    "Create it, or delete the deployment and create it with the right name.",
+);
+const NODE_SET_NOT_READY: Word = Word::bad(
+    "NodeSetNotReady",
+    "Something is missing for a node set; the message says what.",
+    "When the node set is set up.",
+    "See the node set's `InputReady` and `SetupReady`.",
+);

@@ -1,0 +1,190 @@
+//! A deployment of a node set on real hosts: each service once, failures for the host alone, and no
+//! end by accident.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
+use common::conditions::Condition;
+use e2e::journey::{self, RUN, SSH_SECRET, trace};
+use e2e::{Host, Namespace, holds, says};
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::{Value, json};
+
+const SET: &str = "compute";
+const SOON: Duration = Duration::from_secs(15);
+
+/// A play that writes its own word; it refuses where a file says so.
+fn playbook(word: &str) -> String {
+    format!(
+        r#"
+- name: Leave a trace
+  hosts: "{{{{ edpm_override_hosts | default('all') }}}}"
+  max_fail_percentage: "{{{{ edpm_max_fail_percentage | default(0) }}}}"
+  gather_facts: false
+  tasks:
+    - name: Nothing forbids it
+      ansible.builtin.command: test ! -e forbid-{word}
+      changed_when: false
+    - name: Write a line
+      ansible.builtin.shell: echo "{word}" >> trace
+    - name: Write another line where that is asked for
+      ansible.builtin.shell: echo "{word} tagged" >> trace
+      tags: [tagged]
+"#
+    )
+}
+
+/// Waits on the host until a file allows it to go on.
+const SLOW: &str = r#"
+- name: Wait for a file
+  hosts: "{{ edpm_override_hosts | default('all') }}"
+  gather_facts: false
+  tasks:
+    - name: Say that it waits
+      ansible.builtin.shell: echo waits >> trace
+    - name: Wait for a file
+      ansible.builtin.shell: until test -e go-on; do sleep 0.2; done
+"#;
+
+/// A node set of the hosts, with services of those names.
+async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<()> {
+    for service in services {
+        let text = if *service == "slow" { SLOW.to_owned() } else { playbook(service) };
+        ns.create::<Service>(service, json!({ "playbookContents": text })).await?;
+    }
+    let node = |it: &&Host| {
+        let ansible = json!({ "ansibleHost": it.address });
+        (it.name.clone(), json!({ "ansible": ansible }))
+    };
+    let nodes: serde_json::Map<String, Value> = hosts.iter().map(node).collect();
+    let spec = json!({
+        "preProvisioned": true,
+        "tlsEnabled": false,
+        "nodes": nodes,
+        "services": services,
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": SSH_SECRET,
+            "ansible": { "ansibleUser": "cloud-admin" },
+        },
+    });
+    ns.create::<NodeSet>(SET, spec).await?;
+    Ok(())
+}
+
+/// A deployment of the node set.
+async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Result<()> {
+    spec["nodeSets"] = json!([SET]);
+    ns.create::<Deployment>(name, spec).await?;
+    Ok(())
+}
+
+fn conditions(it: &Deployment) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus> {
+    let is_done = |it: &Deployment| holds(conditions(it), "Ready");
+    let deployment = ns.wait::<Deployment>(name, "deployed", RUN, is_done).await?;
+    deployment.status.context("a deployment that is ready has a status")
+}
+
+/// How many services of a host are done.
+fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
+    Some(status.progress.get(SET)?.hosts.get(&host.name)?.done)
+}
+
+#[tokio::test]
+async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_again() -> Result<()> {
+    let ns = Namespace::new("deployment").await?;
+    let host = Host::start(&ns.client, "e2e-deployment", "192.168.122.200").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    node_set(&ns, &[&host], &["one", "slow", "two"]).await?;
+    deploy(&ns, "edpm", json!({})).await?;
+    let is_slow = |it: &Deployment| it.status.as_ref().and_then(|it| n_done(it, &host)) == Some(1);
+    ns.wait::<Deployment>("edpm", "at the second service", RUN, is_slow).await?;
+    // What is done may go, while the rest goes on.
+    let runs = ns.api::<AnsibleEe>();
+    let first = runs.list(&ListParams::default().labels("openstackdataplaneservice=one")).await?;
+    let first = first.items.first().context("no run of the first service")?;
+    let job = first.status.as_ref().and_then(|it| it.job.clone()).context("no Job")?;
+    ns.api::<Job>().delete(&job.name, &DeleteParams::background()).await?;
+    ns.gone::<Job>(&job.name, SOON).await?;
+    runs.delete(&first.name_any(), &DeleteParams::default()).await?;
+    ns.gone::<AnsibleEe>(&first.name_any(), SOON).await?;
+    host.ssh("touch go-on").await?;
+    let status = done(&ns, "edpm").await?;
+    assert_eq!(status.deployed, Some(true));
+    let lines = trace(&host).await?;
+    assert_eq!(lines, ["one", "one tagged", "waits", "two", "two tagged"]);
+    let set = ns.api::<NodeSet>().get(SET).await?;
+    let hash = set.status.and_then(|it| it.config_hash).context("no configHash")?;
+    assert_eq!(status.node_set_hashes.get(SET), Some(&hash));
+
+    // Only some services, and of those only some tasks.
+    let spec = json!({ "servicesOverride": ["two"], "ansibleTags": "tagged" });
+    deploy(&ns, "partial", spec).await?;
+    done(&ns, "partial").await?;
+    assert_eq!(trace(&host).await?.split_off(lines.len()), ["two tagged"]);
+    host.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()> {
+    let ns = Namespace::new("deployment-fails").await?;
+    let good = Host::start(&ns.client, "e2e-deploy-good", "192.168.122.201").await?;
+    let bad = Host::start_like(&good, "e2e-deploy-bad", "192.168.122.202").await?;
+    bad.ssh("touch forbid-one").await?;
+    let key = &good.ssh_secret()?[0].1;
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", key)]).await?;
+    node_set(&ns, &[&good, &bad], &["one", "two"]).await?;
+    deploy(&ns, "edpm", json!({ "backoffLimit": 1 })).await?;
+    let words = [bad.name.as_str(), "Nothing forbids it", "create another"];
+    let is_over = |it: &Deployment| says(conditions(it), "Ready", "BackoffLimitExceeded", &words);
+    let deployment = ns.wait::<Deployment>("edpm", "given up", RUN, is_over).await?;
+    ns.event("OpenStackDataPlaneDeployment", "edpm", "BackoffLimitExceeded").await?;
+    let status = deployment.status.context("no status")?;
+    assert_eq!((n_done(&status, &good), n_done(&status, &bad)), (Some(2), Some(0)));
+    assert_eq!(status.deployed, None);
+    assert_eq!(trace(&good).await?, ["one", "one tagged", "two", "two tagged"]);
+    assert_eq!(trace(&bad).await?, [""; 0]);
+
+    // Another deployment is the way on.
+    bad.ssh("rm forbid-one").await?;
+    deploy(&ns, "again", json!({ "ansibleLimit": bad.name })).await?;
+    done(&ns, "again").await?;
+    assert_eq!(trace(&bad).await?, ["one", "one tagged", "two", "two tagged"]);
+    assert_eq!(trace(&good).await?.len(), 4);
+    good.stop().await?;
+    bad.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
+    let ns = Namespace::new("deployment-delete").await?;
+    let host = Host::start(&ns.client, "e2e-deploy-delete", "192.168.122.203").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    node_set(&ns, &[&host], &["slow", "two"]).await?;
+    deploy(&ns, "edpm", json!({})).await?;
+    let is_running = |it: &Deployment| {
+        let progress = it.status.as_ref().and_then(|it| it.progress.get(SET));
+        progress.is_some_and(|it| it.hosts.values().any(|it| it.run.is_some()))
+    };
+    ns.wait::<Deployment>("edpm", "at work", RUN, is_running).await?;
+    ns.api::<Deployment>().delete("edpm", &DeleteParams::default()).await?;
+    let words = ["confirm-delete=true"];
+    let is_held = |it: &Deployment| says(conditions(it), "Ready", "DeletionNotConfirmed", &words);
+    ns.wait::<Deployment>("edpm", "held", SOON, is_held).await?;
+    let annotation = json!({ "dataplane.openstack.org/confirm-delete": "true" });
+    let change = json!({ "metadata": { "annotations": annotation } });
+    ns.merge::<Deployment>("edpm", change).await?;
+    ns.gone::<Deployment>("edpm", SOON).await?;
+    assert_eq!(trace(&host).await?, ["waits"], "the second service did not begin");
+    host.stop().await?;
+    ns.done().await
+}
