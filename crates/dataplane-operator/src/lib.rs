@@ -1,6 +1,7 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
 pub mod attachments;
+pub mod collection;
 pub mod default_services;
 pub mod effective;
 pub mod endpoints;
@@ -9,4 +10,5 @@ pub mod inputs;
 pub mod operator;
 pub mod plane;
 pub mod reasons;
+pub mod service;
 pub mod vars;

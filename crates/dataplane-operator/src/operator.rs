@@ -25,13 +25,14 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
-use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
+use crate::service::{self, Services};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -57,7 +58,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],
-        &["create", "get", "list", "watch"],
+        &["create", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["dataplane.openstack.org"],
@@ -122,14 +123,14 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let watched = Watched::new();
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
-    let ports = watched.ports(&api);
+    let services = watched.services(&api, &groups.sources);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
-    let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
-    endpoints::wake(&port_queue, &ports);
+    service::wake(&service_queue, &services);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     if candidate.drives::<DataPlane>().await? {
@@ -139,7 +140,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
         leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
     }
     if candidate.drives::<Service>().await? {
-        leader.run(Endpoints { world: ports }, api, port_queue).await;
+        leader.run(Services { world: services }, api, service_queue).await;
     }
     leader.finish().await
 }
@@ -223,15 +224,16 @@ impl Watched {
         }
     }
 
-    fn ports(&self, api: &Arc<Api>) -> Ports {
-        Ports {
+    fn services(&self, api: &Arc<Api>, sources: &Arc<Sources>) -> service::World {
+        let ports = Ports {
             services: Arc::clone(&self.services),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
             exposed: Arc::clone(&self.exposed),
             slices: Arc::clone(&self.slices),
             api: Arc::clone(api),
-        }
+        };
+        service::World { ports, sources: Arc::clone(sources) }
     }
 
     fn watch(&self, leader: &mut Leader) {
@@ -290,7 +292,12 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
         }
     });
     let readers = Arc::clone(queue);
-    sources.on_change(move |reader| readers.push(reader));
+    sources.on_change(move |reader| {
+        // Services read the same sources.
+        if Group::parse(&reader).is_some() {
+            readers.push(reader);
+        }
+    });
 }
 
 /// A network attachment that comes or goes concerns whoever names it.

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Node, Service, ServiceRun};
+use common::api::dataplane::{Node, ServiceRun};
 use common::conditions::{Condition, Finding};
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
 use common::engine::rollout::{Gate, Standing};
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
-use common::plan::{Kind, Plan, Step, Target};
+use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::default_services;
 use crate::effective::role_strategy;
@@ -150,23 +149,11 @@ fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
     tidy::withdrawn(runs, needs)
 }
 
-/// Default services that are listed and do not exist; a human's own are left alone.
+/// Default services that are listed and do not exist.
 fn missing_default_services(seen: &Observed) -> Vec<Step> {
-    seen.listed()
-        .iter()
-        .filter(|it| !seen.services.contains_key(*it))
-        .filter_map(|it| default_services::find(it).map(|service| (it, service)))
-        .map(|(name, service)| {
-            let target = Target {
-                kind: Kind::of::<Service>(),
-                namespace: seen.namespace.clone(),
-                name: name.clone(),
-                uid: None,
-            };
-            let object = json!({ "metadata": {}, "spec": service.spec });
-            Step::create(target, object, "/kind", "this default service is listed")
-        })
-        .collect()
+    let missing = seen.listed().iter().filter(|it| !seen.services.contains_key(*it));
+    let step = |it: &String| default_services::step(&seen.namespace, it, "it is listed");
+    missing.filter_map(step).collect()
 }
 
 fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role, ServiceSpec};
+use common::api::dataplane::{Node, Role, Service, ServiceSpec, service};
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
 use kube::ResourceExt;
 use shell::cache::Key;
@@ -52,10 +52,15 @@ impl Named {
         SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }
     }
 
-    /// `Secret x` or `ConfigMap x`.
+    /// Its [`title`].
     pub fn title(&self) -> String {
-        format!("{} {}", if self.is_secret { "Secret" } else { "ConfigMap" }, self.name)
+        title(self.is_secret, &self.name)
     }
+}
+
+/// `Secret x` or `ConfigMap x`.
+pub fn title(is_secret: bool, name: &str) -> String {
+    format!("{} {name}", if is_secret { "Secret" } else { "ConfigMap" })
 }
 
 /// The objects that a service names: `dataSources`, and the deprecated lists.
@@ -83,6 +88,7 @@ pub fn of_group(seen: &Observed) -> Vec<Fault> {
         match seen.services.get(name) {
             None => faults.extend(unknown_service(seen, name)),
             Some(service) => {
+                faults.extend(invalid(service));
                 let sources = sources_of(&service.spec);
                 faults.extend(sources.iter().filter_map(|it| missing_source(seen, name, it)));
             }
@@ -103,6 +109,14 @@ fn unknown_service(seen: &Observed, name: &str) -> Option<Fault> {
             parent.kind.kind, parent.name
         ),
     ))
+}
+
+/// What the definition's own rules refuse where they are in force.
+fn invalid(service: &Service) -> Option<Fault> {
+    let first = service::faults::faults(service).into_iter().next()?;
+    let name = service.name_any();
+    let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");
+    Some(Fault::wrong("ServiceInvalid", text))
 }
 
 fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault> {
