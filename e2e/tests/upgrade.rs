@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{Node, Role};
 use common::api::definitions;
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::{Condition, Truth};
@@ -27,7 +27,8 @@ const SOON: Duration = Duration::from_mins(1);
 /// What must not change: which objects there are, what is wished of them, and what runs on hosts.
 #[derive(Debug, PartialEq)]
 struct Picture {
-    /// Object → UID and generation, which counts the writes to its spec.
+    /// Object → UID and generation, which counts the writes to its spec. Services are left out: the
+    /// default ones are the operator's own, and come with each release.
     objects: BTreeMap<String, (Option<String>, Option<i64>)>,
     /// UIDs of all Jobs.
     jobs: BTreeSet<String>,
@@ -46,7 +47,6 @@ impl Picture {
             containers: BTreeMap::new(),
         };
         picture.note::<Role>(demo).await?;
-        picture.note::<Service>(demo).await?;
         picture.note::<Cell>(demo).await?;
         picture.note::<AnsibleEe>(demo).await?;
         for node in picture.note::<Node>(demo).await? {

@@ -1,6 +1,7 @@
 //! `cargo xtask codegen`: the files that are written from the code, and the check that they are.
 
 mod chart;
+mod collection;
 #[cfg(test)]
 mod conditions;
 mod faults;
@@ -24,8 +25,9 @@ const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/c
 const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
-/// copies of them, its roles and its table of values, the docs' table of conditions, and, of the
-/// transcripts of the last end-to-end run, the docs' list of faults.
+/// copies of them, its roles and its table of values, the list of what the collection ships, the
+/// docs' table of conditions, and, of the transcripts of the last end-to-end run, the docs' list of
+/// faults.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// What else is written; it needs the Python index, and is not checked.
@@ -86,6 +88,7 @@ fn declared(write: bool) -> Result<()> {
 fn files() -> Result<Vec<Generated>> {
     let mut files = definitions()?;
     files.extend(chart::files()?);
+    files.push(collection::file(&paths::repo())?);
     Ok(files)
 }
 

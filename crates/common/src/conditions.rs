@@ -219,6 +219,15 @@ pub fn trimmed(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
+/// A few names, or the first `limit` ones and how many more there are.
+pub fn some(names: &[impl AsRef<str>], limit: usize) -> String {
+    let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().checked_sub(limit) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,5 +274,11 @@ mod tests {
     fn a_trimmed_text_keeps_whole_characters() {
         assert_eq!(trimmed("äöü", 5), "ä…");
         assert_eq!(trimmed("abc", 3), "abc");
+    }
+
+    #[test]
+    fn long_lists_end_with_a_number() {
+        assert_eq!(some(&["a", "b"], 2), "a, b");
+        assert_eq!(some(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

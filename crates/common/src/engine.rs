@@ -17,6 +17,7 @@ pub mod rollout;
 pub mod run;
 pub mod secret_vars;
 pub mod shards;
+pub mod sources;
 #[cfg(test)]
 mod test_runs;
 pub mod tidy;

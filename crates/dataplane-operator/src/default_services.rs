@@ -1,21 +1,24 @@
 //! The services that exist without a human writing them: data files, read once.
+//!
+//! They are kept as they are shipped: what a human changes in one is taken back, and who wants
+//! another one makes it under a name of its own and lists that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use common::api::dataplane::Service;
-use common::plan::{Kind, Step, Target};
-use common::yaml;
+use common::plan::{Kind, Notice, Step, Target};
+use common::{hash, yaml};
 use kube::ResourceExt;
 use serde_json::json;
+use shell::cache::{Cache, Key};
 
-const FILES: [&str; 5] = [
-    include_str!("../services/configure-network.yaml"),
-    include_str!("../services/validate-network.yaml"),
-    include_str!("../services/install-os.yaml"),
-    include_str!("../services/configure-os.yaml"),
-    include_str!("../services/run-os.yaml"),
-];
+/// Label of a default service.
+pub const LABEL: &str = "edpm.openstack.org/default-service";
+/// Annotation with the hash of the spec that was written: it tells an edit from another version's.
+const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
+
+const FILES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/default_services.rs"));
 
 static SERVICES: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
     let parse = |text: &&str| yaml::from_str(text).expect("the files are checked by a test");
@@ -34,17 +37,8 @@ pub fn missing(
     listed: &[String],
     known: &BTreeMap<String, Arc<Service>>,
 ) -> Vec<Step> {
-    let create = |name: &String| {
-        let target = Target {
-            kind: Kind::of::<Service>(),
-            namespace: namespace.to_owned(),
-            name: name.clone(),
-            uid: None,
-        };
-        let object = json!({ "metadata": {}, "spec": find(name)?.spec });
-        Some(Step::create(target, object, "/kind", "this default service is listed"))
-    };
-    listed.iter().filter(|it| !known.contains_key(*it)).filter_map(create).collect()
+    let missing = listed.iter().filter(|it| !known.contains_key(*it));
+    missing.filter_map(|it| step(namespace, it, "it is listed")).collect()
 }
 
 /// The names of all default services.
@@ -52,16 +46,67 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SERVICES.keys().map(String::as_str)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use common::api::dataplane::RoleSpec;
+/// The step that makes the default service of that name what it is to be; labels and annotations of
+/// others stay, fields of others do not.
+pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
+    let shipped = find(name)?;
+    let target = Target {
+        kind: Kind::of::<Service>(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        uid: None,
+    };
+    let object = json!({
+        "metadata": {
+            "labels": { LABEL: "true" },
+            "annotations": { CONTENT_HASH: hash::short(&shipped.spec) },
+        },
+        "spec": shipped.spec,
+    });
+    Some(Step::apply(target, object, because))
+}
 
-    #[test]
-    fn every_service_of_a_role_that_names_none_is_a_default_service() {
-        for name in RoleSpec::default().services {
-            assert!(find(&name).is_some(), "{name}");
+/// The service of that key as it holds, where it exists.
+pub fn get(services: &Cache<Service>, key: &Key) -> Option<Arc<Service>> {
+    services.get(key).map(as_it_holds)
+}
+
+/// A service as it holds: until a changed default one is restored, nobody deploys the change.
+pub fn as_it_holds(found: Arc<Service>) -> Arc<Service> {
+    match find(&found.name_any()) {
+        Some(shipped) if shipped.spec != found.spec => {
+            Arc::new(Service { spec: shipped.spec.clone(), ..Service::clone(&found) })
         }
-        assert_eq!(names().count(), FILES.len());
+        _ => found,
     }
 }
+
+/// The step that restores a service that is not what it is to be, with an Event where a human has
+/// changed it.
+pub fn restoration(found: &Service) -> Option<(Step, Option<Notice>)> {
+    let (name, namespace) = (found.name_any(), found.namespace().unwrap_or_default());
+    let shipped = find(&name)?;
+    let (is_same, written) = (found.spec == shipped.spec, found.annotations().get(CONTENT_HASH));
+    let is_ours = written.is_some_and(|it| *it == hash::short(&shipped.spec));
+    if is_same && is_ours && found.labels().get(LABEL).is_some_and(|it| it == "true") {
+        return None;
+    }
+    let step = step(&namespace, &name, "a default service differs from what is shipped")?;
+    // Another version's is no edit; one that no version has marked was written by a human.
+    let is_edited = !is_same && (is_ours || written.is_none());
+    Some((step, is_edited.then(|| restored(&name, shipped))))
+}
+
+/// Object, cause and next step.
+fn restored(name: &str, shipped: &Service) -> Notice {
+    let type_ = shipped.spec.edpm_service_type.as_deref().unwrap_or(name);
+    let note = format!(
+        "OpenStackDataPlaneService {name} is a default service and was changed, so it is what it was \
+         again: to have your own, create a copy under another name with edpmServiceType: {type_}, \
+         and list that in spec.services in the place of {name}."
+    );
+    Notice { warning: true, reason: "DefaultServiceRestored".to_owned(), note }
+}
+
+#[cfg(test)]
+mod tests;

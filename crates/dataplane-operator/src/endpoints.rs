@@ -12,45 +12,14 @@ mod tests;
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role, Service};
-use common::plan::Plan;
-use common::refusal::Refusal;
-use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use shell::cache::{Cache, Key};
-use shell::controller::Controller;
-use shell::error::Result;
 use shell::queue::Queue;
 
 pub use observe::{Observed, World};
 
-/// The controller; its keys are services.
-pub struct Endpoints {
-    /// The watched world.
-    pub world: World,
-}
-
-impl Controller for Endpoints {
-    type Observed = Observed;
-
-    const NAME: &'static str = "endpoints";
-
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
-    }
-}
-
-/// Wakes the services that a change concerns; most expose nothing, and are left asleep.
+/// Wakes the services whose ports a change concerns; most expose nothing, and are left asleep.
 pub fn wake(queue: &Arc<Queue>, world: &World) {
-    let own = Arc::clone(queue);
-    world.services.on_change(move |it| own.push(Key::of(it)));
     let push = exposing(queue, &world.services);
     world.roles.on_change(move |it: &Role| push(it, &it.spec.services));
     let (push, roles) = (exposing(queue, &world.services), Arc::clone(&world.roles));

@@ -2,6 +2,7 @@
 
 pub mod attachments;
 pub mod claims;
+pub mod collection;
 pub mod default_services;
 pub mod deployment;
 pub mod effective;
@@ -13,4 +14,5 @@ pub mod operator;
 pub mod optional;
 pub mod plane;
 pub mod reasons;
+pub mod service;
 pub mod vars;

@@ -27,8 +27,8 @@ use shell::vault::Vault;
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
 use crate::deployment;
+use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
-use crate::endpoints::{self, Endpoints, World as Ports};
 use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::group::{Group, Observed, decide};
 use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
@@ -36,6 +36,7 @@ use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
+use crate::service::{self, Services};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -67,7 +68,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],
-        &["create", "get", "list", "watch"],
+        &["create", "get", "list", "patch", "watch"],
     ),
     Rule::of(
         &["dataplane.openstack.org"],
@@ -137,17 +138,17 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let watched = Watched::new();
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
-    let ports = watched.ports(&api);
+    let services = watched.services(&api, &groups.sources);
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
-    let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
-    endpoints::wake(&port_queue, &ports);
+    service::wake(&service_queue, &services);
     node_set::wake::wake(&set_queue, &sets);
     deployment::wake::wake(&deployment_queue, &deployments);
     // Whoever is to be woken is known by now: no change is missed.
@@ -166,7 +167,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
         leader.run(controller, Arc::clone(&api), deployment_queue).await;
     }
     if candidate.drives::<Service>().await? {
-        leader.run(Endpoints { world: ports }, api, port_queue).await;
+        leader.run(Services { world: services }, api, service_queue).await;
     }
     leader.finish().await
 }
@@ -277,15 +278,17 @@ impl Watched {
         }
     }
 
-    fn ports(&self, api: &Arc<Api>) -> Ports {
-        Ports {
+    fn services(&self, api: &Arc<Api>, sources: &Arc<Sources>) -> service::World {
+        let ports = Ports {
             services: Arc::clone(&self.services),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
             exposed: Arc::clone(&self.exposed),
             slices: Arc::clone(&self.slices),
             api: Arc::clone(api),
-        }
+        };
+        let node_sets = Arc::clone(&self.node_sets);
+        service::World { ports, sources: Arc::clone(sources), node_sets }
     }
 
     /// They share the digests of sources, and the watch of network attachments, with the groups.
@@ -370,7 +373,8 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
     });
     let readers = Arc::clone(queue);
     sources.on_change(move |reader| {
-        if Group::is_key(&reader) {
+        // Services read the same sources.
+        if Group::parse(&reader).is_some() {
             readers.push(reader);
         }
     });

@@ -1,5 +1,6 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
+use common::conditions::Truth;
 use common::conditions::declared::{
     self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
     summary,
@@ -9,6 +10,9 @@ use common::engine::outcome::Reason;
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::{
     BAREMETAL_READY, DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE,
+};
+use crate::service::status::{
+    DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
 
 mod data_plane;
@@ -57,6 +61,12 @@ const SERVICE_NOT_FOUND: Word = Word::bad(
     "A listed service does not exist.",
     "When it appears.",
     "Create it, or take it off the role's list.",
+);
+const SERVICE_INVALID: Word = Word::bad(
+    "ServiceInvalid",
+    "A listed service cannot be deployed as it is written.",
+    "When it is corrected.",
+    "Correct the field that the message names.",
 );
 const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "DataSourceNotFound",
@@ -117,6 +127,7 @@ const ROLE: &[Aspect] = &[
         &[
             INPUT_COMPLETE,
             SERVICE_NOT_FOUND,
+            SERVICE_INVALID,
             DATA_SOURCE_NOT_FOUND,
             VARIABLES_NOT_FOUND,
             VARIABLES_INVALID,
@@ -189,9 +200,84 @@ const NODE: &[Aspect] = &[
     WRITES,
 ];
 
-/// A service that exposes no ports has no conditions.
 const SERVICE: &[Aspect] = &[
-    summary("Its ports are exposed.", &[Word::good("Ready", "Its ports are exposed.")]),
+    summary(
+        "It can be deployed: everything that it names is there.",
+        &[Word::good("Ready", "Everything that the service names is there.")],
+    ),
+    aspect(
+        SPEC_VALID,
+        "It can be deployed as it is written.",
+        &[
+            Word::good("Valid", "It can be deployed as it is written."),
+            Word::bad(
+                "InvalidSpec",
+                "A field cannot be as it is; the message has its path and the legal way.",
+                "When it is corrected.",
+                "Correct the field.",
+            ),
+        ],
+    ),
+    aspect(
+        DATA_SOURCES_USED,
+        "Every data source that is not optional exists.",
+        &[
+            Word::good("AllFound", "The message names the data sources that are mounted."),
+            DATA_SOURCE_NOT_FOUND,
+        ],
+    ),
+    aspect(
+        DATA_SOURCE_KEYS_CLASH,
+        "Several data sources have one key, and the last one listed is mounted. `Ready` does not \
+         depend on it.",
+        &[
+            Word {
+                reason: "KeysClash",
+                status: Truth::True,
+                meaning: "The message names the keys, and whose is mounted.",
+                heals: "When the keys differ.",
+                step: "Rename keys, or take a data source off the list.",
+            },
+            Word::bad("KeysDiffer", "No two data sources have a key in common.", "", ""),
+        ],
+    ),
+    aspect(
+        PLAYBOOK_INCLUDED,
+        "The project's own collection has the playbook or role. `Ready` does not depend on it, for \
+         the runner image may be another one.",
+        &[
+            Word::good("Included", "The project's runner image can run it."),
+            Word::good("InService", "The service has its playbook in itself."),
+            Word::bad(
+                "NotIncluded",
+                "The project's runner image cannot run it.",
+                "No.",
+                "Have a runner image that has it, by the chart's value `relatedImages.ansibleEERunner` \
+                 or the service's `openStackAnsibleEERunnerImage`.",
+            ),
+            Word::bad(
+                "NotKnown",
+                "Playbook or image are not the project's, so only that image can tell.",
+                "",
+                "",
+            )
+            .unknown(),
+        ],
+    ),
+    aspect(
+        SPEC_WARNINGS,
+        "Something in the spec is without effect, or is to go. `Ready` does not depend on it.",
+        &[
+            Word {
+                reason: "WithoutEffect",
+                status: Truth::True,
+                meaning: "The message has the path of each field, and what to write instead.",
+                heals: "When it is corrected.",
+                step: "Write it differently, or take it out.",
+            },
+            Word::bad("NoWarnings", "Everything in the spec has its effect.", "", ""),
+        ],
+    ),
     aspect(
         ENDPOINTS_READY,
         "Its ports are exposed on the addresses of all nodes that get it; absent where it lists no \
@@ -252,6 +338,7 @@ const INPUTS: &[Word] = &[
     SSH_SECRET_NOT_FOUND,
     SSH_SECRET_INCOMPLETE,
     SERVICE_NOT_FOUND,
+    SERVICE_INVALID,
     DATA_SOURCE_NOT_FOUND,
     VARIABLES_NOT_FOUND,
     VARIABLES_INVALID,

@@ -1,11 +1,11 @@
 //! Which run's output is shown, and what is left of it when its pod is gone.
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::conditions::some;
 use kube::ResourceExt;
 
 use crate::error::{Error, Result};
 use crate::host::{Host, job_status, service_of};
-use crate::words::some;
 
 /// The run of a host, or of one of its services there, that is under way, else the one that began
 /// last.

@@ -9,6 +9,8 @@ use kube::ResourceExt;
 use nova_operator::compute::config::CONFIG_FILES;
 use nova_operator::oslo::{Entry, parse};
 
+pub use nova_operator::service_config::keys::is_loaded as is_read;
+
 /// What stands in the place of a secret value.
 pub const MASK: &str = "********";
 
@@ -74,11 +76,6 @@ pub fn files(secret: &Secret) -> Vec<File> {
         ..File::of_key(&object, "", name, &content.0)
     })
     .collect()
-}
-
-/// Whether the container is given the file: `*nova*.conf` goes to its `nova.conf.d`.
-pub fn is_read(name: &str) -> bool {
-    name.strip_suffix(".conf").is_some_and(|it| it.contains("nova"))
 }
 
 /// Whether two names of sections are one to oslo.config.

@@ -1,4 +1,4 @@
-//! Times and lists in kubectl's words.
+//! Times in kubectl's words.
 
 use jiff::Timestamp;
 
@@ -35,15 +35,6 @@ fn duration(seconds: i64) -> String {
     }
 }
 
-/// A few names, or the first ones and how many more there are.
-pub fn some(names: &[&str], limit: usize) -> String {
-    let shown = names.iter().take(limit).copied().collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(limit) {
-        None | Some(0) => shown,
-        Some(more) => format!("{shown} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,11 +57,5 @@ mod tests {
             assert_eq!(duration(seconds), text);
         }
         assert_eq!(age(None, Timestamp::UNIX_EPOCH), "<unknown>");
-    }
-
-    #[test]
-    fn long_lists_end_with_a_number() {
-        assert_eq!(some(&["a", "b"], 2), "a, b");
-        assert_eq!(some(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

@@ -14,3 +14,5 @@ pub const RELEASE: &str = "nova.openstack.org/release";
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// Type of the condition that this operator keeps on a node with a cell.
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
+/// Type of the condition that this operator keeps on a service of nova's type.
+pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";

@@ -17,6 +17,7 @@ use crate::compute_creation::{ComputeCreation, Images};
 use crate::oslo::Release;
 use crate::release::{self, Releases};
 use crate::removal::Orphans;
+use crate::service_config::ServiceConfig;
 use crate::world::{Queues, World};
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -113,8 +114,12 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodes"],
         &["get", "list", "patch", "watch"],
     ),
-    // The one condition of its own.
-    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/status"], &["patch"]),
+    // The one condition of its own on each.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodes/status", "openstackdataplaneservices/status"],
+        &["patch"],
+    ),
     // blockOwnerDeletion in the owner references of computes.
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanenodes/finalizers"], &["update"]),
     Rule::of(
@@ -200,6 +205,8 @@ async fn work(
         leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
         let orphans = Orphans { world: Arc::clone(&world) };
         leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
+        let services = ServiceConfig { world: Arc::clone(&world) };
+        leader.run(services, api(), Arc::clone(&queues.services)).await;
     }
     if drives_cells {
         let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };

@@ -4,7 +4,7 @@ use common::conditions::declared::{
     ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 
-use crate::annotations::COMPUTE_CONDITION;
+use crate::annotations::{COMPUTE_CONDITION, CONFIG_CONDITION};
 use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use crate::cell::rollout::COMPUTES_UP_TO_DATE;
 use crate::compute::config::SERVICE_CONFIG_READY;
@@ -17,7 +17,31 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
     Kind { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
     Kind { name: "NovaCell", conditions: CELL },
+    Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
 ];
+
+/// One condition on the services of nova's type, for what the play does with their files is nova's.
+const SERVICE: &[Aspect] = &[aspect(
+    CONFIG_CONDITION,
+    "Every key of the data sources that humans wrote is used by nova-compute or its play; absent on \
+     services of other types. `Ready` of the service does not depend on it.",
+    &[
+        Word::good("KeysUsed", "Every key has its effect."),
+        Word::bad(
+            "KeyIgnored",
+            "nova-compute never reads a key: its name does not match `*nova*.conf`, or the play \
+             writes a file of that name itself.",
+            "When the key is renamed.",
+            "Name the key as the message proposes, for example `25-nova-extra.conf`.",
+        ),
+        Word::bad(
+            "KeyOverruled",
+            "A key is read before the generated files, whose values win.",
+            "When the key is renamed.",
+            "Name the key as the message proposes, for example `25-nova-extra.conf`.",
+        ),
+    ],
+)];
 
 const SERVICE_LISTED: Word = Word::bad(
     rival::REASON,

@@ -9,7 +9,7 @@ use crate::annotations::CELL;
 pub const REASON: &str = "NovaServiceListed";
 
 /// The service type whose files are a compute's.
-const NOVA_TYPE: &str = "nova";
+pub const NOVA_TYPE: &str = "nova";
 
 /// The service, and who lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]

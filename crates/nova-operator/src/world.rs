@@ -39,6 +39,8 @@ pub struct Queues {
     pub cells: Arc<Queue>,
     /// Of runs that clean up after a compute.
     pub cleanups: Arc<Queue>,
+    /// Of services.
+    pub services: Arc<Queue>,
 }
 
 /// The watched world.
@@ -59,6 +61,8 @@ pub struct World {
     pub compute_sources: Arc<Sources>,
     /// What cells depend on.
     pub cell_sources: Arc<Sources>,
+    /// What services of nova's type depend on.
+    pub service_sources: Arc<Sources>,
     /// The content of what both depend on.
     pub vault: Vault,
     /// How the computes of each role stand.
@@ -84,12 +88,13 @@ impl World {
         let absorbing: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),
             Arc::<Cache<Cell>>::clone(&cells),
+            Arc::<Cache<Service>>::clone(&services),
             Arc::<Cache<ExternalCompute>>::clone(&computes),
             Arc::<Cache<AnsibleEe>>::clone(&runs),
             Arc::<MetadataCache<Secret>>::clone(&secrets),
         ];
         let sources = || Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
-        let (compute_sources, cell_sources) = (sources(), sources());
+        let (compute_sources, cell_sources, service_sources) = (sources(), sources(), sources());
         let (vault, api) = (Vault::default(), candidate.api(absorbing));
         Arc::new(Self {
             nodes,
@@ -100,6 +105,7 @@ impl World {
             runs,
             compute_sources,
             cell_sources,
+            service_sources,
             vault,
             peers,
             api,
@@ -213,6 +219,8 @@ impl World {
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         self.compute_sources.on_change(move |key| computes.push(key));
         self.cell_sources.on_change(move |key| cells.push(key));
+        let services = Arc::clone(&queues.services);
+        self.service_sources.on_change(move |key| services.push(key));
     }
 
     /// What follows for others when a compute, or its node, is another one than before.
@@ -230,11 +238,14 @@ impl World {
         }
     }
 
-    /// A service in phase 0 may come to stand in the way of computes, or cease to.
+    /// A service concerns itself; and in phase 0 it may come to stand in the way of computes, or cease
+    /// to.
     fn wake_by_services(self: &Arc<Self>, queues: &Queues) {
         let (world, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        let services = Arc::clone(&queues.services);
         self.services.on_change(move |it| {
+            services.push(Key::of(it));
             for node in world.listing(it) {
                 nodes.push(Key::of(&*node));
                 push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));

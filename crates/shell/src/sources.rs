@@ -1,6 +1,7 @@
 //! ConfigMaps and Secrets that others refer to: watched as metadata, read once per change.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::{hash, upstream_hash};
@@ -16,7 +17,7 @@ use crate::error::Result;
 use crate::owned::Owned;
 
 /// A ConfigMap or Secret by name.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SourceRef {
     /// Whether it is a Secret; else a ConfigMap.
     pub is_secret: bool,
@@ -127,7 +128,12 @@ pub struct Sources {
     kept: &'static [&'static str],
     digests: Mutex<BTreeMap<SourceRef, Digests>>,
     readers: Mutex<BTreeMap<Key, BTreeSet<SourceRef>>>,
+    /// Held while a source of its share is read, so that nobody else reads the same content.
+    reading: [tokio::sync::Mutex<()>; SHARES],
 }
+
+/// How many sources can be read at once.
+const SHARES: usize = 16;
 
 impl Sources {
     /// Over two caches of metadata, which their owner watches.
@@ -144,8 +150,8 @@ impl Sources {
         secrets: Arc<MetadataCache<Secret>>,
         config_maps: Arc<MetadataCache<ConfigMap>>,
     ) -> Arc<Self> {
-        let (digests, readers) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { secrets, config_maps, kept, digests, readers })
+        let (digests, readers, reading) = (Mutex::default(), Mutex::default(), Default::default());
+        Arc::new(Self { secrets, config_maps, kept, digests, readers, reading })
     }
 
     /// Calls `wake` with each reader of a source that changes.
@@ -172,8 +178,13 @@ impl Sources {
 
     /// The digests of a source; `None` where it does not exist.
     ///
-    /// Reads the API server only where the version has changed since the last time.
+    /// Reads the API server only where the version has changed since the last time, and once however
+    /// many ask.
     pub async fn digests(&self, api: &Api, source: &SourceRef) -> Result<Option<Digests>> {
+        let mut hasher = DefaultHasher::new();
+        source.hash(&mut hasher);
+        let share = usize::try_from(hasher.finish() % SHARES as u64).unwrap_or_default();
+        let _reading = self.reading[share].lock().await;
         let Some(version) = self.version(source) else {
             lock(&self.digests).remove(source);
             return Ok(None);

@@ -34,11 +34,10 @@ impl Cause {
 }
 
 /// Every read that is allowed after the start; caches answer everything else.
-const ALLOWED: [Allowed; 9] = [
+const ALLOWED: [Allowed; 8] = [
     allowed("ansibleee-operator", "jobs", Cause::AlreadyExists),
     allowed("ansibleee-operator", "configmaps", Cause::AlreadyExists),
     allowed("dataplane-operator", "openstackansibleees", Cause::AlreadyExists),
-    allowed("dataplane-operator", "openstackdataplaneservices", Cause::AlreadyExists),
     allowed("nova-operator", "openstackansibleees", Cause::AlreadyExists),
     allowed("dataplane-operator", "configmaps", Cause::ContentChanged),
     allowed("dataplane-operator", "secrets", Cause::ContentChanged),

@@ -122,6 +122,8 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
         &[
             // Kinds and types.
             "ConfigMap",
+            // An Event without a condition.
+            "DefaultServiceRestored",
             "IPv4",
             "IPv6",
             "NetworkAttachmentDefinition",
@@ -141,6 +143,7 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "ConfigMap",
             "NovaCell",
             "Opaque",
+            "Secret",
             "Trust",
             // Keys and values of nova's configuration and of the cell's Secret.
             "CABundle",

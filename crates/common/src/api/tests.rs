@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy};
+use super::dataplane::service::faults::{faults, warnings};
 use super::dataplane::{
     DataPlane, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec, NodeSpec,
     NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
@@ -250,6 +251,136 @@ fn a_service_needs_something_to_run() {
     for it in ["playbook", "playbookContents", "role", "play"] {
         assert_eq!(broken::<ServiceSpec>(&json!({it: "x"}), None), "", "{it}");
     }
+}
+
+/// What the definition's rules refuse of a service, and the controller's own list of faults.
+fn refused(name: &str, spec: &Value) -> (String, String) {
+    let object = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneService",
+        "metadata": {"name": name}, "spec": spec,
+    });
+    let faults = faults(&serde_json::from_value(object.clone()).unwrap());
+    let told = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    (broken::<Service>(&object, None), told)
+}
+
+#[test]
+fn the_definition_and_the_controller_refuse_the_same_services_with_the_legal_way() {
+    let source = |it: Value| json!({"playbook": "x", "dataSources": [it]});
+    let cert = |it: Value| json!({"playbook": "x", "tlsCerts": {"default": it}});
+    let long = "a".repeat(64);
+    let cases = [
+        ("s", json!({"label": "x"}), "needs playbook", "set playbook, playbookContents or role"),
+        ("s", json!({"playbook": ""}), "needs playbook", "set playbook"),
+        (&long, json!({"playbook": "x"}), "at most 63", "at most 63 characters"),
+        ("s", source(json!({})), "each entry names", "spec.dataSources[0]: no object: name"),
+        ("s", source(json!({"prefix": "a_"})), "each entry names", "no object"),
+        ("s", source(json!({"secretRef": {"optional": true}})), "each entry names", "no object"),
+        (
+            "s",
+            source(json!({"configMapRef": {"name": "a/b"}})),
+            "lower-case letters",
+            "spec.dataSources[0].configMapRef.name: \"a/b\" cannot be the name of an object: lower-case",
+        ),
+        (
+            "s",
+            source(json!({"secretRef": {"name": "A_b"}})),
+            "lower-case letters",
+            "secretRef.name",
+        ),
+        ("s", json!({"role": "x", "caCerts": "A"}), "caCerts is the name", "spec.caCerts: \"A\""),
+        (
+            "s",
+            json!({"play": "x", "secrets": ["a", "_"]}),
+            "configMaps and secrets",
+            "spec.secrets[1]",
+        ),
+        (
+            "s",
+            json!({"play": "x", "configMaps": [""]}),
+            "configMaps and secrets",
+            "spec.configMaps[0]",
+        ),
+        (
+            "s",
+            cert(json!({"contents": ["dns"]})),
+            "names dnsnames, ips or both",
+            "spec.tlsCerts.default.contents[0]: \"dns\" is neither dnsnames nor ips",
+        ),
+        (
+            "s",
+            cert(json!({"contents": ["ips"], "keyUsages": ["server"]})),
+            "no such key usage",
+            "keyUsages[0]: \"server\" is none of cert-manager's",
+        ),
+    ];
+    for (name, spec, by_rule, by_controller) in cases {
+        let (rule, controller) = refused(name, &spec);
+        assert!(rule.contains(by_rule), "{spec}: {rule}");
+        assert!(controller.contains(by_controller), "{spec}: {controller}");
+    }
+}
+
+#[test]
+fn what_upstream_accepts_is_accepted_and_what_of_it_has_no_effect_is_told() {
+    let both = json!({"configMapRef": {"name": "m"}, "secretRef": {"name": "s"}, "prefix": "a_"});
+    let cases = [
+        (
+            json!({"playbook": "x", "dataSources": [both]}),
+            vec![
+                "spec.dataSources[0].prefix: files are named by their keys alone",
+                "spec.dataSources[0].secretRef: Secret s is not mounted",
+            ],
+        ),
+        (
+            json!({"playbook": "x", "role": "y", "playbookContents": "[]"}),
+            vec![
+                "spec.playbook: not run, for playbookContents is set too",
+                "spec.role: not run, for playbookContents is set too",
+            ],
+        ),
+        (
+            json!({"play": "x", "label": "l", "certsFrom": "c", "configMaps": ["m"], "secrets": ["s"]}),
+            vec![
+                "spec.play: deprecated: use playbookContents",
+                "spec.label: deprecated",
+                "spec.certsFrom: deprecated",
+                "spec.configMaps: deprecated: use dataSources",
+                "spec.secrets: deprecated: use dataSources",
+            ],
+        ),
+        (
+            json!({"playbook": "osp.edpm.x", "edpmServiceType": "y", "caCerts": "", "tlsCerts": {
+            "default": {"contents": ["dnsnames", "ips"], "keyUsages": ["server auth"]}}}),
+            vec![],
+        ),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(refused("s", &spec), (String::new(), String::new()), "{spec}");
+        let found = warnings(&Service::new("s", serde_json::from_value(spec).unwrap()));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+}
+
+#[test]
+fn who_applies_the_spec_of_a_service_states_all_of_it() {
+    let spec = schema_of("OpenStackDataPlaneService", "spec");
+    assert_eq!(spec["x-kubernetes-map-type"], "atomic");
+}
+
+/// The schema of a field at the top of a kind.
+fn schema_of(kind: &str, field: &str) -> Value {
+    let mut found = Value::Null;
+    each_schema(|path, schema| {
+        if path == format!("{kind}.{field}") {
+            found = schema.clone();
+        }
+    });
+    found
 }
 
 #[test]

@@ -15,6 +15,7 @@ use shell::error::Result;
 use shell::sources::{Digests, SourceRef, Sources};
 
 use crate::attachments::Attachments;
+use crate::default_services;
 use crate::deployment::holding::RUNNING;
 use crate::deployment::status::is_ended;
 use crate::group::faults::{Named, sources_of};
@@ -112,7 +113,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
     let node_sets: BTreeMap<String, Arc<NodeSet>> =
         named(&deployment).iter().filter_map(find).collect();
-    let find = |it: String| Some((it.clone(), world.services.get(&Key::new(&namespace, it))?));
+    let find = |it: String| Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?));
     let services: BTreeMap<String, Arc<Service>> =
         service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
     let wanted = wanted_sources(&namespace, &node_sets, &services);

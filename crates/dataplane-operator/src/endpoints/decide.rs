@@ -1,14 +1,11 @@
-//! The judgement on a service's ports: what is written, what goes, and what the service says of it.
+//! The judgement on a service's ports: what is written, what goes, and what is said of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::ServiceStatus;
-use common::conditions::{self, Finding, READY, settle};
-use common::plan::{Plan, Step, Target, status_step};
-use common::refusal::{Refusal, WRITES_ACCEPTED};
-use jiff::Timestamp;
+use common::conditions::{Finding, some};
+use common::plan::{Step, Target};
 use kube::{Resource, ResourceExt};
 
 use crate::endpoints::build::{exposed, slice, slices_of};
@@ -17,38 +14,17 @@ use crate::endpoints::observe::Observed;
 /// The ports are exposed over all nodes.
 pub const ENDPOINTS_READY: &str = "EndpointsReady";
 
-/// A look without a cause, for whatever no watch tells.
-const RESYNC: Duration = Duration::from_mins(15);
 /// When it is looked again whether a name that others have is free.
-const LOOK_AGAIN: Duration = Duration::from_mins(1);
+pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// How many nodes a message names.
-const NAMED_NODES: usize = 5;
-
-/// Judges a service.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
-    if seen.service.metadata.deletion_timestamp.is_some() {
-        return plan;
-    }
-    plan.steps = writes(seen);
-    plan.steps.extend(status(seen, None, now));
-    if !seen.taken.is_empty() {
-        plan.look_again_in(LOOK_AGAIN);
-    }
-    plan
-}
-
-/// What is told when a write was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    let steps = status(seen, Some(refusal), now).into_iter().collect();
-    Plan { steps, ..Plan::default() }
-}
+const NAMED: usize = 5;
 
 fn named<'a, K: Resource>(objects: &'a [Arc<K>], name: &str) -> Option<&'a K> {
     objects.iter().find(|it| it.name_any() == name).map(|it| &**it)
 }
 
-fn writes(seen: &Observed) -> Vec<Step> {
+/// The writes that bring what is exposed to what is to be.
+pub fn writes(seen: &Observed) -> Vec<Step> {
     let service = &*seen.service;
     let (mut steps, mut services, mut slices) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for port in &service.spec.services {
@@ -80,35 +56,18 @@ fn is_there<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none()
 }
 
-fn status(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Option<Step> {
-    let service = &*seen.service;
-    let observed = service.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut findings = Vec::new();
-    if !service.spec.services.is_empty() || refusal.is_some() {
-        findings.push(endpoints(seen));
-        findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
-        let good = Finding::good(READY, "Ready", "The ports are exposed.");
-        let ready = conditions::ready(&findings, good);
-        findings.extend(conditions::kstatus(&ready));
-        findings.push(ready);
-    }
-    let generation = service.metadata.generation;
-    let wanted = ServiceStatus {
-        observed_generation: generation,
-        conditions: settle(&previous, findings, generation, now),
-    };
-    let next = wanted.conditions.clone();
-    status_step(Target::of(service), observed, &wanted, &previous, &next)
+/// What the service says of its ports; nothing where it lists none.
+pub fn finding(seen: &Observed) -> Option<Finding> {
+    (!seen.service.spec.services.is_empty()).then(|| endpoints(seen))
 }
 
 fn endpoints(seen: &Observed) -> Finding {
     if !seen.taken.is_empty() {
-        let taken: Vec<&str> = seen.taken.iter().take(NAMED_NODES).map(String::as_str).collect();
+        let taken: Vec<&String> = seen.taken.iter().collect();
         let text = format!(
             "{} exists and belongs to others, so it is left alone: delete it, or name the port of \
              OpenStackDataPlaneService {} differently.",
-            taken.join(", "),
+            some(&taken, NAMED),
             seen.service.name_any()
         );
         return Finding::error(ENDPOINTS_READY, "NameTaken", text);
@@ -116,15 +75,11 @@ fn endpoints(seen: &Observed) -> Finding {
     let count = seen.addresses.count();
     let without = &seen.addresses.without;
     if !without.is_empty() {
-        let first: Vec<&str> = without.iter().take(NAMED_NODES).map(String::as_str).collect();
-        let more = match without.len().saturating_sub(NAMED_NODES) {
-            0 => String::new(),
-            n_more => format!(" and {n_more} more"),
-        };
+        let without: Vec<&String> = without.iter().collect();
         let text = format!(
             "{count} addresses are exposed; left out without an IP address in ansibleHost: \
-             OpenStackDataPlaneNode {}{more}.",
-            first.join(", ")
+             OpenStackDataPlaneNode {}.",
+            some(&without, NAMED)
         );
         return Finding::waiting(ENDPOINTS_READY, "AddressMissing", text);
     }

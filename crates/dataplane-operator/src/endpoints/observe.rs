@@ -48,14 +48,13 @@ pub struct Observed {
     pub taken: BTreeSet<String>,
 }
 
-/// Reads a service; `None` where it has never exposed anything and is not to.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
-    let Some(service) = world.services.get(key) else { return Ok(None) };
+/// Reads what a service exposes; `None` where it exposes nothing and is not to.
+pub async fn observe(world: &World, service: &Arc<Service>) -> Result<Option<Observed>> {
+    let (service, key) = (Arc::clone(service), &Key::of(&**service));
     let owned = Key::new(&key.namespace, service.uid().unwrap_or_default());
     let exposed = world.exposed.indexed(BY_OWNER, &owned);
     let slices = world.slices.indexed(BY_OWNER, &owned);
-    let says = service.status.as_ref().is_some_and(|it| !it.conditions.is_empty());
-    if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() && !says {
+    if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
     let addresses = Addresses::of(&nodes(world, key));

@@ -1,6 +1,6 @@
 //! What the ports of a service are exposed as, case by case.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Service};
@@ -15,9 +15,10 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::build::Addresses;
-use super::decide::{decide, refused};
 use super::observe::Observed;
 use crate::reasons::KINDS;
+use crate::service;
+use crate::service::decide::{decide, refused};
 
 fn node(name: &str, address: Option<&str>) -> Arc<Node> {
     let object = json!({
@@ -68,8 +69,19 @@ impl World {
 
     /// One pass; what was written.
     fn pass(&mut self) -> Vec<String> {
-        let plan = decide(&self.seen, Timestamp::UNIX_EPOCH);
+        let plan = decide(&self.service(), Timestamp::UNIX_EPOCH);
         plan.steps.iter().map(|it| self.take(it)).collect()
+    }
+
+    /// The whole of what is seen of the service.
+    fn service(&self) -> service::Observed {
+        service::Observed {
+            namespace: "ns".into(),
+            name: "exporter".into(),
+            service: Some(Arc::clone(&self.seen.service)),
+            sources: BTreeMap::new(),
+            ports: Some(self.seen.clone()),
+        }
     }
 
     fn take(&mut self, step: &Step) -> String {
@@ -162,7 +174,7 @@ fn a_changed_port_is_written_and_a_removed_one_goes_with_its_conditions() {
     world.set_ports(&json!([]));
     let writes = world.pass();
     assert_eq!(writes, ["delete EndpointSlice metrics-0", "delete Service metrics", "status"]);
-    assert_eq!(world.seen.service.status.as_ref().unwrap().conditions, []);
+    assert_eq!(world.reason("EndpointsReady"), None);
     assert_eq!(world.pass(), [""; 0]);
 }
 
@@ -209,10 +221,10 @@ fn an_object_of_others_is_left_alone_and_named() {
 #[test]
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new(1);
-    let step = decide(&world.seen, Timestamp::UNIX_EPOCH).steps[0].clone();
+    let step = decide(&world.service(), Timestamp::UNIX_EPOCH).steps[0].clone();
     let refusal = Refusal::of(&step, "Forbidden", "exceeded quota: q");
     for writes in [1, 0] {
-        let telling = refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH);
+        let telling = refused(&world.service(), &refusal, Timestamp::UNIX_EPOCH);
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| drop(world.take(it)));
     }

@@ -8,6 +8,7 @@ use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
 use common::engine::mounts::Layout;
+use common::engine::sources::mounted;
 use common::hash;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -199,13 +200,15 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
     })
 }
 
-/// The inline text wins over the name, as upstream has it; a role is run where there is neither.
+/// The inline text wins over the name, as upstream has it; a role is run where there is neither. An
+/// empty field counts as none.
 pub fn play(service: &Service) -> Play {
     let spec = &service.spec;
-    match (contents(spec), &spec.playbook, &spec.role) {
-        (Some(text), _, _) => Play::Contents(text.clone()),
-        (None, None, Some(role)) => Play::Role(role.clone()),
-        (None, playbook, _) => Play::Playbook(playbook.clone().unwrap_or_default()),
+    let set = |it: Option<&String>| it.filter(|it| !it.is_empty()).cloned();
+    match (set(contents(spec)), set(spec.playbook.as_ref()), set(spec.role.as_ref())) {
+        (Some(text), _, _) => Play::Contents(text),
+        (None, None, Some(role)) => Play::Role(role),
+        (None, playbook, _) => Play::Playbook(playbook.unwrap_or_default()),
     }
 }
 
@@ -220,7 +223,7 @@ pub fn sources(
         let keys = digests.keys.keys().cloned().collect();
         Some(Source { is_secret: named.is_secret, name: named.name, keys })
     };
-    sources_of(&service.spec).into_iter().filter_map(source).collect()
+    mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
 }
 
 /// How a host is reached by a run.
@@ -253,5 +256,6 @@ mod tests {
         let playbook = Play::Playbook("a.b.c".into());
         assert_eq!(of(json!({ "playbook": name, "role": "x" })), playbook);
         assert_eq!(of(json!({ "role": name })), Play::Role("a.b.c".into()));
+        assert_eq!(of(json!({ "role": name, "playbook": "" })), Play::Role("a.b.c".into()));
     }
 }

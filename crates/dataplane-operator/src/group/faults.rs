@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role, ServiceSpec};
+use common::api::dataplane::{Node, Role, Service, ServiceSpec, service};
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
 use common::plan::Target;
 use kube::ResourceExt;
@@ -54,10 +54,15 @@ impl Named {
         SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }
     }
 
-    /// `Secret x` or `ConfigMap x`.
+    /// Its [`title`].
     pub fn title(&self) -> String {
-        format!("{} {}", if self.is_secret { "Secret" } else { "ConfigMap" }, self.name)
+        title(self.is_secret, &self.name)
     }
+}
+
+/// `Secret x` or `ConfigMap x`.
+pub fn title(is_secret: bool, name: &str) -> String {
+    format!("{} {name}", if is_secret { "Secret" } else { "ConfigMap" })
 }
 
 /// The objects that a service names: `dataSources`, and the deprecated lists.
@@ -85,6 +90,7 @@ pub fn of_group(seen: &Observed) -> Vec<Fault> {
         match seen.services.get(name) {
             None => faults.extend(seen.parent().map(|it| unknown_service(&it, name))),
             Some(service) => {
+                faults.extend(invalid(service));
                 let sources = sources_of(&service.spec);
                 let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
                 let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
@@ -118,6 +124,14 @@ pub fn missing_source(service: &str, named: &Named) -> Fault {
             named.title()
         ),
     )
+}
+
+/// What the definition's own rules refuse where they are in force.
+fn invalid(service: &Service) -> Option<Fault> {
+    let first = service::faults::faults(service).into_iter().next()?;
+    let name = service.name_any();
+    let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");
+    Some(Fault::wrong("ServiceInvalid", text))
 }
 
 /// Phase -1 is another's until this version can provision machines.

@@ -17,6 +17,7 @@ use shell::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
+use crate::default_services;
 use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
@@ -59,12 +60,8 @@ impl Group {
         }
     }
 
-    /// Whether a key of the queue is one of groups.
-    pub fn is_key(key: &Key) -> bool {
-        Self::parse(key).is_some()
-    }
-
-    fn parse(key: &Key) -> Option<Self> {
+    /// The group of a key of the queue; others' keys have none.
+    pub fn parse(key: &Key) -> Option<Self> {
         match key.name.split_once('/')? {
             ("role", name) => Some(Self::Role(name.to_owned())),
             ("node", name) => Some(Self::Node(name.to_owned())),
@@ -318,8 +315,10 @@ pub fn data_plane_of(role: &Role) -> Option<&str> {
 }
 
 fn services(world: &World, namespace: &str, names: &[String]) -> BTreeMap<String, Arc<Service>> {
-    let find =
-        |name: &String| world.services.get(&Key::new(namespace, name)).map(|it| (name.clone(), it));
+    let find = |name: &String| {
+        let found = default_services::get(&world.services, &Key::new(namespace, name))?;
+        Some((name.clone(), found))
+    };
     names.iter().filter_map(find).collect()
 }
 

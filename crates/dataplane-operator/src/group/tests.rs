@@ -547,5 +547,6 @@ mod limits;
 mod membership;
 mod networks;
 mod parts;
+mod services;
 mod vars;
 mod writes;

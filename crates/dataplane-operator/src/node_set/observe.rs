@@ -15,6 +15,7 @@ use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
+use crate::default_services;
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
 use crate::group::observe::{BY_HOST_KEY, Inventory};
@@ -88,7 +89,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         return Ok(None);
     };
     let find =
-        |name: &String| Some((name.clone(), world.services.get(&Key::new(&namespace, name))?));
+        |name: &String| Some((name.clone(), default_services::get(&world.services, &Key::new(&namespace, name))?));
     let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars = sources_of_vars(&namespace, &set);

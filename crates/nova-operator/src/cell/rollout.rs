@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use common::api::nova::ExternalCompute;
-use common::conditions::Finding;
+use common::conditions::{Finding, some};
 use kube::ResourceExt;
 
 use crate::compute::inputs::{Inputs, of_cell_among};
@@ -60,10 +60,5 @@ pub fn finding(count: Option<&Count>) -> Finding {
 
 /// The first names and how many there are besides.
 pub fn first_of(names: &[impl AsRef<str>]) -> String {
-    let first: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
-    let first = first.join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => first,
-        n_more => format!("{first} and {n_more} more"),
-    }
+    some(names, NAMED)
 }

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
-use common::conditions::{Condition, Finding, READY, Severity, Truth, find, settle};
+use common::conditions::{Condition, Finding, READY, Severity, Truth, find};
 use common::finalizers::is_terminating;
-use common::plan::{Kind, Plan, Step, Target, Write, notices};
+use common::plan::{Kind, Plan, Step, Target, Write};
 use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use serde_json::json;
 
 use crate::annotations::COMPUTE_CONDITION;
 use crate::cell_once::{Standing, owns, standing};
@@ -18,7 +17,7 @@ use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::Observed;
 use crate::compute_creation::removal;
-use crate::rival;
+use crate::{own_condition, rival};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -281,18 +280,7 @@ fn mirror(compute: &ExternalCompute) -> Finding {
     }
 }
 
-/// The node's status holds this one condition of ours and nothing else of ours.
 fn condition_step(node: &Node, finding: Option<Finding>, now: Timestamp) -> Option<Step> {
-    let previous: Vec<Condition> = own_condition(node).into_iter().cloned().collect();
-    let wanted = settle(&previous, finding.into_iter().collect(), None, now);
-    if wanted == previous {
-        return None;
-    }
-    let write = Write::Status {
-        status: json!({ "conditions": wanted }),
-        resource_version: None,
-        notices: notices(&previous, &wanted),
-    };
-    let because = "what the compute says differs from the node's condition".to_owned();
-    Some(Step { target: Target::of(node), write, because })
+    let because = "what the compute says differs from the node's condition";
+    own_condition::step(node, own_condition(node), finding, because, now)
 }

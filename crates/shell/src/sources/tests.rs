@@ -55,6 +55,19 @@ async fn a_source_is_read_once_for_each_of_its_versions() {
 }
 
 #[tokio::test]
+async fn two_who_ask_at_once_make_one_read() {
+    let world = World::new();
+    let source = SourceRef::secret("ns", "s");
+    let server = Server::answering([(200, secret("5", "a"))]);
+    let api = server.api(false, vec![]);
+    world.secrets.absorb(&secret("5", "a"));
+    let ask = || world.sources.digests(&api, &source);
+    let (first, second) = tokio::join!(ask(), ask());
+    assert_eq!(first.unwrap().unwrap(), second.unwrap().unwrap());
+    assert_eq!(server.asked(), ["GET /api/v1/namespaces/ns/secrets/s"]);
+}
+
+#[tokio::test]
 async fn only_the_texts_that_were_asked_for_are_kept() {
     let (secrets, config_maps) = (metadata("op"), metadata("op"));
     let kept = Sources::keeping(&["key", "absent"], Arc::clone(&secrets), config_maps.clone());

@@ -6,8 +6,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::shared::DataSource;
+use crate::api::shared::{DNS_SUBDOMAIN, DataSource};
 use crate::conditions::Condition;
+
+pub mod faults;
 
 /// The playbook, and what it is given.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -27,14 +29,44 @@ use crate::conditions::Condition;
     label("backup.openstack.org/restore", "true"),
     label("backup.openstack.org/category", "dataplane"),
     label("backup.openstack.org/restore-order", "40"),
+    validation = Rule::new("size(self.metadata.name) <= 63")
+        .message("the name of a service is a label of its runs: choose one of at most 63 characters"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
+    ),
+    printcolumn(
+        name = "Included",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="PlaybookIncluded")].status"#
+    ),
     printcolumn(name = "Playbook", type_ = "string", json_path = ".spec.playbook"),
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.edpmServiceType"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1
+    )
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(
-    "has(self.playbook) || has(self.playbookContents) || has(self.role) || has(self.play)")
-    .message("a service needs playbook, playbookContents or role"))]
+#[x_kube(
+    validation = Rule::new("[has(self.playbook) ? self.playbook : '', has(self.playbookContents) ? self.playbookContents : '', has(self.role) ? self.role : '', has(self.play) ? self.play : ''].exists(it, it != '')")
+        .message("a service needs playbook, playbookContents or role"),
+    validation = Rule::new(format!("!has(self.caCerts) || self.caCerts == '' || self.caCerts.matches(r'{DNS_SUBDOMAIN}')"))
+        .message("caCerts is the name of a Secret: lower-case letters, digits, - and ."),
+    validation = Rule::new(format!("(!has(self.configMaps) || self.configMaps.all(it, it.matches(r'{DNS_SUBDOMAIN}'))) && (!has(self.secrets) || self.secrets.all(it, it.matches(r'{DNS_SUBDOMAIN}')))"))
+        .message("configMaps and secrets are names of objects: lower-case letters, digits, - and .")
+)]
+// Who applies the spec states all of it: of a default service that a human edits nothing is left.
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct ServiceSpec {
     /// Name or path of the playbook, for example `osp.edpm.configure_network`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,9 +81,18 @@ pub struct ServiceSpec {
     #[schemars(length(max = 1024))]
     pub role: Option<String>,
     /// `ConfigMaps` and Secrets that are mounted under
-    /// `/var/lib/openstack/configs/<edpmServiceType>`, one file per key.
+    /// `/var/lib/openstack/configs/<edpmServiceType>`, one file per key; of several with one key the
+    /// last one listed is mounted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
+    #[x_kube(
+        validation = Rule::new(
+            r"self.all(it, (has(it.configMapRef) && has(it.configMapRef.name)) || (!has(it.configMapRef) && has(it.secretRef) && has(it.secretRef.name)))")
+            .message("each entry names a ConfigMap (configMapRef.name) or a Secret (secretRef.name)"),
+        validation = Rule::new(format!(
+            "self.all(it, (!has(it.configMapRef) || !has(it.configMapRef.name) || it.configMapRef.name.matches(r'{DNS_SUBDOMAIN}')) && (!has(it.secretRef) || !has(it.secretRef.name) || it.secretRef.name.matches(r'{DNS_SUBDOMAIN}')))"))
+            .message("a ConfigMap or Secret has a name of lower-case letters, digits, - and .")
+    )]
     pub data_sources: Vec<DataSource>,
     /// What kind of service this is: it names the directory of the mounts and the variable
     /// `edpm_service_type`; the object's name when absent.
@@ -64,6 +105,7 @@ pub struct ServiceSpec {
     pub open_stack_ansible_ee_runner_image: Option<String>,
     /// Certificates for each host, by name; accepted from node set manifests, not issued yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 32))]
     pub tls_certs: BTreeMap<String, TlsCert>,
     /// A Secret with the CA bundle that the hosts trust; accepted, not mounted yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,12 +150,41 @@ pub struct ServiceSpec {
     pub services: Vec<ServicePort>,
 }
 
+/// What cert-manager accepts as `usages` of a `Certificate`.
+pub const KEY_USAGES: [&str; 23] = [
+    "signing",
+    "digital signature",
+    "content commitment",
+    "key encipherment",
+    "key agreement",
+    "data encipherment",
+    "cert sign",
+    "crl sign",
+    "encipher only",
+    "decipher only",
+    "any",
+    "server auth",
+    "client auth",
+    "code signing",
+    "email protection",
+    "s/mime",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "timestamping",
+    "ocsp signing",
+    "microsoft sgc",
+    "netscape sgc",
+];
+
 /// A certificate that each host gets.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TlsCert {
     /// What the certificate names: `dnsnames`, `ips` or both.
-    #[schemars(length(min = 1, max = 8))]
+    #[schemars(length(min = 1, max = 8), inner(length(max = 63)))]
+    #[x_kube(validation = Rule::new("self.all(it, it in ['dnsnames', 'ips'])")
+        .message("a certificate names dnsnames, ips or both"))]
     pub contents: Vec<String>,
     /// The networks whose names and addresses it carries; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -123,9 +194,11 @@ pub struct TlsCert {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub issuer: Option<String>,
-    /// What the key may be used for.
+    /// What the key may be used for, in cert-manager's words, for example `server auth`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32))]
+    #[schemars(length(max = 32), inner(length(max = 63)))]
+    #[x_kube(validation = Rule::new(format!("self.all(it, it in {KEY_USAGES:?})"))
+        .message("cert-manager knows no such key usage: see its KeyUsage"))]
     pub key_usages: Vec<String>,
     /// Deprecated: the directory that the certificate is mounted in.
     #[serde(skip_serializing_if = "Option::is_none")]

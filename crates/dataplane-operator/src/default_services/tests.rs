@@ -1,0 +1,183 @@
+//! What the data files say, and when a default service is restored.
+
+use std::collections::BTreeSet;
+
+use common::api::dataplane::RoleSpec;
+use common::api::dataplane::service::faults::{faults, warnings};
+use common::api::definitions;
+use common::plan::Write;
+use serde_json::Value;
+
+use super::*;
+use crate::collection;
+use crate::group::faults::sources_of;
+
+/// A default service as the API server has it after it was applied.
+fn applied(name: &str) -> Service {
+    let Write::Apply { object, .. } = step("ns", name, "").unwrap().write else {
+        panic!("no apply")
+    };
+    serde_json::from_value(object).unwrap()
+}
+
+#[test]
+fn every_service_of_a_role_that_names_none_is_a_default_service() {
+    for name in RoleSpec::default().services {
+        assert!(find(&name).is_some(), "{name}");
+        let playbook = find(&name).unwrap().spec.playbook.as_deref().unwrap();
+        assert!(collection::playbooks().contains(playbook), "{name}: {playbook} is not shipped");
+    }
+}
+
+#[test]
+fn all_services_that_node_sets_may_list_by_name_are_there() {
+    assert_eq!(names().count(), 36);
+    assert_eq!(names().count(), FILES.len(), "two files have one name");
+    // What a node set lists that names none; the rest of the list has names of other projects.
+    for name in "redhat download-cache bootstrap configure-network validate-network install-os \
+                 configure-os ssh-known-hosts run-os reboot-os install-certs ovn telemetry"
+        .split_whitespace()
+    {
+        assert!(find(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn each_file_is_a_service_of_its_own_type_without_fault_or_warning() {
+    for name in names() {
+        let service = find(name).unwrap();
+        assert_eq!(service.spec.edpm_service_type.as_deref(), Some(name));
+        let playbook = service.spec.playbook.as_deref().unwrap();
+        assert!(playbook.starts_with(&format!("{}.", collection::name())), "{name}: {playbook}");
+        assert_eq!(faults(service), [], "{name}");
+        assert_eq!(warnings(service), [], "{name}");
+    }
+}
+
+/// Else each would be restored for ever: what the API server adds is no edit of a human.
+#[test]
+fn the_api_server_adds_no_field_to_a_default_service_and_drops_none() {
+    let kind = "OpenStackDataPlaneService";
+    let crd = definitions::all().into_iter().find(|it| it.spec.names.kind == kind).unwrap();
+    let schema = serde_json::to_value(&crd.spec.versions[0]).unwrap();
+    let schema = &schema["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    for text in FILES {
+        let file: Value = yaml::from_str(text).unwrap();
+        let name = file["metadata"]["name"].as_str().unwrap();
+        assert_eq!(
+            serde_json::to_value(&find(name).unwrap().spec).unwrap(),
+            file["spec"],
+            "{name}"
+        );
+        agrees(&file["spec"], schema, name);
+    }
+}
+
+/// That a value has only what its schema has, and everything that the schema has a default for.
+fn agrees(value: &Value, schema: &Value, path: &str) {
+    if let Some(items) = value.as_array() {
+        items.iter().for_each(|it| agrees(it, &schema["items"], path));
+    }
+    let Some(fields) = value.as_object() else { return };
+    for (name, value) in fields {
+        let below = if schema["properties"].is_object() {
+            &schema["properties"][name]
+        } else {
+            &schema["additionalProperties"]
+        };
+        assert!(below.is_object(), "{path}.{name} is unknown");
+        agrees(value, below, &format!("{path}.{name}"));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let is_filled = property.get("default").is_some() && !fields.contains_key(name);
+        assert!(!is_filled, "{path}.{name} would be filled");
+    }
+}
+
+#[test]
+fn services_that_need_others_playbooks_are_there_too() {
+    let shipped: BTreeSet<&str> = collection::playbooks().iter().map(String::as_str).collect();
+    let missing: Vec<&str> = names()
+        .filter(|it| !shipped.contains(find(it).unwrap().spec.playbook.as_deref().unwrap()))
+        .collect();
+    assert!(missing.contains(&"ovn") && missing.contains(&"bootstrap"), "{missing:?}");
+    assert!(missing.len() < FILES.len());
+}
+
+/// The table of the docs, as the files and the collection have it.
+fn table() -> String {
+    let row = |name: &str| {
+        let spec = &find(name).unwrap().spec;
+        let is_ours = spec.playbook.as_ref().is_some_and(|it| collection::playbooks().contains(it));
+        let sources: Vec<String> = sources_of(spec)
+            .iter()
+            .map(|it| {
+                let kind = if it.is_secret { "S" } else { "C" };
+                let optional = if it.is_optional { " (optional)" } else { "" };
+                format!("{kind} `{}`{optional}", it.name)
+            })
+            .collect();
+        let row = format!(
+            "| `{name}` | {} | {} |",
+            if is_ours { "yes" } else { "no" },
+            sources.join(", ")
+        );
+        row.replace("|  |", "| |") + "\n"
+    };
+    names().map(row).collect()
+}
+
+#[test]
+fn the_docs_list_every_default_service_as_it_is() {
+    let docs = std::fs::read_to_string("../../docs/services.md").unwrap();
+    assert!(docs.contains(&table()), "docs/services.md should have:\n{}", table());
+}
+
+#[test]
+fn what_was_applied_is_intact_with_labels_and_annotations_of_others() {
+    let mut service = applied("run-os");
+    assert_eq!(restoration(&service), None);
+    service.labels_mut().insert("mine".into(), "x".into());
+    service.annotations_mut().insert("mine".into(), "x".into());
+    assert_eq!(restoration(&service), None);
+    let kept = as_it_holds(Arc::new(service.clone()));
+    assert_eq!(*kept, service);
+}
+
+#[test]
+fn a_changed_field_is_restored_with_an_event_and_meanwhile_not_deployed() {
+    let mut service = applied("run-os");
+    service.spec.open_stack_ansible_ee_runner_image = Some("mine".into());
+    let (restoring, notice) = restoration(&service).unwrap();
+    assert_eq!(
+        Some(restoring),
+        step("ns", "run-os", "a default service differs from what is shipped")
+    );
+    let note = notice.unwrap().note;
+    assert!(note.contains("OpenStackDataPlaneService run-os is a default service"), "{note}");
+    assert!(note.contains("under another name with edpmServiceType: run-os"), "{note}");
+    assert_eq!(as_it_holds(Arc::new(service)).spec, find("run-os").unwrap().spec);
+}
+
+#[test]
+fn a_humans_service_of_the_name_is_taken_over_with_an_event() {
+    let spec = serde_json::from_value(json!({ "playbook": "a.b.c" })).unwrap();
+    let (_, notice) = restoration(&Service::new("run-os", spec)).unwrap();
+    assert_eq!(notice.unwrap().reason, "DefaultServiceRestored");
+    let own = Service::new("my-run-os", find("run-os").unwrap().spec.clone());
+    assert_eq!(restoration(&own), None);
+}
+
+#[test]
+fn another_versions_service_and_a_lost_mark_are_mended_without_an_event() {
+    let mut older = applied("run-os");
+    older.spec.container_image_fields.clear();
+    let hash = hash::short(&older.spec);
+    older.annotations_mut().insert(CONTENT_HASH.into(), hash);
+    assert_eq!(restoration(&older).unwrap().1, None);
+    let mut unmarked = applied("run-os");
+    unmarked.labels_mut().clear();
+    assert_eq!(restoration(&unmarked).unwrap().1, None);
+    let before_marks = Service::new("run-os", find("run-os").unwrap().spec.clone());
+    assert_eq!(restoration(&before_marks).unwrap().1, None);
+}

@@ -1,0 +1,86 @@
+//! Services as objects: the default ones are kept, all are judged, and ports of hosts are exposed.
+
+pub mod decide;
+pub mod observe;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use common::api::dataplane::{Node, NodeSet, Role};
+use common::plan::Plan;
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use kube::Resource;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+use shell::queue::Queue;
+
+use crate::{default_services, endpoints};
+
+pub use observe::{Observed, World};
+
+/// The controller; its keys are services, and default services that are missing.
+pub struct Services {
+    /// The watched world.
+    pub world: World,
+}
+
+impl Controller for Services {
+    type Observed = Observed;
+
+    const NAME: &'static str = "service";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
+    }
+}
+
+/// Wakes the services that a change concerns.
+pub fn wake(queue: &Arc<Queue>, world: &World) {
+    endpoints::wake(queue, &world.ports);
+    let own = Arc::clone(queue);
+    world.ports.services.on_change(move |it| own.push(Key::of(it)));
+    let push = missing(queue, world);
+    world.ports.roles.on_change(move |it: &Role| push(it));
+    let push = missing(queue, world);
+    world.node_sets.on_change(move |it: &NodeSet| push(it));
+    let push = missing(queue, world);
+    world.ports.nodes.on_change(move |it: &Node| {
+        // Of any other the role has brought them.
+        if it.spec.role.is_none() {
+            push(it);
+        }
+    });
+    let readers = Arc::clone(queue);
+    world.sources.on_change(move |reader| {
+        if let Some(name) = reader.name.strip_prefix(observe::READER) {
+            readers.push(Key::new(&reader.namespace, name));
+        }
+    });
+}
+
+/// Pushes the default services that are missing beside an object.
+fn missing<K: Resource>(queue: &Arc<Queue>, world: &World) -> impl Fn(&K) + Send + Sync + use<K> {
+    let (queue, services) = (Arc::clone(queue), Arc::clone(&world.ports.services));
+    move |beside| {
+        let namespace = beside.meta().namespace.clone().unwrap_or_default();
+        for name in default_services::names() {
+            let key = Key::new(&namespace, name);
+            if services.get(&key).is_none() {
+                queue.push(key);
+            }
+        }
+    }
+}

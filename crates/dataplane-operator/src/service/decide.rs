@@ -1,0 +1,78 @@
+//! The judgement on a service: what is restored and exposed, and what it says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::api::dataplane::{Service, ServiceStatus};
+use common::conditions::settle;
+use common::finalizers::is_terminating;
+use common::plan::{Notice, Plan, Step, Target, Write, status_step};
+use common::refusal::Refusal;
+use jiff::Timestamp;
+
+use crate::default_services;
+use crate::endpoints::decide::{LOOK_AGAIN, writes};
+use crate::service::observe::Observed;
+use crate::service::status::findings;
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a service.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let Some(service) = &seen.service else {
+        let because = "hosts of this namespace may get it";
+        plan.steps.extend(default_services::step(&seen.namespace, &seen.name, because));
+        return plan;
+    };
+    if is_terminating(&**service) {
+        return plan;
+    }
+    let restoration = default_services::restoration(service);
+    let (restoring, notice) = restoration.unzip();
+    // What a human made a default service expose goes once it is restored.
+    if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
+        plan.steps.extend(writes(ports));
+        if !ports.taken.is_empty() {
+            plan.look_again_in(LOOK_AGAIN);
+        }
+    }
+    plan.steps.extend(restoring);
+    plan.steps.extend(status(seen, service, None, now).map(|it| telling(it, notice.flatten())));
+    plan
+}
+
+/// What is told when a write was refused.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let service = seen.service.as_ref();
+    let steps = service.and_then(|it| status(seen, it, Some(refusal), now));
+    Plan { steps: steps.into_iter().collect(), ..Plan::default() }
+}
+
+/// The status, with one Event more.
+fn telling(mut status: Step, notice: Option<Notice>) -> Step {
+    if let Write::Status { notices, .. } = &mut status.write {
+        notices.extend(notice);
+    }
+    status
+}
+
+fn status(
+    seen: &Observed,
+    service: &Arc<Service>,
+    refusal: Option<&Refusal>,
+    now: Timestamp,
+) -> Option<Step> {
+    let observed = service.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let held = default_services::as_it_holds(Arc::clone(service));
+    let findings = findings(seen, &held, refusal, &previous);
+    let generation = service.metadata.generation;
+    let wanted = ServiceStatus {
+        observed_generation: generation,
+        conditions: settle(&previous, findings, generation, now),
+    };
+    let next = wanted.conditions.clone();
+    status_step(Target::of(&**service), observed, &wanted, &previous, &next)
+}

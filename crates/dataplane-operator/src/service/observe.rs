@@ -1,0 +1,103 @@
+//! Reads what the judgement on a service needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::dataplane::{NodeSet, Service};
+use common::finalizers::is_terminating;
+use kube::{Resource, ResourceExt};
+use shell::cache::{Cache, Key};
+use shell::error::Result;
+use shell::sources::{SourceRef, Sources};
+
+use crate::default_services;
+use crate::endpoints;
+use crate::group::faults::sources_of;
+
+/// How the names begin under which services read sources: groups read the same ones.
+pub const READER: &str = "service/";
+
+/// The watched world.
+pub struct World {
+    /// The services, who lists them, and what they expose.
+    pub ports: endpoints::World,
+    /// All ConfigMaps and Secrets.
+    pub sources: Arc<Sources>,
+    /// All node sets.
+    pub node_sets: Arc<Cache<NodeSet>>,
+}
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The service; none where it is a default one that is to be made.
+    pub service: Option<Arc<Service>>,
+    /// Its data sources that exist, with their keys; of a single one they are not read, for they
+    /// clash with none.
+    pub sources: BTreeMap<SourceRef, Vec<String>>,
+    /// What it exposes or is to expose.
+    pub ports: Option<endpoints::Observed>,
+}
+
+/// Reads a service; `None` where it does not exist and is not to.
+pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let reader = Key::new(&key.namespace, format!("{READER}{}", key.name));
+    let Key { namespace, name } = key.clone();
+    let Some(service) = world.ports.services.get(key) else {
+        world.sources.depends(&reader, BTreeSet::new());
+        let (sources, ports) = (BTreeMap::new(), None);
+        let missing = Observed { namespace, name, service: None, sources, ports };
+        return Ok(is_to_be_made(world, key).then_some(missing));
+    };
+    let held = default_services::as_it_holds(Arc::clone(&service));
+    let named: BTreeSet<SourceRef> =
+        sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
+    // Before reading, so that a change in between wakes the service again.
+    world.sources.depends(&reader, named.clone());
+    let sources = sources(world, named).await?;
+    let ports = endpoints::observe::observe(&world.ports, &service).await?;
+    Ok(Some(Observed { namespace, name, service: Some(service), sources, ports }))
+}
+
+async fn sources(
+    world: &World,
+    named: BTreeSet<SourceRef>,
+) -> Result<BTreeMap<SourceRef, Vec<String>>> {
+    let exist: Vec<SourceRef> =
+        named.into_iter().filter(|it| world.sources.version(it).is_some()).collect();
+    if exist.len() < 2 {
+        return Ok(exist.into_iter().map(|it| (it, Vec::new())).collect());
+    }
+    let mut sources = BTreeMap::new();
+    for source in exist {
+        if let Some(digests) = world.sources.digests(&world.ports.api, &source).await? {
+            sources.insert(source, digests.keys.into_keys().collect());
+        }
+    }
+    Ok(sources)
+}
+
+/// Whether a default service is missing that nobody lists, in a namespace with hosts.
+///
+/// Whoever lists one makes it, so that a refusal is told there.
+fn is_to_be_made(world: &World, key: &Key) -> bool {
+    if default_services::find(&key.name).is_none() {
+        return false;
+    }
+    let roles = world.ports.roles.all();
+    let nodes = world.ports.nodes.all();
+    let of_roles = roles.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
+    let alone = nodes.iter().filter(|it| is_here(&***it, key) && it.spec.role.is_none());
+    let sets = world.node_sets.all();
+    let of_sets = sets.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
+    let mut lists = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets).peekable();
+    lists.peek().is_some() && lists.all(|it| !it.contains(&key.name))
+}
+
+fn is_here<K: Resource>(object: &K, key: &Key) -> bool {
+    object.namespace().as_ref() == Some(&key.namespace) && !is_terminating(object)
+}

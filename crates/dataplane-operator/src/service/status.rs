@@ -1,0 +1,176 @@
+//! What a service says: its faults, its playbook, its data sources and its ports.
+
+use common::api::dataplane::Service;
+use common::api::dataplane::service::faults::{Fault, faults, warnings};
+use common::conditions::{self, Condition, Finding, READY, Truth, some};
+use common::engine::build::{Play, Source};
+use common::engine::sources::clashes;
+use common::refusal::{Refusal, WRITES_ACCEPTED};
+use kube::ResourceExt;
+
+use crate::collection;
+use crate::endpoints;
+use crate::group::build::play;
+use crate::group::faults::{Named, sources_of, title};
+use crate::service::observe::Observed;
+
+/// The service can be deployed as it is written.
+pub const SPEC_VALID: &str = "SpecValid";
+/// Something in the spec is without effect, or is to go; it does not affect Ready.
+pub const SPEC_WARNINGS: &str = "SpecWarnings";
+/// The project's own collection has the playbook; it does not affect Ready, for the runner image may
+/// be another one.
+pub const PLAYBOOK_INCLUDED: &str = "PlaybookIncluded";
+/// Every data source that is not optional exists.
+pub const DATA_SOURCES_USED: &str = "DataSourcesUsed";
+/// Several data sources have one key; it does not affect Ready, for the last one's is mounted.
+pub const DATA_SOURCE_KEYS_CLASH: &str = "DataSourceKeysClash";
+
+/// How many of a kind a message names.
+const NAMED: usize = 5;
+
+/// Everything that is said of a service, as it holds.
+pub fn findings(
+    seen: &Observed,
+    service: &Service,
+    refusal: Option<&Refusal>,
+    previous: &[Condition],
+) -> Vec<Finding> {
+    let mut findings = vec![spec_valid(service), data_sources_used(seen, service)];
+    findings.extend(seen.ports.as_ref().and_then(endpoints::decide::finding));
+    findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, previous)));
+    let good = Finding::good(READY, "Ready", "Everything that the service names is there.");
+    let ready = conditions::ready(&findings, good);
+    findings.extend(conditions::kstatus(&ready));
+    findings.push(ready);
+    findings.extend([
+        spec_warnings(service),
+        playbook_included(service),
+        keys_clash(seen, service),
+    ]);
+    findings
+}
+
+fn spec_valid(service: &Service) -> Finding {
+    let found = faults(service);
+    if found.is_empty() {
+        return Finding::good(SPEC_VALID, "Valid", "The service can be deployed as it is written.");
+    }
+    Finding::error(SPEC_VALID, "InvalidSpec", told(service, &found))
+}
+
+fn spec_warnings(service: &Service) -> Finding {
+    let found = warnings(service);
+    if found.is_empty() {
+        return fine(SPEC_WARNINGS, "NoWarnings", "Everything in the spec has its effect.");
+    }
+    Finding::good(SPEC_WARNINGS, "WithoutEffect", told(service, &found))
+}
+
+/// A condition that had better not hold, and does not: nothing to worry about.
+fn fine(type_: &str, reason: &str, message: &str) -> Finding {
+    Finding {
+        type_: type_.to_owned(),
+        status: Truth::False,
+        severity: None,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+fn told(service: &Service, found: &[Fault]) -> String {
+    let mut texts: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
+    if found.len() > NAMED {
+        texts.push(format!("and {} more", found.len() - NAMED));
+    }
+    format!("OpenStackDataPlaneService {}: {}.", service.name_any(), texts.join("; "))
+}
+
+fn playbook_included(service: &Service) -> Finding {
+    let play = play(service);
+    let what = match &play {
+        Play::Contents(_) => {
+            let text = "The service has its playbook in itself.";
+            return Finding::good(PLAYBOOK_INCLUDED, "InService", text);
+        }
+        Play::Playbook(name) => format!("Playbook {name}"),
+        Play::Role(name) => format!("Role {name}"),
+    };
+    let has_image = service.spec.open_stack_ansible_ee_runner_image.is_some();
+    let collection = collection::name();
+    match collection::has(&play).filter(|_| !has_image) {
+        Some(true) => {
+            let text = format!("{what} is in the project's own collection {collection}.");
+            Finding::good(PLAYBOOK_INCLUDED, "Included", text)
+        }
+        Some(false) => Finding {
+            message: format!(
+                "{what} is not in the project's own collection {collection}, so the project's runner \
+                 image cannot run it: have another one that can, for all runs by the chart's value \
+                 relatedImages.ansibleEERunner, or for a service of your own by \
+                 openStackAnsibleEERunnerImage."
+            ),
+            ..fine(PLAYBOOK_INCLUDED, "NotIncluded", "")
+        },
+        None => {
+            let text = format!("Only the runner image can tell whether it has it: {what}.");
+            Finding::unknown(PLAYBOOK_INCLUDED, "NotKnown", text)
+        }
+    }
+}
+
+fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
+    let named = sources_of(&service.spec);
+    let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
+    let titles =
+        |all: Vec<&Named>| some(&all.iter().map(|it| it.title()).collect::<Vec<_>>(), NAMED);
+    let (there, absent): (Vec<&Named>, Vec<&Named>) = named.iter().partition(|it| is_there(it));
+    let (optional, missing): (Vec<&Named>, Vec<&Named>) =
+        absent.into_iter().partition(|it| it.is_optional);
+    if !missing.is_empty() {
+        let text = format!(
+            "OpenStackDataPlaneService {} cannot be deployed before these exist: {}. Create them, \
+             or set optional: true in a service of your own.",
+            service.name_any(),
+            titles(missing)
+        );
+        // Whoever lists the service says it as a warning; most default services are never listed.
+        return Finding::waiting(DATA_SOURCES_USED, "DataSourceNotFound", text);
+    }
+    let mut text = if there.is_empty() {
+        "No data source is mounted.".to_owned()
+    } else {
+        format!("Mounted: {}.", titles(there))
+    };
+    if !optional.is_empty() {
+        text = format!("{text} Optional, and not there: {}.", titles(optional));
+    }
+    Finding::good(DATA_SOURCES_USED, "AllFound", text)
+}
+
+fn keys_clash(seen: &Observed, service: &Service) -> Finding {
+    let source = |it: Named| {
+        let keys = seen.sources.get(&it.source(&seen.namespace))?.clone();
+        Some(Source { is_secret: it.is_secret, name: it.name, keys })
+    };
+    let sources: Vec<Source> = sources_of(&service.spec).into_iter().filter_map(source).collect();
+    let title = |it: &&Source| title(it.is_secret, &it.name);
+    let found: Vec<String> = clashes(&sources)
+        .into_iter()
+        .filter_map(|(key, having)| {
+            let titles: Vec<String> = having.iter().map(title).collect();
+            let (last, others) = titles.split_last()?;
+            let others = others.join(", ");
+            Some(format!("Key {key} of {last} is mounted, the same key of {others} is not"))
+        })
+        .collect();
+    if found.is_empty() {
+        let text = "No two data sources have a key in common.";
+        return fine(DATA_SOURCE_KEYS_CLASH, "KeysDiffer", text);
+    }
+    let text = format!(
+        "{}. The last data source listed wins: rename keys if you want both.",
+        found.iter().take(NAMED).cloned().collect::<Vec<_>>().join(". ")
+    );
+    Finding::good(DATA_SOURCE_KEYS_CLASH, "KeysClash", text)
+}

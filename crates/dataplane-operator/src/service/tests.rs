@@ -1,0 +1,278 @@
+//! What becomes of a service and what it says, case by case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::dataplane::Service;
+use common::conditions::declared::undeclared;
+use common::conditions::{Condition, Truth, find};
+use common::plan::{Notice, Step, Write};
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use shell::sources::SourceRef;
+
+use super::decide::{decide, refused};
+use super::observe::Observed;
+use crate::default_services;
+use crate::reasons::KINDS;
+
+/// A service of that name as the API server would hold it, and what was written to it.
+struct World {
+    seen: Observed,
+    writes: Vec<String>,
+    notices: Vec<Notice>,
+}
+
+fn secret(name: &str) -> SourceRef {
+    SourceRef::secret("ns", name)
+}
+
+fn config_map(name: &str) -> SourceRef {
+    SourceRef::config_map("ns", name)
+}
+
+impl World {
+    fn without(name: &str) -> Self {
+        let seen = Observed {
+            namespace: "ns".into(),
+            name: name.into(),
+            service: None,
+            sources: BTreeMap::new(),
+            ports: None,
+        };
+        Self { seen, writes: Vec::new(), notices: Vec::new() }
+    }
+
+    fn of(spec: &Value) -> Self {
+        let mut world = Self::without("own");
+        let object = json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneService",
+            "metadata": { "name": "own", "namespace": "ns", "uid": "u", "generation": 1 },
+            "spec": spec,
+        });
+        world.seen.service = Some(Arc::new(serde_json::from_value(object).unwrap()));
+        world
+    }
+
+    /// The same, with data sources that exist.
+    fn with(mut self, sources: &[(SourceRef, &[&str])]) -> Self {
+        for (source, keys) in sources {
+            let keys = keys.iter().map(|it| (*it).to_owned()).collect();
+            self.seen.sources.insert(source.clone(), keys);
+        }
+        self
+    }
+
+    fn service(&mut self) -> &mut Service {
+        Arc::make_mut(self.seen.service.as_mut().unwrap())
+    }
+
+    /// Passes until nothing is written any more.
+    fn settle(&mut self) -> Vec<String> {
+        for _ in 0..5 {
+            let plan = decide(&self.seen, Timestamp::UNIX_EPOCH);
+            if plan.steps.is_empty() {
+                return std::mem::take(&mut self.writes);
+            }
+            plan.steps.iter().for_each(|it| self.take(it));
+        }
+        panic!("it does not settle: {:?}", self.writes);
+    }
+
+    fn take(&mut self, step: &Step) {
+        match &step.write {
+            Write::Apply { object, force, .. } => {
+                assert!(force);
+                let mut applied: Service = serde_json::from_value(object.clone()).unwrap();
+                let before = self.seen.service.take();
+                applied.metadata.uid = Some("u".into());
+                let generation = before.as_ref().and_then(|it| it.metadata.generation);
+                applied.metadata.generation = Some(generation.unwrap_or_default() + 1);
+                if let Some(before) = before {
+                    applied.status.clone_from(&before.status);
+                    applied.labels_mut().extend(before.labels().clone());
+                }
+                self.seen.service = Some(Arc::new(applied));
+                self.writes.push(format!("apply {}", step.target.name));
+            }
+            Write::Status { status, notices, .. } => {
+                assert_eq!(undeclared(KINDS, "OpenStackDataPlaneService", status), [""; 0]);
+                self.service().status = Some(serde_json::from_value(status.clone()).unwrap());
+                self.notices.extend(notices.clone());
+                self.writes.push("status".into());
+            }
+            write => panic!("{write:?}"),
+        }
+    }
+
+    fn condition(&self, type_: &str) -> &Condition {
+        let status = self.seen.service.as_ref().unwrap().status.as_ref().unwrap();
+        find(&status.conditions, type_).unwrap()
+    }
+
+    /// Settles, and says status, reason and message of a condition.
+    fn told(mut self, type_: &str) -> (Truth, String, String) {
+        self.settle();
+        let found = self.condition(type_);
+        (found.status, found.reason.clone(), found.message.clone())
+    }
+}
+
+#[test]
+fn a_missing_default_service_is_made_and_judged_and_then_left_alone() {
+    let mut world = World::without("run-os");
+    assert_eq!(world.settle(), ["apply run-os", "status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("PlaybookIncluded").reason, "Included");
+    let status = world.seen.service.as_ref().unwrap().status.as_ref().unwrap();
+    assert_eq!(status.conditions[0].type_, "Ready", "it stands first");
+    assert_eq!(world.notices.len(), 1, "only that it is ready: {:?}", world.notices);
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_default_service_that_needs_what_is_not_there_says_so_without_alarm() {
+    let mut world = World::without("ovn");
+    world.settle();
+    let included = world.condition("PlaybookIncluded");
+    assert_eq!((included.status, included.reason.as_str()), (Truth::False, "NotIncluded"));
+    assert!(included.message.contains("Playbook osp.edpm.ovn is not in"), "{}", included.message);
+    let ready = world.condition("Ready");
+    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "DataSourceNotFound"));
+    assert!(ready.message.contains("ConfigMap ovncontroller-config"), "{}", ready.message);
+    assert_eq!(world.notices, [], "most default services are never listed");
+    world.seen.sources.insert(config_map("ovncontroller-config"), Vec::new());
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True, "another runner image may have it");
+}
+
+#[test]
+fn an_edited_default_service_is_restored_with_one_event_and_keeps_the_humans_labels() {
+    let mut world = World::without("run-os");
+    world.settle();
+    world.notices.clear();
+    let service = world.service();
+    service.metadata.generation = Some(2);
+    service.spec.playbook = Some("a.b.c".into());
+    service.spec.label = Some("mine".into());
+    service.labels_mut().insert("mine".into(), "x".into());
+    assert_eq!(world.settle(), ["apply run-os", "status", "status"]);
+    let reasons: Vec<&str> = world.notices.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(reasons, ["DefaultServiceRestored"]);
+    let service = world.service();
+    assert_eq!(service.spec, default_services::find("run-os").unwrap().spec);
+    assert_eq!(service.labels()["mine"], "x");
+    let status = service.status.as_ref().unwrap();
+    assert_eq!(status.observed_generation, Some(3));
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}
+
+#[test]
+fn a_service_that_is_being_deleted_is_left_alone() {
+    let mut world = World::without("run-os");
+    world.settle();
+    let service = world.service();
+    service.spec.playbook = Some("a.b.c".into());
+    service.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn data_sources_are_found_optional_or_missed_by_name() {
+    let sources = json!([
+        { "secretRef": { "name": "a" } },
+        { "configMapRef": { "name": "b", "optional": true } },
+    ]);
+    let spec = json!({ "playbook": "a.b.c", "dataSources": sources, "configMaps": ["c"] });
+    let (status, reason, message) =
+        World::of(&spec).with(&[(secret("a"), &[])]).told("DataSourcesUsed");
+    assert_eq!((status, reason.as_str()), (Truth::False, "DataSourceNotFound"));
+    assert!(message.contains("exist: ConfigMap c."), "{message}");
+    let there: [(SourceRef, &[&str]); 2] = [(secret("a"), &["x"]), (config_map("c"), &["y"])];
+    let (status, _, message) = World::of(&spec).with(&there).told("DataSourcesUsed");
+    assert_eq!(status, Truth::True);
+    assert_eq!(message, "Mounted: Secret a, ConfigMap c. Optional, and not there: ConfigMap b.");
+}
+
+#[test]
+fn one_key_in_two_sources_is_told_with_whose_is_mounted() {
+    let sources = json!([
+        { "secretRef": { "name": "generated" } },
+        { "configMapRef": { "name": "mine" } },
+    ]);
+    let spec = json!({ "playbook": "a.b.c", "dataSources": sources });
+    let there: [(SourceRef, &[&str]); 2] =
+        [(secret("generated"), &["01.conf", "x"]), (config_map("mine"), &["01.conf"])];
+    let mut world = World::of(&spec).with(&there);
+    world.settle();
+    assert_eq!(world.condition("Ready").status, Truth::True);
+    let (status, reason, message) = world.told("DataSourceKeysClash");
+    assert_eq!((status, reason.as_str()), (Truth::True, "KeysClash"));
+    let expected =
+        "Key 01.conf of ConfigMap mine is mounted, the same key of Secret generated is not.";
+    assert!(message.starts_with(expected), "{message}");
+    let one = [there[0].clone()];
+    let (status, ..) = World::of(&spec).with(&one).told("DataSourceKeysClash");
+    assert_eq!(status, Truth::False);
+}
+
+#[test]
+fn whether_a_playbook_is_included_is_told_only_where_it_is_known() {
+    let cases = [
+        (json!({ "playbook": "osp.edpm.install_os" }), Truth::True, "Included"),
+        (json!({ "role": "osp.edpm.edpm_podman" }), Truth::True, "Included"),
+        (json!({ "playbookContents": "[]", "playbook": "osp.edpm.no" }), Truth::True, "InService"),
+        (json!({ "playbook": "osp.edpm.no" }), Truth::False, "NotIncluded"),
+        (json!({ "playbook": "site.yaml" }), Truth::Unknown, "NotKnown"),
+        (
+            json!({ "playbook": "osp.edpm.no", "openStackAnsibleEERunnerImage": "mine" }),
+            Truth::Unknown,
+            "NotKnown",
+        ),
+    ];
+    for (spec, status, reason) in cases {
+        let found = World::of(&spec).told("PlaybookIncluded");
+        assert_eq!((found.0, found.1.as_str()), (status, reason), "{spec}");
+        assert_eq!(World::of(&spec).told("Ready").0, Truth::True, "{spec}");
+    }
+}
+
+#[test]
+fn what_the_definition_let_pass_is_told_with_field_and_legal_way() {
+    let mut world = World::of(&json!({ "dataSources": [{ "prefix": "a_" }] }));
+    world.settle();
+    let ready = world.condition("Ready");
+    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "InvalidSpec"));
+    for words in ["spec: nothing to run: set playbook", "spec.dataSources[0]: no object: name"] {
+        assert!(ready.message.contains(words), "{}", ready.message);
+    }
+    assert_eq!(world.notices[0].reason, "InvalidSpec");
+    let (status, reason, message) = world.told("SpecWarnings");
+    assert_eq!((status, reason.as_str()), (Truth::True, "WithoutEffect"));
+    assert!(
+        message.contains("spec.dataSources[0].prefix: files are named by their keys"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_refused_restoration_is_told_on_the_service() {
+    let mut world = World::without("run-os");
+    world.settle();
+    world.service().spec.playbook = Some("a.b.c".into());
+    let step = decide(&world.seen, Timestamp::UNIX_EPOCH).steps[0].clone();
+    let refusal = Refusal::of(&step, "Forbidden", "a policy says no");
+    for writes in [1, 0] {
+        let telling = refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH);
+        assert_eq!(telling.steps.len(), writes);
+        telling.steps.iter().for_each(|it| world.take(it));
+    }
+    assert_eq!(world.condition("Ready").reason, "Forbidden");
+    world.writes.clear();
+    assert_eq!(world.settle(), ["apply run-os", "status", "status"]);
+    assert_eq!(world.condition("Ready").status, Truth::True);
+}

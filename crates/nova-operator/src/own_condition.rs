@@ -1,0 +1,33 @@
+//! The one condition that this operator keeps on an object of another operator.
+
+use common::conditions::{Condition, Finding, settle};
+use common::plan::{Step, Target, Write, notices};
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use kube::Resource;
+use serde_json::json;
+
+/// The step that makes the object's status hold this finding and nothing else of ours; no finding
+/// takes the condition away.
+pub fn step<K>(
+    object: &K,
+    previous: Option<&Condition>,
+    finding: Option<Finding>,
+    because: &str,
+    now: Timestamp,
+) -> Option<Step>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let previous: Vec<Condition> = previous.into_iter().cloned().collect();
+    let wanted = settle(&previous, finding.into_iter().collect(), None, now);
+    if wanted == previous {
+        return None;
+    }
+    let write = Write::Status {
+        status: json!({ "conditions": wanted }),
+        resource_version: None,
+        notices: notices(&previous, &wanted),
+    };
+    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+}

@@ -1,0 +1,43 @@
+//! Tells on a service of nova's type which keys of its data sources nova-compute would not read.
+//!
+//! The plays bring every file to the host, and Kolla copies only some to where nova-compute looks: a
+//! key with another name is without effect, and nobody on the host says so.
+
+pub mod decide;
+pub mod keys;
+pub mod observe;
+
+#[cfg(test)]
+mod tests;
+
+pub use observe::Observed;
+
+use std::sync::Arc;
+
+use common::plan::Plan;
+use jiff::Timestamp;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use crate::world::World;
+
+/// The controller; its keys are services.
+pub struct ServiceConfig {
+    /// The watched world.
+    pub world: Arc<World>,
+}
+
+impl Controller for ServiceConfig {
+    type Observed = Observed;
+
+    const NAME: &'static str = "service-config";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+}

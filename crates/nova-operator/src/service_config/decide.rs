@@ -1,0 +1,89 @@
+//! The judgement on the keys of a service's data sources: one condition, and nothing else.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use common::api::dataplane::Service;
+use common::conditions::{Condition, Finding, find};
+use common::finalizers::is_terminating;
+use common::plan::Plan;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use shell::sources::SourceRef;
+
+use crate::annotations::CONFIG_CONDITION;
+use crate::own_condition::step;
+use crate::service_config::keys::{Effect, HOST_FILE, effect, working_name};
+use crate::service_config::observe::Observed;
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+/// How many keys are told one by one.
+const TOLD: usize = 5;
+
+/// Judges a service.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    if !is_terminating(&*seen.service) {
+        let (service, finding) = (&*seen.service, seen.is_nova.then(|| finding(seen)));
+        let because = "what its keys do differs from the service's condition";
+        plan.steps.extend(step(service, own_condition(service), finding, because, now));
+    }
+    plan
+}
+
+/// This operator's condition on a service.
+pub fn own_condition(service: &Service) -> Option<&Condition> {
+    find(&service.status.as_ref()?.conditions, CONFIG_CONDITION)
+}
+
+fn finding(seen: &Observed) -> Finding {
+    let mut taken: BTreeSet<String> = seen.sources.values().flatten().cloned().collect();
+    let (mut texts, mut reason) = (Vec::new(), "KeyIgnored");
+    for (source, key) in
+        seen.sources.iter().flat_map(|(it, keys)| keys.iter().map(move |k| (it, k)))
+    {
+        let found = effect(key, seen.has_cell);
+        if let Some(text) = told(source, key, &found, &mut taken) {
+            texts.push(text);
+            if texts.len() == 1 && matches!(found, Effect::Before(_)) {
+                reason = "KeyOverruled";
+            }
+        }
+    }
+    if texts.is_empty() {
+        let text = "nova-compute or its play uses every key of the data sources that humans wrote.";
+        return Finding::good(CONFIG_CONDITION, "KeysUsed", text);
+    }
+    let n_more = texts.len().saturating_sub(TOLD);
+    texts.truncate(TOLD);
+    if n_more > 0 {
+        texts.push(format!("So it is with {n_more} more."));
+    }
+    let service = seen.service.name_any();
+    let text = format!("OpenStackDataPlaneService {service}: {}", texts.join(" "));
+    Finding::warning(CONFIG_CONDITION, reason, text)
+}
+
+/// Object, key, and the name that would work, which is taken then; nothing where the key has its
+/// effect.
+fn told(
+    source: &SourceRef,
+    key: &str,
+    found: &Effect,
+    taken: &mut BTreeSet<String>,
+) -> Option<String> {
+    let why = match found {
+        Effect::Used => return None,
+        Effect::Ignored => "is not read, for nova-compute reads *nova*.conf alone".to_owned(),
+        Effect::Replaced => format!("is not read, for the play writes {HOST_FILE} itself"),
+        Effect::Before(file) => format!("is read before {file}, whose values win"),
+    };
+    let kind = if source.is_secret { "Secret" } else { "ConfigMap" };
+    let object = &source.key.name;
+    let name = working_name(key, taken);
+    let text =
+        format!("Key {key} of {kind} {object} {why}: if it holds options of nova, name it {name}.");
+    taken.insert(name);
+    Some(text)
+}

@@ -1,0 +1,75 @@
+//! Reads a service of nova's type, and the keys of the data sources that humans wrote.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::dataplane::{Service, ServiceSpec};
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::error::Result;
+use shell::sources::SourceRef;
+
+use crate::rival::NOVA_TYPE;
+use crate::service_config::decide::own_condition;
+use crate::world::World;
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The service.
+    pub service: Arc<Service>,
+    /// Whether it is of nova's type; else nothing is said of it.
+    pub is_nova: bool,
+    /// Whether it is given the files that a `NovaCell` generates.
+    pub has_cell: bool,
+    /// The keys of its other data sources that exist.
+    pub sources: BTreeMap<SourceRef, Vec<String>>,
+}
+
+/// Reads a service; `None` where it is none of nova's and nothing was ever said of it.
+pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let service = world.services.get(key);
+    let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
+    let named = service.as_ref().filter(|_| is_nova).map(|it| sources_of(&it.spec, key));
+    let named = named.unwrap_or_default();
+    // Before reading, so that a change in between wakes the service again.
+    world.service_sources.depends(key, named.clone());
+    let Some(service) = service.filter(|it| is_nova || own_condition(it).is_some()) else {
+        return Ok(None);
+    };
+    let (mut has_cell, mut sources) = (false, BTreeMap::new());
+    for source in named {
+        if is_of_cell(world, &source) {
+            has_cell = true;
+        } else if let Some(found) = world.service_sources.digests(&world.api, &source).await? {
+            sources.insert(source, found.keys.into_keys().collect());
+        }
+    }
+    Ok(Some(Observed { service, is_nova, has_cell, sources }))
+}
+
+/// The type counts, and without one the name.
+fn is_nova(service: &Service) -> bool {
+    service.spec.edpm_service_type.as_deref().unwrap_or(&service.name_any()) == NOVA_TYPE
+}
+
+/// The objects that a service names; where both references of an entry are set, the ConfigMap.
+fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
+    let source = |(is_secret, name): (bool, &String)| SourceRef {
+        is_secret,
+        key: Key::new(&key.namespace, name),
+    };
+    let listed = spec.data_sources.iter().filter_map(|it| {
+        let (is_secret, object) = it.object()?;
+        Some((is_secret, &object.name))
+    });
+    let deprecated = spec.config_maps.iter().map(|it| (false, it));
+    let secrets = spec.secrets.iter().map(|it| (true, it));
+    listed.chain(deprecated).chain(secrets).map(source).collect()
+}
+
+/// Whether a `NovaCell` has made the object: its files are no human's.
+fn is_of_cell(world: &World, source: &SourceRef) -> bool {
+    let Some(owner) = world.service_sources.controller(source) else { return false };
+    world.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))
+}
