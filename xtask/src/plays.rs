@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ansibleee_operator::run::job::{Settings, creation};
 use ansibleee_operator::run::validate;
 use common::api::ansibleee::AnsibleEe;
-use common::engine::build::{self, Options, Play, Reach, Recipe, Source};
+use common::engine::build::{self, Deployed, Options, Play, Reach, Recipe, Source};
 use common::engine::inventory::HostEntry;
 use common::engine::mounts::Layout;
 use common::engine::mounts::node_sets::{NodeSets, Tls};
@@ -225,6 +225,7 @@ fn recipe() -> Recipe {
         ],
         options: Options::default(),
         extra_vars: BTreeMap::new(),
+        deployed: Deployed::default(),
     }
 }
 

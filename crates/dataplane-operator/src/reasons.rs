@@ -74,18 +74,6 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "When it appears.",
     "Create it.",
 );
-const SSH_SECRET_NOT_FOUND: Word = Word::bad(
-    "SshSecretNotFound",
-    "The ssh Secret does not exist.",
-    "When it appears.",
-    "Create it; the message has the command.",
-);
-const SSH_SECRET_INCOMPLETE: Word = Word::bad(
-    "SshSecretIncomplete",
-    "The ssh Secret lacks `ssh-privatekey`.",
-    "When the key appears.",
-    "Add the key.",
-);
 const VARIABLES_NOT_FOUND: Word = Word::bad(
     "VariablesNotFound",
     "A ConfigMap or Secret that `ansibleVarsFrom` names does not exist.",

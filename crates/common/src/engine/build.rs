@@ -410,7 +410,7 @@ mod tests {
             ("edpm_override_hosts".to_owned(), json!("n0")),
             ("edpm_max_fail_percentage".to_owned(), json!(0)),
         ]);
-        let step = run(&Recipe { deployed, extra_vars, ..recipe() }, &shard, &all);
+        let step = run(&Recipe { extra_vars, deployed, ..recipe() }, &shard, &all);
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         let run: AnsibleEe = serde_json::from_value(object).unwrap();
         assert_eq!(run.spec.hosts.len(), 90);

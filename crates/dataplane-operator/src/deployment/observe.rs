@@ -113,7 +113,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
     let node_sets: BTreeMap<String, Arc<NodeSet>> =
         named(&deployment).iter().filter_map(find).collect();
-    let find = |it: String| Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?));
+    let find = |it: String| {
+        Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?))
+    };
     let services: BTreeMap<String, Arc<Service>> =
         service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
     let wanted = wanted_sources(&namespace, &node_sets, &services);

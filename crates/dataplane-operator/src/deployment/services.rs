@@ -24,11 +24,11 @@ pub fn lists<'a>(
     let mut global: BTreeSet<&str> = BTreeSet::new();
     let mut lists = BTreeMap::new();
     for (node_set, names) in listed {
-        let (mut kept, mut types) = (Vec::<String>::new(), BTreeSet::new());
+        let (mut kept, mut seen) = (Vec::<String>::new(), BTreeSet::new());
         for name in names {
             let service = services.get(name);
             let type_ = service.map_or_else(|| name.clone(), |it| service_type(&it.spec, name));
-            if kept.contains(name) || !types.insert(type_) {
+            if kept.contains(name) || !seen.insert(type_) {
                 continue;
             }
             if service.is_some_and(|it| is_global(it)) && !global.insert(name) {

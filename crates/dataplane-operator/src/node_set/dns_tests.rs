@@ -78,9 +78,9 @@ fn a_dns_server_that_is_not_ready_or_absent_is_waited_for_and_several_are_a_faul
         |it| it.status.as_mut().unwrap().dns_cluster_addresses = None,
     ];
     for change in changes {
-        let mut changed = (*server).clone();
-        change(&mut changed);
-        infra.dns_masqs = vec![Arc::new(changed)];
+        let mut other = (*server).clone();
+        change(&mut other);
+        infra.dns_masqs = vec![Arc::new(other)];
         assert_eq!((written(&set, &infra), reason(&infra).as_str()), (None, "DnsServerNotReady"));
     }
     infra.dns_masqs = vec![];

@@ -88,8 +88,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let find =
-        |name: &String| Some((name.clone(), default_services::get(&world.services, &Key::new(&namespace, name))?));
+    let find = |name: &String| {
+        Some((name.clone(), default_services::get(&world.services, &Key::new(&namespace, name))?))
+    };
     let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars = sources_of_vars(&namespace, &set);

@@ -104,9 +104,9 @@ pub fn wanted(
     for wish in wishes {
         match issuer(wish, issued) {
             Err(fault) => faults.push(fault),
-            Ok(issuer) => {
+            Ok(signer) => {
                 for host in hosts.names.keys() {
-                    match certificate(set, wish, host, hosts, issuer) {
+                    match certificate(set, wish, host, hosts, signer) {
                         Err(fault) => faults.push(fault),
                         Ok(spec) => drop(specs.insert(name_of(wish, host), (spec, wish, host))),
                     }

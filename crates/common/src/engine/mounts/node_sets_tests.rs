@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
-use crate::engine::build::{Options, Play};
+use crate::engine::build::{Deployed, Options, Play};
 use crate::engine::mounts::{self, Layout};
 use crate::plan::{Kind, Target};
 
@@ -29,6 +29,7 @@ fn recipe(node_sets: NodeSets, sources: Vec<Source>) -> Recipe {
         sources,
         options: Options::default(),
         extra_vars: BTreeMap::new(),
+        deployed: Deployed::default(),
     }
 }
 
