@@ -49,13 +49,16 @@
   resources: ["openstackdataplaneroles", "openstackdataplanenodes"]
   verbs: ["create", "delete", "get", "list", "patch", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
+  resources: ["openstackdataplanenodesets", "openstackdataplanedeployments"]
+  verbs: ["get", "list", "patch", "watch"]
+- apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplaneservices"]
   verbs: ["create", "get", "list", "patch", "watch"]
 - apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanes/status", "openstackdataplaneroles/status", "openstackdataplanenodes/status", "openstackdataplaneservices/status"]
+  resources: ["openstackdataplanedeployments/status", "openstackdataplanes/status", "openstackdataplaneroles/status", "openstackdataplanenodes/status", "openstackdataplanenodesets/status", "openstackdataplaneservices/status"]
   verbs: ["patch"]
 - apiGroups: ["dataplane.openstack.org"]
-  resources: ["openstackdataplanes/finalizers", "openstackdataplaneroles/finalizers", "openstackdataplanenodes/finalizers", "openstackdataplaneservices/finalizers"]
+  resources: ["openstackdataplanedeployments/finalizers", "openstackdataplanes/finalizers", "openstackdataplaneroles/finalizers", "openstackdataplanenodes/finalizers", "openstackdataplaneservices/finalizers"]
   verbs: ["update"]
 - apiGroups: [""]
   resources: ["services"]
@@ -93,7 +96,7 @@
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
-  resourceNames: ["openstackdataplanenodes.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
+  resourceNames: ["openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
   verbs: ["get"]
 {{- end }}
 

@@ -6,7 +6,9 @@
   "NovaExternalCompute": "novaexternalcomputes.nova.openstack.org",
   "OpenStackAnsibleEE": "openstackansibleees.ansibleee.openstack.org",
   "OpenStackDataPlane": "openstackdataplanes.dataplane.openstack.org",
+  "OpenStackDataPlaneDeployment": "openstackdataplanedeployments.dataplane.openstack.org",
   "OpenStackDataPlaneNode": "openstackdataplanenodes.dataplane.openstack.org",
+  "OpenStackDataPlaneNodeSet": "openstackdataplanenodesets.dataplane.openstack.org",
   "OpenStackDataPlaneRole": "openstackdataplaneroles.dataplane.openstack.org",
   "OpenStackDataPlaneService": "openstackdataplaneservices.dataplane.openstack.org"
 }
