@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use crate::vars::{self, Objects, Origin, Origins};
 
-/// The variables by which Ansible finds a host.
-const HOST_VAR: &str = "ansible_host";
-const PORT_VAR: &str = "ansible_port";
+/// The variable with the address that Ansible connects to.
+pub const HOST_VAR: &str = "ansible_host";
+/// The variable with the port that Ansible connects to.
+pub const PORT_VAR: &str = "ansible_port";
 
 /// The ssh port where neither node nor role names one.
-const SSH_PORT: i32 = 22;
+pub const SSH_PORT: i32 = 22;
 
 /// The values that hold for a node.
 ///

@@ -1,12 +1,15 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
 pub mod attachments;
+pub mod claims;
+mod controllers;
 pub mod default_services;
 pub mod deployment;
 pub mod effective;
 pub mod endpoints;
 pub mod group;
 pub mod inputs;
+pub mod node_set;
 pub mod operator;
 pub mod plane;
 pub mod reasons;

@@ -6,17 +6,13 @@ use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
-use common::plan::Plan;
 use common::rbac::{EVENTS, Rule, definitions};
-use common::refusal::Refusal;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::args::CommonArgs;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
-use shell::controller::Controller;
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
@@ -25,11 +21,15 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::claims::{BY_HOST, Claim};
+use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
 use crate::endpoints::observe::LABEL;
 use crate::endpoints::{self, Endpoints, World as Ports};
-use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
-use crate::group::{Group, Observed, decide};
+use crate::group::Group;
+use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
+use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
+use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
@@ -55,6 +55,12 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplaneroles", "openstackdataplanenodes"],
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
+    // The finalizer on what has an inventory, and on a deployment that runs.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodesets", "openstackdataplanedeployments"],
+        &["get", "list", "patch", "watch"],
+    ),
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],
@@ -67,20 +73,10 @@ pub const RULES: &[Rule] = &[
             "openstackdataplanes/status",
             "openstackdataplaneroles/status",
             "openstackdataplanenodes/status",
+            "openstackdataplanenodesets/status",
             "openstackdataplaneservices/status",
         ],
         &["patch"],
-    ),
-    // What node sets describe is deployed as their deployments say; the finalizer on one that runs.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanenodesets"],
-        &["get", "list", "watch"],
-    ),
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanedeployments"],
-        &["get", "list", "patch", "watch"],
     ),
     // blockOwnerDeletion in the owner references of roles, nodes, runs and exposed
     // ports.
@@ -139,16 +135,18 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let ports = watched.ports(&api);
-    let deployments = watched.deployments(&groups);
+    let sets = watched.sets(&api, &groups.attachments);
     let maps = Maps { world: watched.planes() };
     let queue = Arc::new(Queue::default());
     let (plane_queue, port_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
-    let deployment_queue = Arc::new(Queue::default());
+    let deployments = watched.deployments(&groups);
+    let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     endpoints::wake(&port_queue, &ports);
     deployment::wake::wake(&deployment_queue, &deployments);
+    node_set::wake::wake(&set_queue, &sets);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     if candidate.drives::<DataPlane>().await? {
@@ -157,9 +155,12 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
         leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
     }
-    if candidate.drives::<NodeSet>().await? && candidate.drives::<Deployment>().await? {
-        let controller = Deployments { world: deployments };
-        leader.run(controller, Arc::clone(&api), deployment_queue).await;
+    if candidate.drives::<NodeSet>().await? {
+        leader.run(NodeSets { world: sets }, Arc::clone(&api), set_queue).await;
+        if candidate.drives::<Deployment>().await? {
+            let controller = Deployments { world: deployments };
+            leader.run(controller, Arc::clone(&api), deployment_queue).await;
+        }
     }
     if candidate.drives::<Service>().await? {
         leader.run(Endpoints { world: ports }, api, port_queue).await;
@@ -172,9 +173,9 @@ struct Watched {
     planes: Arc<Cache<DataPlane>>,
     roles: Arc<Cache<Role>>,
     nodes: Arc<Cache<Node>>,
-    services: Arc<Cache<Service>>,
     node_sets: Arc<Cache<NodeSet>>,
     deployments: Arc<Cache<Deployment>>,
+    services: Arc<Cache<Service>>,
     runs: Arc<Cache<AnsibleEe>>,
     exposed: Arc<Cache<CoreService>>,
     slices: Arc<Cache<EndpointSlice>>,
@@ -193,10 +194,14 @@ impl Watched {
             nodes: Cache::new(vec![
                 (BY_OWNER, Box::new(controller_of)),
                 (BY_ROLE, Box::new(role_of)),
+                (BY_HOST, Box::new(|it| Claim::of_node(it).keys(&namespace(it)))),
             ]),
+            node_sets: Cache::new(vec![(
+                BY_HOST,
+                Box::new(|it| Claim::of_node_set(it).keys(&namespace(it))),
+            )]),
+            deployments: Cache::new(vec![(BY_NODE_SET, Box::new(node_sets_of))]),
             services: Cache::new(vec![]),
-            node_sets: Cache::new(vec![]),
-            deployments: Cache::new(vec![]),
             runs: Cache::new(vec![
                 (BY_OWNER, Box::new(owner_of)),
                 (BY_HOST_KEY, Box::new(addresses_with_keys)),
@@ -215,9 +220,9 @@ impl Watched {
             Arc::<Cache<DataPlane>>::clone(&self.planes),
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
-            Arc::<Cache<Service>>::clone(&self.services),
             Arc::<Cache<NodeSet>>::clone(&self.node_sets),
             Arc::<Cache<Deployment>>::clone(&self.deployments),
+            Arc::<Cache<Service>>::clone(&self.services),
             Arc::<Cache<AnsibleEe>>::clone(&self.runs),
             Arc::<Cache<CoreService>>::clone(&self.exposed),
             Arc::<Cache<EndpointSlice>>::clone(&self.slices),
@@ -231,17 +236,34 @@ impl Watched {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
+            node_sets: Arc::clone(&self.node_sets),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
-            sources: Sources::keeping(
-                &[KNOWN_HOSTS],
-                Arc::clone(&self.secrets),
-                Arc::clone(&self.config_maps),
-            ),
+            sources: self.sources(),
             vault: Vault::default(),
             attachments: Arc::new(Attachments::new(candidate.watches())),
             api: Arc::clone(api),
         }
+    }
+
+    fn sets(&self, api: &Arc<Api>, attachments: &Arc<Attachments>) -> Sets {
+        Sets {
+            node_sets: Arc::clone(&self.node_sets),
+            deployments: Arc::clone(&self.deployments),
+            nodes: Arc::clone(&self.nodes),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: self.sources(),
+            vault: Vault::default(),
+            attachments: Arc::clone(attachments),
+            api: Arc::clone(api),
+        }
+    }
+
+    /// Each road has its own, for their readers are woken by different queues.
+    fn sources(&self) -> Arc<Sources> {
+        let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
+        Sources::keeping(&[KNOWN_HOSTS], secrets, config_maps)
     }
 
     fn planes(&self) -> plane::observe::World {
@@ -280,9 +302,9 @@ impl Watched {
         leader.watch(&self.planes, "");
         leader.watch(&self.roles, "");
         leader.watch(&self.nodes, "");
-        leader.watch(&self.services, "");
         leader.watch(&self.node_sets, "");
         leader.watch(&self.deployments, "");
+        leader.watch(&self.services, "");
         leader.watch(&self.runs, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
@@ -302,6 +324,16 @@ fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
     roles.on_change(move |it| push(Group::Role(it.name_any()), &namespace(it)));
     let push = to(queue);
     nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
+    let push = to(queue);
+    let all_nodes = Arc::clone(nodes);
+    watched.node_sets.on_change(move |set| {
+        // Two objects may describe one host.
+        for key in Claim::of_node_set(set).keys(&namespace(set)) {
+            for node in all_nodes.indexed(BY_HOST, &key) {
+                push(Group::of(&node), &namespace(set));
+            }
+        }
+    });
     let push = to(queue);
     let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
@@ -383,70 +415,4 @@ fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
 fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     let owner = controller(object.meta());
     owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
-}
-
-struct Maps {
-    world: plane::observe::World,
-}
-
-impl Controller for Maps {
-    type Observed = plane::Observed;
-
-    const NAME: &'static str = "data-plane";
-
-    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
-        Ok(plane::observe::observe(&self.world, key))
-    }
-
-    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
-        plane::decide::decide(seen, now)
-    }
-
-    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        plane::decide::refused(seen, refusal, now)
-    }
-}
-
-struct Groups {
-    world: World,
-}
-
-impl Controller for Groups {
-    type Observed = Observed;
-
-    const NAME: &'static str = "group";
-
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
-    }
-}
-
-struct Deployments {
-    world: deployment::observe::World,
-}
-
-impl Controller for Deployments {
-    type Observed = deployment::Observed;
-
-    const NAME: &'static str = "deployment";
-
-    async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
-        deployment::observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
-        deployment::decide::decide(seen, now)
-    }
-
-    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        deployment::decide::refused(seen, refusal, now)
-    }
 }

@@ -13,16 +13,42 @@ use crate::group::status::{
 
 mod data_plane;
 mod deployment;
+mod node_set;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
     Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
     Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
+    Kind { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
     Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
     Kind { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
 ];
 
+const HOST_ADDRESS_INVALID: Word = Word::bad(
+    "HostAddressInvalid",
+    "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
+    "No.",
+    "Set `ansibleHost` and `ansiblePort`.",
+);
+const SSH_SECRET_NOT_FOUND: Word = Word::bad(
+    "SshSecretNotFound",
+    "The ssh Secret does not exist.",
+    "When it appears.",
+    "Create it; the message has the command.",
+);
+const SSH_SECRET_INCOMPLETE: Word = Word::bad(
+    "SshSecretIncomplete",
+    "The ssh Secret lacks `ssh-privatekey`.",
+    "When the key appears.",
+    "Add the key.",
+);
+const HOST_TAKEN: Word = Word::bad(
+    "HostTaken",
+    "An older object describes the same host: a node, or a node set.",
+    "When the other one gives it up.",
+    "Take the host out of one of the two.",
+);
 const INPUT_COMPLETE: Word =
     Word::good("InputComplete", "Everything that a deployment needs is there.");
 const SERVICE_NOT_FOUND: Word = Word::bad(
@@ -36,18 +62,6 @@ const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
     "A ConfigMap or Secret that a service names does not exist.",
     "When it appears.",
     "Create it.",
-);
-const SSH_SECRET_NOT_FOUND: Word = Word::bad(
-    "SshSecretNotFound",
-    "The ssh Secret does not exist.",
-    "When it appears.",
-    "Create it; the message has the command.",
-);
-const SSH_SECRET_INCOMPLETE: Word = Word::bad(
-    "SshSecretIncomplete",
-    "The ssh Secret lacks `ssh-privatekey`.",
-    "When the key appears.",
-    "Add the key.",
 );
 const VARIABLES_NOT_FOUND: Word = Word::bad(
     "VariablesNotFound",
@@ -214,12 +228,8 @@ const INPUTS: &[Word] = &[
         "No.",
         "Set one.",
     ),
-    Word::bad(
-        "HostAddressInvalid",
-        "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
-        "No.",
-        "Set `ansibleHost` and `ansiblePort`.",
-    ),
+    HOST_ADDRESS_INVALID,
+    HOST_TAKEN,
     Word::bad(
         "SshSecretNotNamed",
         "Neither node nor role names an ssh Secret.",

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::NodeSection;
+use common::api::shared::DataSource;
 use common::hash;
 use serde_json::Value;
 use shell::sources::SourceRef;
@@ -41,13 +42,13 @@ impl Origin {
 pub type Origins = BTreeMap<String, Origin>;
 
 /// The objects that a list names, in its order.
-pub fn named(section: &NodeSection) -> Vec<Named> {
+pub fn named(entries: &[DataSource]) -> Vec<Named> {
     let named = |(is_secret, source): (bool, &common::api::shared::SourceRef)| Named {
         is_secret,
         name: source.name.clone(),
         is_optional: source.optional.unwrap_or(false),
     };
-    section.ansible_vars_from.iter().filter_map(|it| it.object().map(named)).collect()
+    entries.iter().filter_map(|it| it.object().map(named)).collect()
 }
 
 /// What the list of one level gives, without what its own fields and `ansibleVars` set.

@@ -129,6 +129,7 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "NodeSetDeploymentReady",
             "Opaque",
             "OpenStackDataPlaneNode",
+            "OpenStackDataPlaneNodeSet",
             "OpenStackDataPlaneRole",
             "Secret",
         ],

@@ -67,12 +67,6 @@ pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String 
 /// What is derived is data, never a template; what the human wrote stays a template (D13).
 fn host_vars(host: &HostEntry) -> Tree {
     let text = |it: &str| Tree::data(it.to_owned());
-    // Else ssh would ask whether an unknown host may be trusted, and wait: ansible-runner gives it a
-    // terminal, and nobody is there to answer.
-    let ssh_args = format!(
-        "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
-        quoted(&known_hosts_option(host))
-    );
     let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
         ("ansible_host".into(), text(&host.ansible_host)),
         ("ansible_port".into(), Tree::data(host.ansible_port)),
@@ -80,7 +74,7 @@ fn host_vars(host: &HostEntry) -> Tree {
             "ansible_ssh_private_key_file".into(),
             text(&format!("{SSH_KEY_DIR}/{}", host.ssh_secret)),
         ),
-        ("ansible_ssh_common_args".into(), text(&ssh_args)),
+        ("ansible_ssh_common_args".into(), text(&ssh_args(&known_hosts_files(host)))),
         ("canonical_hostname".into(), text(&host.host_name)),
         ("ctlplane_ip".into(), text(&host.ansible_host)),
     ]);
@@ -101,14 +95,24 @@ fn host_vars(host: &HostEntry) -> Tree {
     Tree::Map(vars)
 }
 
+/// ssh's options for a host whose key is in one of these files, or that must not be trusted.
+///
+/// Else ssh would ask whether an unknown host may be trusted, and wait: ansible-runner gives it a
+/// terminal, and nobody is there to answer.
+pub fn ssh_args(known_hosts: &[String]) -> String {
+    format!(
+        "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
+        quoted(&format!("UserKnownHostsFile={}", known_hosts.join(" ")))
+    )
+}
+
 /// The files that may know the host. The Secret's comes first, for whom it revokes is revoked.
-fn known_hosts_option(host: &HostEntry) -> String {
-    let of_secret = format!("UserKnownHostsFile={KNOWN_HOSTS_DIR}/{}", host.ssh_secret);
-    if !host.is_learned {
-        return of_secret;
+fn known_hosts_files(host: &HostEntry) -> Vec<String> {
+    let mut files = vec![format!("{KNOWN_HOSTS_DIR}/{}", host.ssh_secret)];
+    if host.is_learned {
+        files.extend([NETWORK_DIR, HOST_KEYS_DIR].map(|it| format!("{it}/{KNOWN_HOSTS_KEY}")));
     }
-    let file = KNOWN_HOSTS_KEY;
-    format!("{of_secret} {NETWORK_DIR}/{file} {HOST_KEYS_DIR}/{file}")
+    files
 }
 
 /// Ansible splits its ssh options as a shell does.

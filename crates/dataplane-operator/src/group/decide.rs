@@ -104,7 +104,6 @@ fn previous(seen: &Observed) -> &[Condition] {
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
 fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp) -> Vec<Judged> {
-    // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
     let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, &offers, hold, now);
     let hosts: Vec<Judged> = seen

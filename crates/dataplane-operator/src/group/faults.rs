@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role, ServiceSpec};
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use common::plan::Target;
 use kube::ResourceExt;
 use shell::cache::Key;
-use shell::sources::SourceRef;
+use shell::sources::{Digests, SourceRef};
 
+use crate::claims::Claim;
 use crate::effective::Effective;
 use crate::group::observe::{Group, Observed};
 use crate::group::{networks, vars};
@@ -81,10 +83,12 @@ pub fn of_group(seen: &Observed) -> Vec<Fault> {
     let mut faults = Vec::new();
     for name in seen.listed() {
         match seen.services.get(name) {
-            None => faults.extend(unknown_service(seen, name)),
+            None => faults.extend(seen.parent().map(|it| unknown_service(&it, name))),
             Some(service) => {
                 let sources = sources_of(&service.spec);
-                faults.extend(sources.iter().filter_map(|it| missing_source(seen, name, it)));
+                let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
+                let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
+                faults.extend(missing.map(|it| missing_source(name, it)));
             }
         }
     }
@@ -93,29 +97,27 @@ pub fn of_group(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-fn unknown_service(seen: &Observed, name: &str) -> Option<Fault> {
-    let parent = seen.parent()?;
-    Some(Fault::missing(
+/// Of a service that a parent lists and that does not exist.
+pub fn unknown_service(parent: &Target, name: &str) -> Fault {
+    Fault::missing(
         "ServiceNotFound",
         format!(
             "OpenStackDataPlaneService {name}, listed in spec.services of {} {}, does not exist: \
              create it or take it off the list.",
             parent.kind.kind, parent.name
         ),
-    ))
+    )
 }
 
-fn missing_source(seen: &Observed, service: &str, named: &Named) -> Option<Fault> {
-    let is_there = seen.sources.contains_key(&named.source(&seen.namespace));
-    (!is_there && !named.is_optional).then(|| {
-        Fault::missing(
-            "DataSourceNotFound",
-            format!(
-                "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
-                named.title()
-            ),
-        )
-    })
+/// Of an object that a service needs and that does not exist.
+pub fn missing_source(service: &str, named: &Named) -> Fault {
+    Fault::missing(
+        "DataSourceNotFound",
+        format!(
+            "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
+            named.title()
+        ),
+    )
 }
 
 /// Phase -1 is another's until this version can provision machines.
@@ -145,6 +147,10 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         return vec![fault];
     }
     let mut faults: Vec<Fault> = baremetal_fault(seen).into_iter().collect();
+    let taken = Claim::of_node(node).taken(&seen.node_sets).into_iter();
+    let object = format!("OpenStackDataPlaneNode {name}");
+    // Where the node set goes, the node gets the host.
+    faults.extend(taken.map(|it| Fault::missing("HostTaken", it.message(&object))));
     if effective.ansible_host.is_empty() {
         faults.push(Fault::wrong(
             "HostAddressMissing",
@@ -173,7 +179,10 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
                  spec.nodeTemplate.ansibleSSHPrivateKeySecret of its role."
             ),
         )),
-        Some(secret) => faults.extend(ssh_faults(seen, secret)),
+        Some(secret) => {
+            let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
+            faults.extend(ssh_fault(&seen.namespace, secret, digests));
+        }
     }
     faults.extend(vars::of_node(seen, node));
     faults.extend(networks::of_node(seen, node));
@@ -200,24 +209,25 @@ fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
     }
 }
 
-fn ssh_faults(seen: &Observed, secret: &str) -> Vec<Fault> {
-    let namespace = &seen.namespace;
-    let Some(digests) = seen.sources.get(&SourceRef::secret(namespace, secret)) else {
-        return vec![Fault::missing(
+/// What is wrong with the Secret that has the ssh key; `digests` are those of its content, where it
+/// exists.
+pub fn ssh_fault(namespace: &str, secret: &str, digests: Option<&Digests>) -> Option<Fault> {
+    let Some(digests) = digests else {
+        return Some(Fault::missing(
             "SshSecretNotFound",
             format!(
                 "Secret {secret} with the ssh key does not exist: create it with kubectl create \
                  secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key>, \
                  and --from-file={KNOWN_HOSTS}=<known hosts> where you know the hosts' own keys."
             ),
-        )];
+        ));
     };
     if digests.keys.contains_key(PRIVATE_KEY) {
-        return vec![];
+        return None;
     }
     let text = format!(
         "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
          accept."
     );
-    vec![Fault::missing("SshSecretIncomplete", text)]
+    Some(Fault::missing("SshSecretIncomplete", text))
 }

@@ -31,7 +31,7 @@ struct Offer {
 pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
 
 impl<'a> Offers<'a> {
-    /// All that these runs were offered.
+    /// All that was seen, in the runs of others too: phase 1 may meet a new key first.
     pub fn of(runs: impl IntoIterator<Item = &'a Arc<AnsibleEe>>) -> Self {
         let mut offers = Self::default();
         for run in runs {
@@ -45,8 +45,8 @@ impl<'a> Offers<'a> {
         offers
     }
 
-    /// The keys that a host offered at its present address, the oldest first. What was offered to
-    /// an earlier one of the name, before the present object was made, concerns another host.
+    /// The keys that a host offered at its present address, the oldest first. What was offered
+    /// before the object that describes it was made, `since` then, concerns another host.
     pub fn keys(&self, host: &str, since: Option<Timestamp>, address: &str) -> Vec<HostKey> {
         let offers = self.0.get(host).map(Vec::as_slice).unwrap_or_default();
         let fits = |it: &&Offer| it.address == address && it.created >= since;

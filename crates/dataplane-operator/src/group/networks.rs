@@ -34,8 +34,12 @@ pub fn are_unserved(faults: &[Fault]) -> bool {
 /// What is wrong with the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
-    let names = &role.spec.network_attachments;
-    missing(&seen.networks, names, "OpenStackDataPlaneRole", &role.name_any())
+    missing(
+        &seen.networks,
+        &role.spec.network_attachments,
+        "OpenStackDataPlaneRole",
+        &role.name_any(),
+    )
 }
 
 /// What is wrong with the node's own list.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::api::dataplane::{DataPlane, Node, NodeSet, Role, Service};
 use common::engine::rollout::Limits;
 use common::plan::Target;
 use kube::{Resource as _, ResourceExt};
@@ -16,6 +16,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::claims::{BY_HOST, Claim};
 use crate::effective::{Effective, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
@@ -97,6 +98,8 @@ pub struct Observed {
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Runs of other owners that were told the key of one of the hosts.
     pub others: Vec<Arc<AnsibleEe>>,
+    /// Node sets that describe one of the hosts.
+    pub node_sets: Vec<Claim>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
     /// What stands on each Secret beside an inventory that exists, by the inventory's name.
@@ -137,6 +140,14 @@ pub struct Inventory {
     pub has_owner: bool,
 }
 
+impl Inventory {
+    /// What stands on an inventory object; nothing where there is none, or none of ours.
+    pub fn of(sources: &Sources, object: &SourceRef) -> Option<Self> {
+        let hash = sources.annotation(object, INVENTORY_HASH)?;
+        Some(Self { hash, owned: sources.owned(object), has_owner: sources.has_owner(object) })
+    }
+}
+
 impl Observed {
     /// What is allowed of a rollout over the group.
     pub fn limits(&self) -> Limits {
@@ -152,6 +163,8 @@ pub struct World {
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
+    /// All node sets, indexed [`BY_HOST`].
+    pub node_sets: Arc<Cache<NodeSet>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -205,6 +218,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let owner = owner(role.as_deref(), &nodes);
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let others = others(world, &namespace, addresses, &owner);
+    let node_sets = node_sets(world, &namespace, &nodes);
     Ok(Some(Observed {
         group,
         namespace,
@@ -217,6 +231,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         networks,
         runs,
         others,
+        node_sets,
         inventories,
         inventory_secrets,
     }))
@@ -234,6 +249,14 @@ fn others(
     let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Node sets that describe one of the nodes' hosts.
+fn node_sets(world: &World, namespace: &str, nodes: &[Arc<Node>]) -> Vec<Claim> {
+    let keys = nodes.iter().flat_map(|it| Claim::of_node(it).keys(namespace));
+    let found = keys.flat_map(|it| world.node_sets.indexed(BY_HOST, &it));
+    let by_name: BTreeMap<_, _> = found.map(|it| (it.name_any(), it)).collect();
+    by_name.values().map(|it| Claim::of_node_set(it)).collect()
 }
 
 async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {
@@ -318,7 +341,8 @@ fn sources_of_vars(
 ) -> BTreeSet<SourceRef> {
     let template = role.and_then(|it| it.spec.node_template.as_ref());
     let own = nodes.iter().filter_map(|it| it.spec.node.as_ref());
-    template.into_iter().chain(own).flat_map(named).map(|it| it.source(namespace)).collect()
+    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
+    lists.flat_map(named).map(|it| it.source(namespace)).collect()
 }
 
 /// The inventory objects that the group has or is to have; a Secret beside one has its name.
@@ -331,10 +355,6 @@ fn inventory_names(group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<String> {
 }
 
 fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
-    let read = |source: SourceRef| {
-        let hash = world.sources.annotation(&source, INVENTORY_HASH)?;
-        let (owned, has_owner) = (world.sources.owned(&source), world.sources.has_owner(&source));
-        Some((source.key.name.clone(), Inventory { hash, owned, has_owner }))
-    };
+    let read = |it: SourceRef| Some((it.key.name.clone(), Inventory::of(&world.sources, &it)?));
     names.into_iter().filter_map(read).collect()
 }

@@ -82,7 +82,8 @@ fn baremetal(role: Option<&Role>) -> Finding {
     Finding::good(BAREMETAL_READY, "NotRequired", "The host is provisioned by others.")
 }
 
-fn input(faults: &[Fault]) -> Finding {
+/// What faults say as a condition.
+pub fn input(faults: &[Fault]) -> Finding {
     match faults.iter().min_by_key(|it| it.is_missing) {
         None => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
         Some(first) => {

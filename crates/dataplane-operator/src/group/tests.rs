@@ -92,6 +92,7 @@ impl World {
             networks: Networks::NotNamed,
             runs: Vec::new(),
             others: Vec::new(),
+            node_sets: Vec::new(),
             inventories: BTreeMap::new(),
             inventory_secrets: BTreeMap::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSection;
+use common::api::shared::DataSource;
 use common::engine::secret_vars::{GROUP_KEY, files};
 use common::hash;
 use common::plan::Step;
@@ -24,11 +24,16 @@ pub const NOT_FOUND: &str = "VariablesNotFound";
 pub const INVALID: &str = "VariablesInvalid";
 
 /// What is wrong with the objects that a level's list names; `place` says where the list stands.
-pub fn faults(seen: &Observed, section: &NodeSection, place: &str) -> Vec<Fault> {
+pub fn faults(
+    namespace: &str,
+    objects: &Objects,
+    entries: &[DataSource],
+    place: &str,
+) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for named in named(section) {
+    for named in named(entries) {
         let title = named.title();
-        match seen.objects.get(&named.source(&seen.namespace)) {
+        match objects.get(&named.source(namespace)) {
             None if named.is_optional => {}
             None => faults.push(Fault::missing(
                 NOT_FOUND,
@@ -61,14 +66,14 @@ pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(template) = &role.spec.node_template else { return Vec::new() };
     let place =
         format!("spec.nodeTemplate.ansibleVarsFrom of OpenStackDataPlaneRole {}", role.name_any());
-    faults(seen, template, &place)
+    faults(&seen.namespace, &seen.objects, &template.ansible_vars_from, &place)
 }
 
 /// The faults of the node's list.
 pub fn of_node(seen: &Observed, node: &common::api::dataplane::Node) -> Vec<Fault> {
     let Some(section) = &node.spec.node else { return Vec::new() };
     let place = format!("spec.node.ansibleVarsFrom of OpenStackDataPlaneNode {}", node.name_any());
-    faults(seen, section, &place)
+    faults(&seen.namespace, &seen.objects, &section.ansible_vars_from, &place)
 }
 
 /// Whether faults say that variables of the host cannot be told at present.

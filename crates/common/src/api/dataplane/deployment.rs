@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::service_run::RunState;
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
-use crate::conditions::Condition;
+use crate::conditions::{Condition, Severity, Truth, find};
 
 /// What is deployed once; it cannot be changed afterwards.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -163,6 +163,29 @@ pub struct DeploymentStatus {
     /// Whether everything was deployed: nothing happens afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<bool>,
+}
+
+/// The type of a deployment's condition that tells how far it is.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The reason of [`DEPLOYMENT_READY`] of a deployment that failed for good.
+pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
+
+impl Deployment {
+    /// Whether it is over, well or not: nothing of it runs any more, and nothing ever will.
+    pub fn has_ended(&self) -> bool {
+        let Some(status) = &self.status else { return false };
+        let has_failed = find(&status.conditions, DEPLOYMENT_READY).is_some_and(|it| {
+            it.status == Truth::False
+                && it.severity == Some(Severity::Error)
+                && it.reason == BACKOFF_LIMIT_EXCEEDED
+        });
+        status.deployed == Some(true) || has_failed
+    }
+
+    /// How far it is with a node set; nothing where it has not begun there.
+    pub fn progress_of(&self, node_set: &str) -> Option<&NodeSetProgress> {
+        self.status.as_ref()?.progress.get(node_set)
+    }
 }
 
 /// How far a deployment is with one node set.

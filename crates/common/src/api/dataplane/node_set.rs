@@ -267,12 +267,15 @@ pub struct NodeSetStatus {
     /// Digest of each part of what the last deployment that succeeded used.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployed_inputs: BTreeMap<String, String>,
-    /// Digest of each `ConfigMap` that was deployed, by its name.
+    /// Digest of each `ConfigMap` that services were last deployed with, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config_map_hashes: BTreeMap<String, String>,
-    /// Digest of each Secret that was deployed, by its name.
+    /// Digest of each Secret that services were last deployed with, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_hashes: BTreeMap<String, String>,
+    /// UIDs of the deployments that have ended and whose outcome is part of this status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled_deployments: Vec<String>,
     /// The conditions of each of the newest deployments for this node set, by the deployment's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deployment_statuses: BTreeMap<String, Vec<Condition>>,

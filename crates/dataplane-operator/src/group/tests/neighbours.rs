@@ -1,7 +1,10 @@
 //! What stands beside a group's own: words of other operators, hosts that join, objects of equal
 //! names, and what humans leave out or add.
 
+use common::api::dataplane::NodeSet;
+
 use super::*;
+use crate::claims::Claim;
 use crate::group::build::{node_inventory_name, role_inventory_name};
 
 fn role(world: &mut World) -> &mut Role {
@@ -180,4 +183,29 @@ fn a_default_service_that_a_human_changed_stays_as_it_is() {
     world.deploy();
     let last = world.seen.runs.last().unwrap();
     assert_eq!(last.spec.playbook.as_deref(), Some("mine.yml"));
+}
+
+#[test]
+fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
+    let mut world = World::new();
+    let mut set: NodeSet = object(
+        "OpenStackDataPlaneNodeSet",
+        "set",
+        &json!({
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            "nodes": { "x": { "ansible": { "ansibleHost": "192.0.2.10" } } },
+        }),
+    );
+    let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
+    set.metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
+    host(&mut world, 0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
+    world.seen.node_sets = vec![Claim::of_node_set(&set)];
+    world.settle();
+    assert_eq!(world.condition(0, "InputReady"), is("False", "HostTaken"));
+    let text = world.message(0, "InputReady");
+    assert!(text.contains("Host n0 of OpenStackDataPlaneNode n0 belongs to"), "{text}");
+    assert!(text.contains("OpenStackDataPlaneNodeSet set, which is older"), "{text}");
+    let touched: Vec<&str> =
+        world.seen.runs.iter().flat_map(|it| &it.spec.hosts).map(|it| it.name.as_str()).collect();
+    assert_eq!(touched, ["n1"]);
 }

@@ -1,0 +1,80 @@
+//! The Secret with the inventory of a node set.
+
+use std::collections::BTreeMap;
+
+use common::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
+use common::engine::mounts::node_sets::inventory_name;
+use common::hash;
+use common::plan::{Kind, Step, Target};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::group::build::INVENTORY_HASH;
+use crate::node_set::observe::Observed;
+
+/// The Secret's content, by key.
+pub type Content = BTreeMap<&'static str, String>;
+
+/// What the Secret is to hold. While a deployment is under way the inventory stays what that began
+/// with, unless somebody else has changed it; keys that are learned meanwhile are added.
+pub fn content(seen: &Observed, inventory: String, known_hosts: String) -> Content {
+    let kept = seen.written.as_ref().filter(|_| is_intact(seen, [INVENTORY_KEY]));
+    let kept = kept.and_then(|it| it.text(INVENTORY_KEY)).map(str::to_owned);
+    BTreeMap::from([(INVENTORY_KEY, kept.unwrap_or(inventory)), (KNOWN_HOSTS_KEY, known_hosts)])
+}
+
+/// Whether nobody else has changed these keys of the Secret.
+fn is_intact<'a>(seen: &Observed, keys: impl IntoIterator<Item = &'a str>) -> bool {
+    seen.inventory.as_ref().is_some_and(|it| it.owned.has([INVENTORY_HASH], keys))
+}
+
+/// The step that writes the Secret, where it is not as it should be.
+///
+/// Nobody owns it: a run that was made before its node set went may still mount it.
+pub fn secret(seen: &Observed, content: &Content) -> Option<Step> {
+    let labels = labels(seen);
+    let hash = hash::short(&(&labels, content));
+    let is_current = seen.inventory.as_ref().is_some_and(|it| it.hash == hash && !it.has_owner);
+    if is_current && is_intact(seen, content.keys().copied()) {
+        return None;
+    }
+    let data: BTreeMap<&str, ByteString> =
+        content.iter().map(|(key, text)| (*key, ByteString(text.clone().into_bytes()))).collect();
+    let object = json!({
+        "metadata": { "annotations": { INVENTORY_HASH: hash }, "labels": labels },
+        "type": "Opaque",
+        "data": data,
+    });
+    Some(Step::apply(target(seen), object, "the inventory differs from what holds for its hosts"))
+}
+
+/// The step that deletes the Secret, where it exists.
+pub fn removal(seen: &Observed) -> Option<Step> {
+    let because = "its node set is being deleted, and nobody else holds that";
+    seen.inventory.is_some().then(|| Step::delete(target(seen), because))
+}
+
+fn target(seen: &Observed) -> Target {
+    Target {
+        kind: Kind::of::<Secret>(),
+        namespace: seen.namespace.clone(),
+        name: inventory_name(&seen.set.name_any()),
+        uid: None,
+    }
+}
+
+/// The node set's own labels, and those by which others find inventories.
+fn labels(seen: &Observed) -> BTreeMap<String, String> {
+    let mut labels = seen.set.labels().clone();
+    let name = seen.set.name_any();
+    let ours = [
+        ("edpm.openstack.org/inventory", "true"),
+        ("inventory", "true"),
+        ("openstack.org/operator-name", "dataplane"),
+        ("openstackdataplanenodeset", name.as_str()),
+    ];
+    labels.extend(ours.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    labels
+}

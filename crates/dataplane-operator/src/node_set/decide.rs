@@ -1,0 +1,152 @@
+//! The judgement on a node set: its inventory, and what its status says.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::api::dataplane::{NodeSetStatus, Service};
+use common::engine::mounts::node_sets::inventory_name;
+use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use common::plan::{Plan, Step};
+use common::refusal::{self, Refusal};
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::default_services;
+use crate::group::faults::Fault;
+use crate::group::holding::INVENTORY;
+use crate::group::networks;
+use crate::inputs::{Inputs, service_type};
+use crate::node_set::build::{self, Content};
+use crate::node_set::host::{self, Host};
+use crate::node_set::host_keys::{self, Trusts};
+use crate::node_set::observe::Observed;
+use crate::node_set::outcome::{self, Outcome};
+use crate::node_set::{faults, inputs, inventory, status};
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// The types of services that bring another version to the hosts, as upstream's control plane
+/// expects it.
+const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
+
+/// A node set, judged.
+#[derive(Clone, Debug)]
+pub struct Judged<'a> {
+    /// Its hosts.
+    pub hosts: Vec<Host<'a>>,
+    /// What keeps it from having an inventory.
+    pub faults: Vec<Fault>,
+    /// What keeps its services from being deployed.
+    pub service_faults: Vec<Fault>,
+    /// By which keys its hosts are known.
+    pub trusts: Trusts,
+    /// What a deployment would depend on.
+    pub inputs: Inputs,
+    /// What deployments have done to its hosts.
+    pub outcome: Outcome,
+    /// What its inventory Secret is to hold; nothing where that cannot be told.
+    pub content: Option<Content>,
+}
+
+impl Judged<'_> {
+    /// Whether the inventory is left as it is, for a deployment began with it.
+    pub fn is_frozen(&self) -> bool {
+        !self.outcome.under_way.is_empty()
+    }
+}
+
+/// Judges a node set.
+///
+/// # Guarantees
+/// The inventory that a status tells of was written before the status.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    plan(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    plan(seen, Some(refusal), now).telling()
+}
+
+fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
+    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    if is_terminating(&*seen.set) {
+        plan.steps.extend(releases(seen));
+        return plan;
+    }
+    let missing =
+        default_services::missing(&seen.namespace, &seen.set.spec.services, &seen.services);
+    if !missing.is_empty() && refusal.is_none() {
+        plan.steps.extend(missing);
+        // Their creation wakes this node set again; until then its services are not complete.
+        return plan;
+    }
+    let judged = judge(seen);
+    let because = "its inventory must not go before it";
+    plan.steps.extend(hold(&*seen.set, INVENTORY, because));
+    plan.steps.extend(judged.content.as_ref().and_then(|it| build::secret(seen, it)));
+    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
+    let refusal = refusal::finding(refusal, previous.unwrap_or_default(), false);
+    plan.steps.extend(status::step(seen, &judged, refusal, now));
+    if networks::are_unserved(&judged.service_faults) {
+        plan.look_again_in(networks::LOOK_AGAIN);
+    }
+    plan
+}
+
+/// Lets a node set go that is being deleted, after its inventory; a deployment that is under way
+/// may still start runs with it.
+fn releases(seen: &Observed) -> Vec<Step> {
+    let name = seen.set.name_any();
+    let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &name));
+    if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
+        return Vec::new();
+    }
+    let because = "its inventory is gone, and nobody else holds it";
+    build::removal(seen).into_iter().chain(release(&*seen.set, INVENTORY, because)).collect()
+}
+
+/// What holds for a node set.
+pub fn judge(seen: &Observed) -> Judged<'_> {
+    let hosts = host::hosts(&seen.set);
+    let mut faults = faults::of_set(seen, &hosts);
+    let trusts = host_keys::trusts(seen, &hosts);
+    let content = if faults.is_empty() {
+        let known_hosts = host_keys::known_hosts(&hosts, &trusts);
+        let content = build::content(seen, inventory::inventory(seen, &hosts), known_hosts);
+        let size = content.values().map(String::len).sum();
+        faults.extend(faults::of_inventory(&seen.set.name_any(), size));
+        faults.is_empty().then_some(content)
+    } else {
+        None
+    };
+    Judged {
+        service_faults: faults::of_services(seen),
+        inputs: inputs::of(seen, &hosts),
+        outcome: outcome(seen, &hosts),
+        hosts,
+        faults,
+        trusts,
+        content,
+    }
+}
+
+fn outcome(seen: &Observed, hosts: &[Host<'_>]) -> Outcome {
+    let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
+    let nothing = NodeSetStatus::default();
+    let recorded = seen.set.status.as_ref().unwrap_or(&nothing);
+    let brings_version = |(name, it): &(&String, &Arc<Service>)| {
+        VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
+    };
+    let versions = seen.services.iter().filter(brings_version).map(|(name, _)| name.as_str());
+    let versions = versions.collect();
+    outcome::of(&seen.set.name_any(), &names, recorded, &seen.deployments, &versions)
+}
+
+/// The name of the Secret with the inventory, once there is one.
+pub fn published_inventory(seen: &Observed, judged: &Judged<'_>) -> Option<String> {
+    let is_there = judged.content.is_some() || seen.inventory.is_some();
+    is_there.then(|| inventory_name(&seen.set.name_any()))
+}

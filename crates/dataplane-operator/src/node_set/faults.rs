@@ -1,0 +1,197 @@
+//! What is wrong with what the human wrote of a node set, or still missing, each with object, cause
+//! and next step.
+
+use common::api::dataplane::node_set::MAX_HOSTS;
+use common::api::dataplane::{AnsibleOpts, Service};
+use common::engine::build::Source;
+use common::engine::mounts::node_sets::faults as source_faults;
+use common::names::is_dns_label;
+use common::plan::Target;
+use kube::ResourceExt;
+use shell::sources::SourceRef;
+
+use crate::claims::Claim;
+use crate::effective::{HOST_VAR, PORT_VAR};
+use crate::group::faults::{Fault, missing_source, sources_of, ssh_fault, unknown_service};
+use crate::group::{networks, vars};
+use crate::node_set::host::{self, Host};
+use crate::node_set::inventory::given;
+use crate::node_set::observe::Observed;
+
+/// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
+pub const SIZE_LIMIT: usize = 1_000_000;
+
+const KIND: &str = "OpenStackDataPlaneNodeSet";
+
+/// Everything that keeps the node set from having an inventory: nothing of it can be deployed.
+pub fn of_set(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
+    let name = seen.set.name_any();
+    let mut faults = of_size(&name, hosts.len());
+    faults.extend(provisioning(seen));
+    faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
+    faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
+    faults.extend(of_claims(seen));
+    faults.extend(of_variables(seen));
+    let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
+    let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
+    faults.extend(ssh_fault(&seen.namespace, secret, digests));
+    faults.extend(of_volumes(seen));
+    faults
+}
+
+/// Everything that keeps listed services from being deployed. A deployment of others may go on.
+pub fn of_services(seen: &Observed) -> Vec<Fault> {
+    let set = &seen.set;
+    let mut faults = Vec::new();
+    for name in &set.spec.services {
+        match seen.services.get(name) {
+            None => faults.push(unknown_service(&Target::of(&**set), name)),
+            Some(service) => faults.extend(of_sources(seen, name, service)),
+        }
+    }
+    let attachments = &set.spec.network_attachments;
+    faults.extend(networks::missing(&seen.networks, attachments, KIND, &set.name_any()));
+    faults
+}
+
+fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut sources = Vec::new();
+    for named in sources_of(&service.spec) {
+        match seen.sources.get(&named.source(&seen.namespace)) {
+            None if named.is_optional => {}
+            None => faults.push(missing_source(name, &named)),
+            Some(digests) => {
+                let keys = digests.keys.keys().cloned().collect();
+                sources.push(Source { is_secret: named.is_secret, name: named.name, keys });
+            }
+        }
+    }
+    faults.extend(source_faults(&sources).into_iter().map(|it| {
+        Fault::wrong("DataSourceInvalid", format!("OpenStackDataPlaneService {name}: {it}."))
+    }));
+    faults
+}
+
+fn of_size(name: &str, n_hosts: usize) -> Vec<Fault> {
+    let text = format!(
+        "{KIND} {name} has {n_hosts} nodes, and {MAX_HOSTS} is the most: divide them among several \
+         node sets, which one deployment can name together."
+    );
+    if n_hosts > MAX_HOSTS { vec![Fault::wrong("TooManyHosts", text)] } else { Vec::new() }
+}
+
+/// Of an inventory that no object can hold.
+pub fn of_inventory(name: &str, size: usize) -> Option<Fault> {
+    let text = format!(
+        "The inventory of {KIND} {name} has {size} bytes, and {SIZE_LIMIT} is the most that an \
+         object can hold: divide its nodes among several node sets, or put large variables into \
+         files of a service's dataSources."
+    );
+    (size > SIZE_LIMIT).then(|| Fault::wrong("InventoryTooLarge", text))
+}
+
+/// Machines are provisioned by others until this version can do it for node sets.
+pub fn provisioning(seen: &Observed) -> Option<Fault> {
+    let spec = &seen.set.spec;
+    let asks = spec.baremetal_set_template.is_some() && !spec.pre_provisioned;
+    (asks && !spec.nodes.is_empty()).then(|| {
+        let text = format!(
+            "{KIND} {} asks for machines to be provisioned, which this version does not do: set \
+             spec.preProvisioned to true and give it hosts that run.",
+            seen.set.name_any()
+        );
+        Fault::wrong("ProvisioningNotSupported", text)
+    })
+}
+
+fn of_name(set: &str, host: &Host<'_>) -> Option<Fault> {
+    (!is_dns_label(&host.name)).then(|| {
+        let text = format!(
+            "Node {} of {KIND} {set} has the host name {:?}, which no host can have: up to the first \
+             dot it consists of at most 63 lower-case letters, digits and dashes. Correct \
+             spec.nodes[{}].hostName.",
+            host.key, host.host_name, host.key
+        );
+        Fault::wrong("HostNameInvalid", text)
+    })
+}
+
+fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Fault> {
+    let opts = host.node.ansible.as_ref();
+    let address = opts.and_then(|it| it.ansible_host.as_deref()).unwrap_or_default();
+    let is_address = address.parse::<std::net::IpAddr>().is_ok();
+    (seen.set.spec.pre_provisioned && !is_address).then(|| {
+        let text = format!(
+            "Node {} of {KIND} {} has no valid IP address in ansible.ansibleHost, which a \
+             pre-provisioned node needs: set spec.nodes[{}].ansible.ansibleHost.",
+            host.key,
+            seen.set.name_any(),
+            host.key
+        );
+        Fault::wrong("HostAddressMissing", text)
+    })
+}
+
+fn of_claims(seen: &Observed) -> Vec<Fault> {
+    let name = seen.set.name_any();
+    let claim = Claim::of_node_set(&seen.set);
+    let twice = claim.twice().into_iter().map(|(host, before, mark)| {
+        let text = format!(
+            "Hosts {before} and {host} of {KIND} {name} are one host, for both have the {mark}: \
+             take one of them out, or correct it."
+        );
+        Fault::wrong("HostTwice", text)
+    });
+    let object = format!("{KIND} {name}");
+    let taken = claim.taken(&seen.neighbours).into_iter();
+    // Where the other one goes, this one gets the host.
+    let taken = taken.map(|it| Fault::missing("HostTaken", it.message(&object)));
+    twice.chain(taken).collect()
+}
+
+fn of_variables(seen: &Observed) -> Vec<Fault> {
+    let name = seen.set.name_any();
+    let template = seen.set.spec.node_template.ansible.as_ref();
+    let template = template.map(|it| ("spec.nodeTemplate.ansible".to_owned(), it));
+    let nodes = seen.set.spec.nodes.iter();
+    let nodes = nodes
+        .filter_map(|(key, it)| Some((format!("spec.nodes[{key}].ansible"), it.ansible.as_ref()?)));
+    let mut faults = Vec::new();
+    for (place, opts) in template.into_iter().chain(nodes) {
+        let list = format!("{place}.ansibleVarsFrom of {KIND} {name}");
+        let (namespace, entries) = (&seen.namespace, &opts.ansible_vars_from);
+        faults.extend(vars::faults(namespace, &seen.objects, entries, &list));
+        faults.extend(undecided(seen, opts).into_iter().map(|var| {
+            Fault::wrong(
+                "HostAddressInvalid",
+                format!(
+                    "The variable {var} in {place} of {KIND} {name} is no plain address or port, or \
+                     comes from an object: two runs on one host are told apart by it, so set \
+                     ansibleHost and ansiblePort there instead."
+                ),
+            )
+        }));
+    }
+    faults
+}
+
+fn undecided(seen: &Observed, opts: &AnsibleOpts) -> Vec<&'static str> {
+    let given = given(&seen.namespace, opts, &seen.objects);
+    let from_objects = [HOST_VAR, PORT_VAR].into_iter().filter(|it| given.contains_key(*it));
+    host::undecided(opts).into_iter().chain(from_objects).collect()
+}
+
+fn of_volumes(seen: &Observed) -> Vec<Fault> {
+    let mounts = seen.set.spec.node_template.extra_mounts.iter();
+    let names = mounts.flat_map(|it| &it.volumes).map(|it| it.name.as_str());
+    let fault = |volume: &str| {
+        let text = format!(
+            "Volume {volume:?} in spec.nodeTemplate.extraMounts of {KIND} {} has a name that no \
+             volume can have: at most 63 lower-case letters, digits and dashes.",
+            seen.set.name_any()
+        );
+        Fault::wrong("VolumeNameInvalid", text)
+    };
+    names.filter(|it| !is_dns_label(it)).map(fault).collect()
+}

@@ -1,0 +1,109 @@
+//! The hosts of a node set, by what its spec alone says: how they are called and reached.
+
+use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetNode};
+use serde_json::Value;
+
+use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT};
+
+/// The network over which hosts are managed, as variables and statuses name it.
+pub const CTLPLANE: &str = "ctlplane";
+
+/// A host of a node set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host<'a> {
+    /// Its key in `spec.nodes`.
+    pub key: &'a str,
+    /// What stands there.
+    pub node: &'a NodeSetNode,
+    /// Its own name, with its domain where it has one.
+    pub host_name: String,
+    /// Its name in the inventory: its own up to the first dot.
+    pub name: String,
+    /// Where ssh connects to.
+    pub ansible_host: String,
+    /// The port of its ssh server.
+    pub ansible_port: i32,
+}
+
+impl Host<'_> {
+    /// `host:port`, the identity of the machine for those who must not share it.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.ansible_host, self.ansible_port)
+    }
+}
+
+/// The hosts, in the order of their keys.
+pub fn hosts(set: &NodeSet) -> Vec<Host<'_>> {
+    set.spec.nodes.iter().map(|(key, node)| host(set, key, node)).collect()
+}
+
+fn host<'a>(set: &'a NodeSet, key: &'a str, node: &'a NodeSetNode) -> Host<'a> {
+    let host_name = host_name(set, key, node);
+    let name = host_name.split('.').next().unwrap_or_default().to_owned();
+    let ansible_host = host_of(node).or_else(|| reserved(set, &host_name));
+    let ansible_host = ansible_host.unwrap_or_else(|| host_name.clone());
+    Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
+}
+
+/// A machine that is provisioned gets the domain that its template names.
+fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
+    let own = node.host_name.as_deref().filter(|it| !it.is_empty()).unwrap_or(key);
+    let template = set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned);
+    let domain = template.and_then(|it| it.domain_name.as_deref()).filter(|it| !it.is_empty());
+    match domain {
+        Some(domain) if !own.contains('.') => format!("{key}.{domain}"),
+        _ => own.to_owned(),
+    }
+}
+
+/// The address that was reserved for the host on the network over which hosts are managed.
+fn reserved(set: &NodeSet, host_name: &str) -> Option<String> {
+    set.status.as_ref()?.all_ips.get(host_name)?.get(CTLPLANE).cloned()
+}
+
+/// A variable wins over the field, as in the inventory.
+fn host_of(node: &NodeSetNode) -> Option<String> {
+    let opts = node.ansible.as_ref()?;
+    let var = opts.ansible_vars.get(HOST_VAR).filter(|it| is_address(it));
+    let var = var.and_then(Value::as_str).map(str::to_owned);
+    var.or_else(|| opts.ansible_host.clone()).filter(|it| !it.is_empty())
+}
+
+fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
+    let levels = [node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+    levels.into_iter().flatten().find_map(port_of).unwrap_or(SSH_PORT)
+}
+
+fn port_of(opts: &AnsibleOpts) -> Option<i32> {
+    let var = opts.ansible_vars.get(PORT_VAR).and_then(port_number);
+    var.or(opts.ansible_port.filter(|it| *it > 0))
+}
+
+fn is_address(value: &Value) -> bool {
+    value.as_str().is_some_and(|it| !it.is_empty() && !it.contains("{{"))
+}
+
+fn port_number(value: &Value) -> Option<i32> {
+    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))
+}
+
+/// The variables of a level that say where a host is and are no plain address or port.
+pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
+    let is_bad = |name: &str, is_good: fn(&Value) -> bool| {
+        opts.ansible_vars.get(name).is_some_and(|it| !is_good(it))
+    };
+    let host = is_bad(HOST_VAR, is_address).then_some(HOST_VAR);
+    let port = is_bad(PORT_VAR, |it| port_number(it).is_some()).then_some(PORT_VAR);
+    host.into_iter().chain(port).collect()
+}
+
+/// The user that ssh logs in as.
+pub fn user(set: &NodeSet) -> String {
+    const DEFAULT: &str = "cloud-admin";
+    let template = set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned);
+    let provisioned = template.map(|it| it.cloud_user_name.clone());
+    let opts = set.spec.node_template.ansible.as_ref();
+    let own = || opts.and_then(|it| it.ansible_user.clone());
+    provisioned.or_else(own).unwrap_or_else(|| DEFAULT.to_owned())
+}

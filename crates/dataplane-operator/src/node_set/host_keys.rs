@@ -1,0 +1,107 @@
+//! By which key each host of a node set is known: the human's known hosts, else the learned one.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::NodeSet;
+use common::engine::build::KNOWN_HOSTS;
+use common::engine::host_key::{ACCEPT, HostKey, Trust};
+use common::engine::known_hosts::{covers, line};
+use kube::ResourceExt;
+use shell::sources::{Digests, SourceRef};
+
+use crate::group::host_key::{OWN_OPTIONS, Offers};
+use crate::node_set::host::Host;
+use crate::node_set::observe::Observed;
+
+/// What is trusted, by the host's name in the inventory.
+pub type Trusts = BTreeMap<String, Trust>;
+
+/// The trust in each host.
+pub fn trusts(seen: &Observed, hosts: &[Host<'_>]) -> Trusts {
+    let offers = Offers::of(&seen.runs);
+    let template = &seen.set.spec.node_template;
+    let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
+    let ssh = seen.sources.get(&secret);
+    hosts.iter().map(|it| (it.name.clone(), trust(&seen.set, ssh, it, &offers))).collect()
+}
+
+/// The trust in one host of a node set; `ssh` is what is known of its ssh Secret, where that exists.
+pub fn trust(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, offers: &Offers<'_>) -> Trust {
+    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
+    let recorded = recorded.and_then(|it| HostKey::parse(it));
+    if !is_learned(set, ssh, host, recorded.is_some()) {
+        return Trust::default();
+    }
+    let since = set.creation_timestamp().map(|it| it.0);
+    let offered = offers.keys(&host.name, since, &host.address());
+    let accepted = accepted(set.annotations().get(ACCEPT), &offered);
+    Trust::learned(recorded, accepted, &offered)
+}
+
+/// The fingerprint that a human accepts of this host: the annotation lists those of several, and it
+/// speaks of a host that has offered one of them.
+fn accepted(annotation: Option<&String>, offered: &[HostKey]) -> Option<String> {
+    let words = annotation?.split([',', ' ', '\n']);
+    let known: Vec<String> = offered.iter().map(HostKey::fingerprint).collect();
+    words.map(str::to_owned).find(|it| known.contains(it))
+}
+
+/// The command that accepts a key of a node set's host, up to its fingerprint.
+pub fn accept_command(namespace: &str, node_set: &str) -> String {
+    let object = format!("openstackdataplanenodeset/{node_set}");
+    format!("kubectl annotate --overwrite -n {namespace} {object} {ACCEPT}=")
+}
+
+fn is_learned(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, has_key: bool) -> bool {
+    let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+    let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
+    if vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name))) {
+        return false;
+    }
+    let Some(Digests { texts, .. }) = ssh else {
+        // A Secret that is not there says nothing about known hosts: all stays as it was.
+        return has_key;
+    };
+    let names = |it: &str| covers(it, &host.ansible_host, host.ansible_port);
+    !texts.get(KNOWN_HOSTS).is_some_and(|it| names(it))
+}
+
+/// The lines by which ssh knows the hosts whose keys are learned ones.
+pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
+    let of = |it: &Host<'_>| {
+        line(&it.ansible_host, it.ansible_port, trusts.get(&it.name)?.key.as_ref()?)
+    };
+    hosts.iter().filter_map(of).collect()
+}
+
+/// The learned keys as the status tells them.
+pub fn told(trusts: &Trusts) -> BTreeMap<String, String> {
+    let told = |(name, it): (&String, &Trust)| Some((name.clone(), it.key.as_ref()?.to_string()));
+    trusts.iter().filter_map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 2] = [
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA14qTh+9rb8TwV5yGHttuXErUjIfElTMfOXZACEJV4L",
+    ];
+
+    #[test]
+    fn a_fingerprint_is_accepted_of_the_host_that_offered_it_alone() {
+        let keys = KEYS.map(|it| HostKey::parse(it).unwrap());
+        let prints: Vec<String> = keys.iter().map(HostKey::fingerprint).collect();
+        for list in [prints.join(","), prints.join(" "), format!("SHA256:x, {}", prints.join(", "))]
+        {
+            for (key, print) in keys.iter().zip(&prints) {
+                let found = accepted(Some(&list), std::slice::from_ref(key));
+                assert_eq!(found.as_ref(), Some(print), "{list}");
+            }
+            assert_eq!(accepted(Some(&list), &[]), None);
+        }
+        assert_eq!(accepted(Some(&prints[1]), &keys[..1]), None);
+        assert_eq!(accepted(None, &keys), None);
+    }
+}

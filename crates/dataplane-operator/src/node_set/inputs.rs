@@ -1,0 +1,107 @@
+//! What a deployment of a node set depends on, part by part, and the digest of all of it.
+//!
+//! The content of the services' own ConfigMaps and Secrets is not among it: each deployment records
+//! what it used of them.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::AnsibleOpts;
+use common::hash;
+use serde_json::{Value, json};
+use shell::vault::Content;
+
+use crate::inputs::{Inputs, of_service};
+use crate::node_set::host::{self, Host};
+use crate::node_set::observe::Observed;
+use crate::vars::{named, title};
+
+/// The list of parts below; a new number would mean another digest for everyone, so it never changes
+/// for what exists: new parts enter only where they are set.
+const VERSION: &str = "v1";
+
+/// Part → digest. Parts that are not set are left out.
+pub fn of(seen: &Observed, hosts: &[Host<'_>]) -> Inputs {
+    let (spec, template) = (&seen.set.spec, &seen.set.spec.node_template);
+    let opts = template.ansible.clone().unwrap_or_default();
+    let mut inputs = Inputs::new();
+    let parts = [
+        ("env", json!(spec.env)),
+        ("networkAttachments", json!(spec.network_attachments)),
+        ("nodeTemplate.ansible.ansiblePort", json!(opts.ansible_port)),
+        ("nodeTemplate.ansible.ansibleUser", json!(host::user(&seen.set))),
+        ("nodeTemplate.extraMounts", json!(template.extra_mounts)),
+        ("nodeTemplate.managementNetwork", json!(template.management_network)),
+        ("nodeTemplate.networks", json!(template.networks)),
+        ("services", json!(spec.services)),
+        ("tags", json!(spec.tags)),
+        ("tlsEnabled", json!(spec.tls_enabled)),
+    ];
+    for (name, value) in parts {
+        add(&mut inputs, name.to_owned(), &value);
+    }
+    for (name, value) in &opts.ansible_vars {
+        let name = format!("nodeTemplate.ansible.ansibleVars.{name}");
+        inputs.insert(name, hash::short(value));
+    }
+    for host in hosts {
+        inputs.insert(format!("nodes.{}", host.key), of_host(host));
+    }
+    for (name, service) in &seen.services {
+        inputs.extend(of_service(service, name, &BTreeMap::new()));
+    }
+    inputs.extend(of_variables(seen));
+    inputs
+}
+
+/// The digest of all parts.
+pub fn digest(inputs: &Inputs) -> String {
+    hash::digest(&(VERSION, inputs))
+}
+
+fn of_host(host: &Host<'_>) -> String {
+    let node = host.node;
+    let opts = node.ansible.clone().unwrap_or_default();
+    let parts = [
+        ("address", json!(host.address())),
+        ("ansibleUser", json!(opts.ansible_user)),
+        ("ansibleVars", json!(opts.ansible_vars)),
+        ("ansibleVarsFrom", json!(opts.ansible_vars_from)),
+        ("hostName", json!(host.host_name)),
+        ("managementNetwork", json!(node.management_network)),
+        ("networks", json!(node.networks)),
+    ];
+    let mut set = Inputs::new();
+    for (name, value) in parts {
+        add(&mut set, name.to_owned(), &value);
+    }
+    hash::short(&set)
+}
+
+/// `ansibleVarsFrom ConfigMap x` → digest of its content.
+fn of_variables(seen: &Observed) -> Inputs {
+    let digests = |content: &Content| -> BTreeMap<String, String> {
+        let digest = |key: &str| content.digest(key).unwrap_or_default().to_owned();
+        content.keys().map(|key| (key.to_owned(), digest(key))).collect()
+    };
+    let of = |(source, content): (_, &Content)| {
+        (format!("ansibleVarsFrom {}", title(source)), hash::short(&digests(content)))
+    };
+    seen.objects.iter().map(of).chain(entries(seen)).collect()
+}
+
+/// Which objects the template names, and with which prefixes.
+fn entries(seen: &Observed) -> Option<(String, String)> {
+    let opts: &AnsibleOpts = seen.set.spec.node_template.ansible.as_ref()?;
+    let list = &opts.ansible_vars_from;
+    let part = "nodeTemplate.ansible.ansibleVarsFrom".to_owned();
+    (!named(list).is_empty()).then(|| (part, hash::short(list)))
+}
+
+fn add(inputs: &mut Inputs, name: String, value: &Value) {
+    let is_empty = value.is_null()
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value.as_object().is_some_and(serde_json::Map::is_empty);
+    if !is_empty {
+        inputs.insert(name, hash::short(value));
+    }
+}

@@ -1,0 +1,164 @@
+//! The inventory of a node set: which variables its hosts get, by upstream's precedence.
+//!
+//! From weak to strong: what is derived and may be replaced, `ansibleVarsFrom`, the fields,
+//! `ansibleVars`, the networks; for all hosts also what the operator decides alone. A host's own
+//! variables win over those of all hosts.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::node_section::Network;
+use common::api::dataplane::{AnsibleOpts, NodeSet, Service};
+use common::engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
+use common::engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
+use common::yaml::{Tree, Var};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use shell::sources::SourceRef;
+
+use crate::inputs::service_type;
+use crate::node_set::host::{self, CTLPLANE, Host};
+use crate::node_set::observe::Observed;
+use crate::vars::{self, Objects};
+
+/// Variable → value.
+pub type Vars = BTreeMap<String, Var>;
+
+/// The inventory as Ansible reads it: one group, named after the node set.
+///
+/// # Guarantees
+/// Values of Secrets are data; what a human wrote into `ansibleVars` or a ConfigMap stays a template.
+pub fn inventory(seen: &Observed, hosts: &[Host<'_>]) -> String {
+    let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
+    let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen)))]);
+    if !hosts.is_empty() {
+        let hosts = hosts.iter().map(|it| (it.name.clone(), tree(host_vars(seen, it))));
+        group.insert("hosts".to_owned(), Tree::map(hosts));
+    }
+    Tree::map([(seen.set.name_any(), Tree::Map(group))]).render()
+}
+
+/// The variables of all hosts.
+pub fn group_vars(seen: &Observed) -> Vars {
+    let (set, template) = (&*seen.set, &seen.set.spec.node_template);
+    let opts = template.ansible.clone().unwrap_or_default();
+    let mut files = known_hosts_files(&set.name_any()).to_vec();
+    files.push(format!("{HOST_KEYS_DIR}/{KNOWN_HOSTS_KEY}"));
+    let mut vars = data([("ansible_ssh_common_args", json!(ssh_args(&files)))]);
+    vars.extend(given(&seen.namespace, &opts, &seen.objects));
+    let user = AnsibleOpts { ansible_user: Some(host::user(set)), ..opts.clone() };
+    vars.extend(fields(&user, Some(&template.management_network)));
+    vars.extend(own(&opts));
+    vars.extend(networks(&template.networks));
+    vars.extend(decided(set, &seen.services));
+    vars
+}
+
+/// The variables of one host.
+pub fn host_vars(seen: &Observed, host: &Host<'_>) -> Vars {
+    let opts = host.node.ansible.clone().unwrap_or_default();
+    let mut vars = addresses(&seen.set, host);
+    vars.extend(given(&seen.namespace, &opts, &seen.objects));
+    vars.extend(data([("ansible_host", json!(host.ansible_host))]));
+    vars.extend(fields(&opts, host.node.management_network.as_ref()));
+    vars.extend(own(&opts));
+    vars.extend(networks(&host.node.networks));
+    vars
+}
+
+/// What plays ask of every host, where nobody manages addresses: a human's variables win.
+fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
+    let (own, common) = (&host.node.networks, &set.spec.node_template.networks);
+    let networks = if own.is_empty() { common } else { own };
+    let fixed = networks.iter().filter_map(|it| {
+        Some((format!("{}_ip", service_network(it)), Var::Data(json!(it.fixed_ip.as_ref()?))))
+    });
+    let mut vars = data([
+        ("canonical_hostname", json!(host.host_name)),
+        ("ctlplane_ip", json!(host.ansible_host)),
+    ]);
+    vars.extend(fixed);
+    vars
+}
+
+/// What the list of one level gives.
+pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
+    let mut vars = Vars::new();
+    for entry in &opts.ansible_vars_from {
+        let Some((is_secret, object)) = entry.object() else { continue };
+        let source = if is_secret {
+            SourceRef::secret(namespace, &object.name)
+        } else {
+            SourceRef::config_map(namespace, &object.name)
+        };
+        let Some(content) = objects.get(&source) else { continue };
+        let prefix = entry.prefix.as_deref().unwrap_or_default();
+        for key in content.keys() {
+            let Some(value) = content.text(key).map(vars::value) else { continue };
+            let var = if is_secret { Var::Data(value) } else { Var::Template(value) };
+            vars.insert(format!("{prefix}{key}"), var);
+        }
+    }
+    vars
+}
+
+/// What the fields of one level set. Upstream writes the port as a text.
+fn fields(opts: &AnsibleOpts, management_network: Option<&String>) -> Vars {
+    let port = opts.ansible_port.filter(|it| *it > 0).map(|it| it.to_string());
+    let fields = [
+        ("ansible_user", opts.ansible_user.as_ref()),
+        ("ansible_port", port.as_ref()),
+        ("management_network", management_network),
+    ];
+    data(fields.into_iter().filter_map(|(name, value)| Some((name, json!(value?)))))
+}
+
+fn own(opts: &AnsibleOpts) -> Vars {
+    let vars = opts.ansible_vars.clone().into_iter();
+    vars.map(|(name, value)| (name, Var::Template(value))).collect()
+}
+
+/// What plays are told of the networks beside that over which hosts are managed.
+fn networks(networks: &[Network]) -> Vars {
+    if networks.is_empty() {
+        return Vars::new();
+    }
+    let others: Vec<&Network> =
+        networks.iter().filter(|it| service_network(it) != CTLPLANE).collect();
+    let names: Vec<&str> = others.iter().map(|it| it.name.as_str()).collect();
+    let map: BTreeMap<&str, String> =
+        others.iter().map(|it| (it.name.as_str(), service_network(it))).collect();
+    data([
+        ("nodeset_networks", json!(names)),
+        ("networks_lower", json!(map)),
+        ("network_servicenet_map", json!(map)),
+    ])
+}
+
+/// What a network is called in variables.
+fn service_network(network: &Network) -> String {
+    network.name.to_ascii_lowercase()
+}
+
+/// What the operator decides alone.
+fn decided(set: &NodeSet, services: &BTreeMap<String, std::sync::Arc<Service>>) -> Vars {
+    let type_of = |name: &String| {
+        services.get(name).map_or_else(|| name.clone(), |it| service_type(&it.spec, name))
+    };
+    let types: Vec<String> = set.spec.services.iter().map(type_of).collect();
+    let name = set.name_any();
+    let mut vars = data([
+        ("ansible_ssh_private_key_file", json!(ssh_key_file(&name))),
+        ("edpm_nodeset_name", json!(name)),
+        ("edpm_service_types", json!(types)),
+        ("edpm_services", json!(set.spec.services)),
+        ("edpm_tls_certs_enabled", json!(set.spec.tls_enabled.unwrap_or(false))),
+    ]);
+    if !set.spec.tags.is_empty() {
+        vars.extend(data([("nodeset_tags", json!(set.spec.tags))]));
+    }
+    vars
+}
+
+fn data<'a>(vars: impl IntoIterator<Item = (&'a str, Value)>) -> Vars {
+    vars.into_iter().map(|(name, value)| (name.to_owned(), Var::Data(value))).collect()
+}

@@ -1,0 +1,256 @@
+//! What deployments have done to the hosts of a node set: a truth per host, from their statuses.
+//!
+//! What a deployment did stays known when it is deleted: its outcome is taken into the node set's
+//! status once, when it has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::dataplane::deployment::DeploymentSpec;
+use common::api::dataplane::{
+    Deployment, ExecutionSummary, HostProgress, HostState, NodeSetFailure, NodeSetHost,
+    NodeSetProgress, NodeSetStatus, RunState,
+};
+use common::conditions::Condition;
+use kube::ResourceExt;
+
+use crate::inputs::Inputs;
+
+/// How many of the newest deployments a node set tells of.
+const TOLD: usize = 10;
+/// How many failures a node set tells of.
+pub const FAILURES: usize = 5;
+/// How much of a digest a host's state has.
+const PREFIX: usize = 8;
+
+/// What is known of a node set's deployments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Each host, in the order of names.
+    pub hosts: Vec<NodeSetHost>,
+    /// What failed on the first of those that failed.
+    pub failures: Vec<NodeSetFailure>,
+    /// The deployments that are under way, the oldest first.
+    pub under_way: Vec<String>,
+    /// The digest that all hosts were last deployed with as a whole.
+    pub deployed_config_hash: Option<String>,
+    /// Its parts.
+    pub deployed_inputs: Inputs,
+    /// ConfigMap → digest with which services were last deployed.
+    pub config_maps: BTreeMap<String, String>,
+    /// Secret → digest with which services were last deployed.
+    pub secrets: BTreeMap<String, String>,
+    /// Images of the control plane's version that were deployed.
+    pub images: BTreeMap<String, String>,
+    /// The control plane's version that an update brought to the hosts.
+    pub version: Option<String>,
+    /// UIDs of the deployments that exist, have ended and are part of this.
+    pub settled: Vec<String>,
+    /// The newest deployments' conditions.
+    pub statuses: BTreeMap<String, Vec<Condition>>,
+    /// The newest deployments' summaries.
+    pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
+}
+
+/// Whether a deployment has begun with a node set and is not over.
+pub fn is_under_way(deployment: &Deployment, node_set: &str) -> bool {
+    deployment.progress_of(node_set).is_some() && !deployment.has_ended()
+}
+
+/// The outcome, from what the status says and what the deployments that name the node set say since.
+///
+/// `versions` are the services that bring another version to the hosts.
+pub fn of(
+    node_set: &str,
+    hosts: &BTreeSet<&str>,
+    recorded: &NodeSetStatus,
+    deployments: &[Arc<Deployment>],
+    versions: &BTreeSet<&str>,
+) -> Outcome {
+    let mut deployments: Vec<&Deployment> = deployments.iter().map(|it| &**it).collect();
+    deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
+    let mut outcome = Outcome::recorded(hosts, recorded, &deployments);
+    for deployment in &deployments {
+        let Some(progress) = deployment.progress_of(node_set) else { continue };
+        let uid = deployment.uid().unwrap_or_default();
+        if outcome.settled.contains(&uid) {
+            continue;
+        }
+        outcome.follow(node_set, deployment, progress);
+        if deployment.has_ended() {
+            outcome.settled.push(uid);
+            outcome.settle(deployment, progress, recorded, versions);
+        } else {
+            outcome.under_way.push(deployment.name_any());
+        }
+    }
+    outcome.end();
+    outcome.tell(node_set, &deployments);
+    outcome
+}
+
+impl Outcome {
+    /// What stands in the status, for the hosts that there are now.
+    fn recorded(
+        hosts: &BTreeSet<&str>,
+        recorded: &NodeSetStatus,
+        deployments: &[&Deployment],
+    ) -> Self {
+        let known: BTreeMap<&str, &NodeSetHost> =
+            recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+        let host = |name: &&str| {
+            let new =
+                NodeSetHost { name: (*name).to_owned(), state: HostState::Undeployed, hash: None };
+            let mut host = known.get(name).map_or(new, |it| (*it).clone());
+            if host.state == HostState::Deploying {
+                // Unless a deployment still says so, it has gone in the middle.
+                host.state = HostState::Failed;
+            }
+            host
+        };
+        let exists = |uid: &&String| deployments.iter().any(|it| it.uid().as_ref() == Some(*uid));
+        Self {
+            hosts: hosts.iter().map(host).collect(),
+            failures: recorded.failures.clone(),
+            deployed_config_hash: recorded.deployed_config_hash.clone(),
+            deployed_inputs: recorded.deployed_inputs.clone(),
+            config_maps: recorded.config_map_hashes.clone(),
+            secrets: recorded.secret_hashes.clone(),
+            images: recorded.container_images.clone(),
+            version: recorded.deployed_version.clone(),
+            settled: recorded.settled_deployments.iter().filter(exists).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what a deployment says of each host.
+    fn follow(&mut self, node_set: &str, deployment: &Deployment, progress: &NodeSetProgress) {
+        let is_over = deployment.has_ended();
+        for host in &mut self.hosts {
+            let Some(at) = progress.hosts.get(&host.name) else { continue };
+            follow_host(host, at, &deployment.spec, progress, is_over);
+        }
+        let told = deployment.status.iter().flat_map(|it| &it.failures);
+        for failure in told.filter(|it| it.node_set == node_set) {
+            self.failures.retain(|it| it.host != failure.host);
+            self.failures.push(NodeSetFailure {
+                host: failure.host.clone(),
+                deployment: deployment.name_any(),
+                service: failure.service.clone(),
+                reason: failure.reason.clone(),
+                message: failure.message.clone(),
+            });
+        }
+    }
+
+    /// Takes over what a deployment that has ended used.
+    fn settle(
+        &mut self,
+        deployment: &Deployment,
+        progress: &NodeSetProgress,
+        recorded: &NodeSetStatus,
+        versions: &BTreeSet<&str>,
+    ) {
+        let Some(status) = &deployment.status else { return };
+        let has_succeeded = progress.hosts.values().all(|it| is_done(it, progress));
+        if !has_succeeded || is_partial(&deployment.spec) {
+            return;
+        }
+        if !is_limited(&deployment.spec) {
+            if deployment.spec.services_override.is_empty() {
+                self.config_maps.clear();
+                self.secrets.clear();
+            }
+            self.config_maps.extend(status.config_map_hashes.clone());
+            self.secrets.extend(status.secret_hashes.clone());
+        }
+        self.images.extend(status.container_images.clone());
+        if progress.services.iter().any(|it| versions.contains(it.as_str())) {
+            self.version.clone_from(&status.deployed_version);
+        }
+        let is_whole = deployment.spec.services_override.is_empty();
+        if is_whole && self.is_everywhere(&progress.config_hash) {
+            self.deployed_config_hash = Some(progress.config_hash.clone());
+            // Of a digest that was never published nothing more is known.
+            let is_known = recorded.config_hash.as_ref() == Some(&progress.config_hash);
+            self.deployed_inputs = if is_known { recorded.inputs.clone() } else { Inputs::new() };
+        }
+    }
+
+    /// Whether every host was last deployed with that digest.
+    fn is_everywhere(&self, config_hash: &str) -> bool {
+        let hash = Some(prefix(config_hash));
+        self.hosts.iter().all(|it| it.state == HostState::Deployed && it.hash == hash)
+    }
+
+    /// Failures of hosts that have not failed are over.
+    fn end(&mut self) {
+        let has_failed = |name: &str| {
+            self.hosts.iter().any(|it| it.name == name && it.state == HostState::Failed)
+        };
+        let mut failures = std::mem::take(&mut self.failures);
+        failures.retain(|it| has_failed(&it.host));
+        failures.sort_by(|a, b| a.host.cmp(&b.host));
+        failures.truncate(FAILURES);
+        self.failures = failures;
+    }
+
+    /// What a human reads of the newest deployments that have ended: of one that is under way its own
+    /// status tells, service by service, and not this one as well.
+    fn tell(&mut self, node_set: &str, deployments: &[&Deployment]) {
+        let ended = deployments.iter().rev().filter(|it| it.has_ended());
+        for deployment in ended.take(TOLD) {
+            let Some(status) = &deployment.status else { continue };
+            let name = deployment.name_any();
+            let of_set = status.node_set_conditions.get(node_set).cloned().unwrap_or_default();
+            self.statuses.insert(name.clone(), of_set);
+            if !status.ansible_execution_summaries.is_empty() {
+                self.summaries.insert(name, status.ansible_execution_summaries.clone());
+            }
+        }
+    }
+
+    /// How many hosts the last deployment succeeded on.
+    pub fn n_ready(&self) -> usize {
+        self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
+    }
+}
+
+fn follow_host(
+    host: &mut NodeSetHost,
+    at: &HostProgress,
+    spec: &DeploymentSpec,
+    progress: &NodeSetProgress,
+    is_over: bool,
+) {
+    if at.state == RunState::Failed && is_over {
+        host.state = HostState::Failed;
+    } else if !is_done(at, progress) {
+        host.state = if is_over { HostState::Failed } else { HostState::Deploying };
+    } else if !is_partial(spec) {
+        host.state = HostState::Deployed;
+        if spec.services_override.is_empty() {
+            host.hash = Some(prefix(&progress.config_hash));
+        }
+    }
+}
+
+/// Whether all services succeeded on a host.
+fn is_done(at: &HostProgress, progress: &NodeSetProgress) -> bool {
+    usize::try_from(at.done).is_ok_and(|it| it >= progress.services.len())
+}
+
+/// Whether only tasks with some tags ran: that makes no host what it is to be.
+fn is_partial(spec: &DeploymentSpec) -> bool {
+    let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+    is_set(&spec.ansible_tags) || is_set(&spec.ansible_skip_tags)
+}
+
+/// Whether a deployment leaves hosts out.
+fn is_limited(spec: &DeploymentSpec) -> bool {
+    spec.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
+}
+
+fn prefix(hash: &str) -> String {
+    hash.chars().take(PREFIX).collect()
+}

@@ -1,0 +1,235 @@
+//! The status of a node set, from what was judged.
+
+use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
+use common::conditions::{self, Finding, READY, settle, trimmed};
+use common::engine::changed_text;
+use common::plan::{Step, Target, status_step};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use shell::sources::Digests;
+
+use crate::group::faults::{Fault, Named, sources_of};
+use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
+use crate::inputs::{Inputs, changed};
+use crate::node_set::decide::{Judged, published_inventory};
+use crate::node_set::observe::Observed;
+use crate::node_set::outcome::FAILURES;
+use crate::node_set::{faults, host_keys, inputs};
+
+/// There is an inventory that deployments can begin with.
+pub const SETUP_READY: &str = "SetupReady";
+/// The machines are provisioned; absent where they are no business of the node set.
+pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
+
+/// How long the part of a message about one host, or about changed inputs, may be.
+const TEXT: usize = 300;
+
+/// The status step, where the status does not say so already.
+pub fn step(
+    seen: &Observed,
+    judged: &Judged<'_>,
+    refusal: Option<Finding>,
+    now: Timestamp,
+) -> Option<Step> {
+    let set = &seen.set;
+    let nothing = NodeSetStatus::default();
+    let recorded = set.status.as_ref().unwrap_or(&nothing);
+    let findings = findings(seen, judged, refusal);
+    let outcome = judged.outcome.clone();
+    let (config_hash, inputs) = published(judged, recorded);
+    let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
+    let wanted = NodeSetStatus {
+        observed_generation: set.metadata.generation,
+        conditions: settle(&recorded.conditions, findings, set.metadata.generation, now),
+        nodes: count(outcome.hosts.len()),
+        ready_nodes: count(outcome.n_ready()),
+        hosts: outcome.hosts,
+        failures: outcome.failures,
+        host_keys: host_keys::told(&judged.trusts),
+        inventory_secret_name: published_inventory(seen, judged),
+        config_hash,
+        inputs,
+        deployed_config_hash: outcome.deployed_config_hash,
+        deployed_inputs: outcome.deployed_inputs,
+        config_map_hashes: outcome.config_maps,
+        secret_hashes: outcome.secrets,
+        settled_deployments: outcome.settled,
+        deployment_statuses: outcome.statuses,
+        deployment_execution_summaries: outcome.summaries,
+        container_images: outcome.images,
+        deployed_version: outcome.version,
+        // What others manage, and this version does not ask them for.
+        all_hostnames: recorded.all_hostnames.clone(),
+        all_ips: recorded.all_ips.clone(),
+        dns_cluster_addresses: recorded.dns_cluster_addresses.clone(),
+        ctlplane_search_domain: recorded.ctlplane_search_domain.clone(),
+        bmh_ref_hash: recorded.bmh_ref_hash.clone(),
+        deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
+    };
+    let next = wanted.conditions.clone();
+    let target = Target::of::<NodeSet>(set);
+    status_step(target, set.status.as_ref(), &wanted, &recorded.conditions, &next)
+}
+
+/// What the inventory is made from. It stays what it was while that is left as it is: a deployment
+/// that is under way tells by this digest with what it began.
+fn published(judged: &Judged<'_>, recorded: &NodeSetStatus) -> (Option<String>, Inputs) {
+    let is_kept = judged.is_frozen() || judged.content.is_none();
+    if is_kept && (recorded.config_hash.is_some() || judged.content.is_none()) {
+        return (recorded.config_hash.clone(), recorded.inputs.clone());
+    }
+    (Some(inputs::digest(&judged.inputs)), judged.inputs.clone())
+}
+
+fn findings(seen: &Observed, judged: &Judged<'_>, refusal: Option<Finding>) -> Vec<Finding> {
+    let name = seen.set.name_any();
+    let all_faults: Vec<Fault> =
+        judged.faults.iter().chain(&judged.service_faults).cloned().collect();
+    let deployment = deployment(seen, judged);
+    let is_deployed = deployment.holds();
+    let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
+    findings.extend([input(&all_faults), setup(&name, judged), deployment]);
+    findings.extend(refusal);
+    // What is missing for a deployment takes nothing from hosts that need none.
+    let missing = [INPUT_READY, SETUP_READY];
+    let is_blocking = |it: &&Finding| !is_deployed || !missing.contains(&it.type_.as_str());
+    let blocking: Vec<Finding> = findings.iter().filter(is_blocking).cloned().collect();
+    let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
+    let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
+    findings.extend(conditions::kstatus(&ready));
+    findings.extend([ready, up_to_date(seen, judged)]);
+    findings
+}
+
+fn provisioning(seen: &Observed) -> Option<Finding> {
+    let spec = &seen.set.spec;
+    if spec.pre_provisioned || spec.nodes.is_empty() {
+        return None;
+    }
+    Some(match faults::provisioning(seen) {
+        Some(fault) => Finding::error(PROVISION_READY, "NotSupported", fault.message),
+        None => {
+            Finding::good(PROVISION_READY, "NotRequired", "The hosts are provisioned by others.")
+        }
+    })
+}
+
+fn setup(name: &str, judged: &Judged<'_>) -> Finding {
+    if judged.content.is_none() {
+        let text = "There is no inventory for its present spec; see InputReady.";
+        return Finding::waiting(SETUP_READY, "InputMissing", text);
+    }
+    let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
+    Finding::good(SETUP_READY, "Ready", text)
+}
+
+fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
+    let outcome = &judged.outcome;
+    let name = seen.set.name_any();
+    if let [first, ..] = outcome.under_way.as_slice() {
+        let text = format!(
+            "OpenStackDataPlaneDeployment {first} is under way; its own status tells how far it is."
+        );
+        return Finding::waiting(DEPLOYMENT_READY, "Deploying", text);
+    }
+    let with = |state| outcome.hosts.iter().filter(|it| it.state == state).count();
+    let (n_failed, n_open) = (with(HostState::Failed), with(HostState::Undeployed));
+    if n_failed > 0 {
+        return failed(judged, n_failed);
+    }
+    let is_deployed = !outcome.hosts.is_empty() || outcome.deployed_config_hash.is_some();
+    if n_open > 0 || !is_deployed {
+        let text = format!(
+            "{n_open} of {} hosts of OpenStackDataPlaneNodeSet {name} have nothing deployed: create an \
+             OpenStackDataPlaneDeployment that lists {name} in spec.nodeSets.",
+            outcome.hosts.len()
+        );
+        return Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+    }
+    let text = format!("The last deployment succeeded on all {} hosts.", outcome.hosts.len());
+    Finding::good(DEPLOYMENT_READY, "Deployed", text)
+}
+
+/// The first hosts on which the last deployment failed, each with its cause.
+fn failed(judged: &Judged<'_>, n_failed: usize) -> Finding {
+    let told = &judged.outcome.failures;
+    let n_hosts = judged.outcome.hosts.len();
+    let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
+    texts.extend(told.iter().map(|it| {
+        let text = trimmed(&it.message, TEXT);
+        format!("{}: {} in service {}: {text}", it.host, it.reason, it.service)
+    }));
+    if told.is_empty() {
+        let failed = judged.outcome.hosts.iter().filter(|it| it.state == HostState::Failed);
+        let names: Vec<&str> = failed.take(FAILURES).map(|it| it.name.as_str()).collect();
+        texts.push(format!("The deployment that was at {} has gone.", names.join(", ")));
+    }
+    texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
+    let reason = told.first().map_or("DeploymentGone", |it| it.reason.as_str());
+    Finding::error(DEPLOYMENT_READY, reason, texts.join(" "))
+}
+
+fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
+    let outcome = &judged.outcome;
+    if let [first, ..] = outcome.under_way.as_slice() {
+        return under_way(seen, judged, first);
+    }
+    let Some(deployed) = &outcome.deployed_config_hash else {
+        let text = "No deployment of all its services has succeeded on all hosts yet.";
+        return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
+    };
+    let is_same = *deployed == inputs::digest(&judged.inputs);
+    let mut names = if is_same || outcome.deployed_inputs.is_empty() {
+        Vec::new()
+    } else {
+        changed(&outcome.deployed_inputs, &judged.inputs)
+    };
+    names.extend(changed_sources(seen, judged));
+    if is_same && names.is_empty() {
+        let text = "The last deployment used the present inputs.";
+        return Finding::good(UP_TO_DATE, "UpToDate", text);
+    }
+    let text = if names.is_empty() {
+        "Changed while the last deployment began, so it is not known which of the two it used."
+            .to_owned()
+    } else {
+        changed_text(&trimmed(&names.join(", "), TEXT))
+    };
+    let text = format!("{text} Create an OpenStackDataPlaneDeployment to bring it to the hosts.");
+    Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+}
+
+/// Its changes wait for the end of what is under way, which began with other inputs.
+fn under_way(seen: &Observed, judged: &Judged<'_>, deployment: &str) -> Finding {
+    let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
+    let names = changed(&recorded, &judged.inputs).join(", ");
+    let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
+    if !names.is_empty() && !recorded.is_empty() {
+        let names = trimmed(&names, TEXT);
+        text = format!(
+            "{text} It does not use what was changed since it began, which another one can bring to \
+             the hosts: {names}."
+        );
+    }
+    Finding::waiting(UP_TO_DATE, "Deploying", text)
+}
+
+/// The objects of listed services that are not what they were when they were last deployed.
+fn changed_sources(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for (service, object) in &seen.services {
+        for named in sources_of(&object.spec) {
+            let present = seen.sources.get(&named.source(&seen.namespace));
+            if is_changed(judged, &named, present) {
+                names.push(format!("{} of service {service}", named.title()));
+            }
+        }
+    }
+    names
+}
+
+fn is_changed(judged: &Judged<'_>, named: &Named, present: Option<&Digests>) -> bool {
+    let outcome = &judged.outcome;
+    let deployed = if named.is_secret { &outcome.secrets } else { &outcome.config_maps };
+    deployed.get(&named.name) != present.map(|it| &it.published)
+}

@@ -1,0 +1,286 @@
+//! Node sets and their deployments, decided step by step against a world in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
+use common::conditions::declared::undeclared;
+use common::conditions::find;
+use common::plan::{Plan, Write};
+use common::yaml;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shell::owned::Owned;
+use shell::sources::{Digests, SourceRef, Values};
+use shell::vault::Content;
+
+use super::observe::Observed;
+use super::{decide, outcome};
+use crate::group::holding::INVENTORY;
+use crate::group::networks::Networks;
+use crate::group::observe::Inventory;
+use crate::reasons::KINDS;
+use crate::vars::Objects;
+
+mod deployments;
+mod faults;
+mod inventories;
+
+const NAMESPACE: &str = "openstack";
+const SET: &str = "compute";
+const SECRET: &str = "dataplanenodeset-compute";
+
+/// The world as the API server would hold it, and what was written to it.
+#[derive(Clone)]
+struct World {
+    seen: Observed,
+    now: Timestamp,
+    writes: Vec<String>,
+    /// What the inventory Secret holds.
+    content: BTreeMap<String, String>,
+}
+
+fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": kind,
+        "metadata": {
+            "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn service(name: &str, spec: &Value) -> Arc<Service> {
+    Arc::new(object("OpenStackDataPlaneService", name, spec))
+}
+
+/// Digests whose published hash is `published`.
+fn digests(published: &str, keys: &[&str]) -> Digests {
+    let keys = keys.iter().map(|it| ((*it).to_owned(), published.to_owned())).collect();
+    Digests { version: published.into(), published: published.into(), keys, ..Digests::default() }
+}
+
+fn content(pairs: &[(&str, &str)]) -> Content {
+    let values = pairs.iter().map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()));
+    Content::from(Values::new("1", values.collect()))
+}
+
+impl World {
+    /// Two hosts, two services of which one has a ConfigMap and a Secret, everything that a
+    /// deployment needs.
+    fn new() -> Self {
+        Self::of(&json!({
+            "preProvisioned": true,
+            "services": ["install", "web"],
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            "nodes": {
+                "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+                "n1": { "ansible": { "ansibleHost": "192.0.2.11" } },
+            },
+        }))
+    }
+
+    fn of(spec: &Value) -> Self {
+        let set: NodeSet = object("OpenStackDataPlaneNodeSet", SET, spec);
+        let sources = json!([
+            { "configMapRef": { "name": "web-config" } },
+            { "secretRef": { "name": "web-secret", "optional": true } },
+        ]);
+        let services = [
+            ("install", json!({ "playbook": "a.b.install" })),
+            ("web", json!({ "playbook": "a.b.web", "dataSources": sources })),
+        ];
+        let services = services.map(|(name, spec)| (name.to_owned(), service(name, &spec)));
+        let seen = Observed {
+            set: Arc::new(set),
+            namespace: NAMESPACE.into(),
+            services: services.into(),
+            sources: BTreeMap::from([
+                (SourceRef::secret(NAMESPACE, "key"), digests("k1", &["ssh-privatekey"])),
+                (SourceRef::config_map(NAMESPACE, "web-config"), digests("c1", &["a.conf"])),
+                (SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &["password"])),
+            ]),
+            objects: Objects::new(),
+            networks: Networks::NotNamed,
+            deployments: Vec::new(),
+            runs: Vec::new(),
+            neighbours: Vec::new(),
+            inventory: None,
+            written: None,
+        };
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Self { seen, now, writes: Vec::new(), content: BTreeMap::new() }
+    }
+
+    /// Changes the spec, as a human does.
+    fn edit(&mut self, pointer: &str, value: Value) {
+        let mut object = serde_json::to_value(&*self.seen.set).unwrap();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        object["spec"].pointer_mut(parent).unwrap()[key] = value;
+        object["metadata"]["generation"] = json!(self.seen.set.metadata.generation.unwrap() + 1);
+        self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
+    }
+
+    /// One pass.
+    fn pass(&mut self) -> Plan {
+        let name = self.seen.set.name_any();
+        let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &name));
+        let pairs: Vec<(&str, &str)> =
+            self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
+        let plan = decide::decide(&self.seen, self.now);
+        for step in &plan.steps {
+            let (kind, name) = (&step.target.kind.kind, &step.target.name);
+            let kind = kind.trim_start_matches("OpenStackDataPlane");
+            let verb = match &step.write {
+                Write::Apply { object, .. } => {
+                    self.store(object);
+                    "apply"
+                }
+                Write::Status { status, .. } => {
+                    self.take_status(status);
+                    "status"
+                }
+                Write::Hold { finalizer } => {
+                    let set = Arc::make_mut(&mut self.seen.set);
+                    set.finalizers_mut().push(finalizer.clone());
+                    "hold"
+                }
+                Write::Delete { .. } => {
+                    self.seen.inventory = None;
+                    "delete"
+                }
+                Write::Release { .. } => "release",
+                Write::Create { .. } => "create",
+            };
+            self.writes.push(format!("{verb} {kind} {name}"));
+        }
+        plan
+    }
+
+    fn store(&mut self, object: &Value) {
+        assert!(object["metadata"]["ownerReferences"].is_null());
+        let hash = object["metadata"]["annotations"][crate::group::build::INVENTORY_HASH].as_str();
+        let owned = Owned::applied(object);
+        self.seen.inventory =
+            Some(Inventory { hash: hash.unwrap().to_owned(), owned, has_owner: false });
+        let data: BTreeMap<String, ByteString> =
+            serde_json::from_value(object["data"].clone()).unwrap();
+        let text = |it: ByteString| String::from_utf8(it.0).unwrap();
+        self.content = data.into_iter().map(|(key, it)| (key, text(it))).collect();
+    }
+
+    fn take_status(&mut self, status: &Value) {
+        let set = Arc::make_mut(&mut self.seen.set);
+        set.status = Some(serde_json::from_value(status.clone()).unwrap());
+        let undeclared = undeclared(KINDS, "OpenStackDataPlaneNodeSet", status);
+        assert_eq!(undeclared, [""; 0]);
+    }
+
+    /// Passes until nothing is written, and what was written.
+    fn settle(&mut self) -> Vec<String> {
+        self.writes.clear();
+        for _ in 0..5 {
+            let before = self.writes.len();
+            self.pass();
+            if self.writes.len() == before {
+                return self.writes.clone();
+            }
+        }
+        panic!("it goes on and on: {:?}", self.writes);
+    }
+
+    /// Status and reason of a condition.
+    fn condition(&self, type_: &str) -> (String, String) {
+        let status = self.seen.set.status.as_ref().unwrap();
+        let found = find(&status.conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn message(&self, type_: &str) -> String {
+        let status = self.seen.set.status.as_ref().unwrap();
+        find(&status.conditions, type_).unwrap().message.clone()
+    }
+
+    fn states(&self) -> Vec<HostState> {
+        self.seen.set.status.as_ref().unwrap().hosts.iter().map(|it| it.state).collect()
+    }
+
+    fn hash(&self) -> String {
+        self.seen.set.status.as_ref().unwrap().config_hash.clone().unwrap()
+    }
+
+    /// The inventory as Ansible reads it, without the mark of data.
+    fn inventory(&self) -> Value {
+        yaml::from_str(&self.content["inventory"].replace("!unsafe ", "")).unwrap()
+    }
+
+    /// A deployment that has begun: `hosts` are their states as `host: done state`.
+    fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, i64, &str)]) {
+        let mut full = json!({ "nodeSets": [SET] });
+        for (key, value) in spec.as_object().unwrap() {
+            full[key] = value.clone();
+        }
+        let services = match full.get("servicesOverride") {
+            Some(list) => list.clone(),
+            None => json!(self.seen.set.spec.services),
+        };
+        let host = |(name, done, state): &(&str, i64, &str)| {
+            let host = json!({ "done": done, "state": state, "attempt": 1 });
+            ((*name).to_owned(), host)
+        };
+        let progress: serde_json::Map<String, Value> = hosts.iter().map(host).collect();
+        let mut object: Value =
+            serde_json::to_value(object::<Deployment>("OpenStackDataPlaneDeployment", name, &full))
+                .unwrap();
+        object["status"] = json!({
+            "progress": {
+                SET: { "services": services, "configHash": self.hash(), "hosts": progress },
+            },
+        });
+        let deployment: Deployment = serde_json::from_value(object).unwrap();
+        self.seen.deployments.retain(|it| it.name_any() != name);
+        self.seen.deployments.push(Arc::new(deployment));
+    }
+
+    /// The deployment of that name ends; what it used of the service's objects is `sources`.
+    fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
+        let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
+        let mut object = serde_json::to_value(&*self.seen.deployments[idx]).unwrap();
+        let status = &mut object["status"];
+        status["configMapHashes"] = json!({ "web-config": sources[0] });
+        status["secretHashes"] = json!({ "web-secret": sources[1] });
+        if is_good {
+            status["deployed"] = json!(true);
+        } else {
+            status["conditions"] = json!([{
+                "type": "DeploymentReady", "status": "False", "severity": "Error",
+                "reason": "BackoffLimitExceeded", "message": "x",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]);
+            status["failures"] = json!([{
+                "nodeSet": SET, "host": "n1", "service": "web", "reason": "TaskFailed",
+                "message": "no disk",
+            }]);
+        }
+        self.seen.deployments[idx] = Arc::new(serde_json::from_value(object).unwrap());
+    }
+
+    /// A deployment of everything that has succeeded.
+    fn deployed(&mut self, name: &str) {
+        let n_services = i64::try_from(self.seen.set.spec.services.len()).unwrap();
+        let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));
+        self.deploy(name, &json!({}), &hosts);
+        self.end(name, true, ["c1", "s1"]);
+    }
+}
+
+fn is(status: &str, reason: &str) -> (String, String) {
+    (status.to_owned(), reason.to_owned())
+}

@@ -1,0 +1,275 @@
+//! What deployments do to a node set's status.
+
+use super::*;
+
+#[test]
+fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
+    let mut world = World::new();
+    let expected = ["hold NodeSet compute", "apply Secret dataplanenodeset-compute"];
+    assert_eq!(world.settle(), [&expected[..], &["status NodeSet compute"]].concat());
+    assert_eq!(world.seen.set.finalizers(), [INVENTORY]);
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    assert_eq!(world.condition("UpToDate"), is("False", "NeverDeployed"));
+    assert!(world.message("Ready").contains("lists compute in spec.nodeSets"));
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!((status.nodes, status.ready_nodes), (2, 0));
+    assert_eq!(status.inventory_secret_name.as_deref(), Some(SECRET));
+    assert_eq!(world.states(), [HostState::Undeployed; 2]);
+}
+
+#[test]
+fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Deploying]);
+    assert_eq!(world.condition("Ready"), is("False", "Deploying"));
+    assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
+    assert!(world.message("Ready").contains("OpenStackDataPlaneDeployment d is under way"));
+    // What goes on within a host's chain is the deployment's to tell.
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Pending")]);
+    assert_eq!(world.settle(), [""; 0]);
+    world.deployed("d");
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!(status.deployed_config_hash, status.config_hash);
+    assert_eq!(status.deployed_inputs, status.inputs);
+    assert_eq!(status.hosts[0].hash.as_deref(), Some(&world.hash()[..8]));
+    assert_eq!(status.config_map_hashes["web-config"], "c1");
+    assert_eq!((status.ready_nodes, status.settled_deployments), (2, vec!["d".to_owned()]));
+}
+
+#[test]
+fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.seen.deployments.clear();
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    assert_eq!(world.seen.set.status.as_ref().unwrap().settled_deployments, [""; 0]);
+}
+
+#[test]
+fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("a", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
+    world.end("a", false, ["c0", "s0"]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
+    world.deployed("b");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    // The newer one goes; the older failure does not come back.
+    world.seen.deployments.retain(|it| it.name_any() == "a");
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Failed")]);
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "Deploying"), "it may be tried again");
+    world.end("d", false, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.condition("DeploymentReady"), is("False", "TaskFailed"));
+    assert_eq!(world.condition("Stalled"), is("True", "TaskFailed"));
+    let text = world.message("Ready");
+    assert!(text.contains("n1: TaskFailed in service web: no disk"), "{text}");
+    assert!(text.ends_with("create another OpenStackDataPlaneDeployment."), "{text}");
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!(status.failures[0].deployment, "d");
+    assert_eq!(status.deployed_config_hash, None);
+    assert_eq!(status.hosts[0].hash.as_deref(), Some(&world.hash()[..8]));
+}
+
+#[test]
+fn a_deployment_that_goes_while_it_runs_leaves_its_hosts_failed() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
+    world.settle();
+    world.seen.deployments.clear();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Failed]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "DeploymentGone"));
+    assert!(world.message("Ready").contains("The deployment that was at n1 has gone"));
+}
+
+#[test]
+fn an_edit_of_the_spec_is_named_and_takes_no_readiness() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "greeting": "hello" } }));
+    let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
+    assert_eq!(world.settle(), expected);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    let text = world.message("UpToDate");
+    assert!(text.contains("nodeTemplate.ansible.ansibleVars.greeting."), "{text}");
+    world.edit("/nodeTemplate/ansible", json!({}));
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"), "it is what is deployed again");
+    world.edit("/nodes/n1/networks", json!([{ "name": "ctlplane", "subnetName": "subnet1" }]));
+    world.settle();
+    assert!(world.message("UpToDate").contains("nodes.n1."), "{}", world.message("UpToDate"));
+}
+
+#[test]
+fn a_service_and_its_objects_that_change_are_named() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    let map = SourceRef::config_map(NAMESPACE, "web-config");
+    world.seen.sources.insert(map.clone(), digests("c2", &["a.conf"]));
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert!(world.message("UpToDate").contains("ConfigMap web-config of service web."));
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    world.seen.sources.insert(map, digests("c1", &["a.conf"]));
+    world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
+    world.settle();
+    assert!(world.message("UpToDate").contains("Secret web-secret of service web."));
+    world.seen.sources.insert(SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &[]));
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    let other = service("install", &json!({ "playbook": "a.b.other" }));
+    world.seen.services.insert("install".into(), other);
+    world.settle();
+    assert!(world.message("UpToDate").contains(": service install."));
+}
+
+#[test]
+fn a_deployment_of_some_services_settles_their_objects_and_not_the_spec() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    let map = SourceRef::config_map(NAMESPACE, "web-config");
+    world.seen.sources.insert(map, digests("c2", &["a.conf"]));
+    let some = json!({ "servicesOverride": ["web"] });
+    let hosts = [("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")];
+    world.deploy("e", &some, &hosts);
+    world.end("e", true, ["c2", "s1"]);
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world.edit("/tags", json!(["x"]));
+    world.settle();
+    world.deploy("f", &some, &hosts);
+    world.end("f", true, ["c2", "s1"]);
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert!(world.message("UpToDate").contains(": tags."));
+}
+
+#[test]
+fn tags_make_no_host_what_it_is_to_be_and_a_limit_only_those_that_it_leaves() {
+    let mut world = World::new();
+    world.settle();
+    let all = [("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")];
+    world.deploy("t", &json!({ "ansibleTags": "x" }), &all);
+    world.end("t", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Undeployed; 2]);
+    for (name, host) in [("l0", "n0"), ("l1", "n1")] {
+        assert_ne!(world.condition("UpToDate"), is("True", "UpToDate"));
+        world.deploy(name, &json!({ "ansibleLimit": host }), &[(host, 2, "Succeeded")]);
+        world.end(name, true, ["c1", "s1"]);
+        world.settle();
+    }
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!(status.deployed_config_hash, status.config_hash);
+    assert_eq!(status.secret_hashes.len(), 0, "a limited deployment says nothing of all hosts");
+}
+
+#[test]
+fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() {
+    let mut world = World::new();
+    world.settle();
+    let (before, hash) = (world.content["inventory"].clone(), world.hash());
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.edit("/tags", json!(["x"]));
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!((&world.content["inventory"], world.hash()), (&before, hash.clone()));
+    assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
+    let text = world.message("UpToDate");
+    assert!(text.contains("OpenStackDataPlaneDeployment d is under way"), "{text}");
+    assert!(text.ends_with(": tags."), "{text}");
+    // It is written again where somebody else changes it.
+    world.seen.inventory = None;
+    world.settle();
+    assert_ne!(world.content["inventory"], before);
+    world.deployed("d");
+    world.settle();
+    assert_ne!(world.hash(), hash);
+    let status = world.seen.set.status.clone().unwrap();
+    assert_eq!(status.deployed_config_hash, Some(hash));
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert!(world.message("UpToDate").contains(": tags."));
+}
+
+#[test]
+fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    assert!(world.message("Ready").starts_with("1 of 3 hosts"), "{}", world.message("Ready"));
+    let mut nodes = json!(world.seen.set.spec.nodes);
+    nodes.as_object_mut().unwrap().retain(|it, _| it == "n0");
+    world.edit("/nodes", nodes);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_node_set_without_hosts_waits_for_a_deployment_too() {
+    let mut world = World::new();
+    world.edit("/nodes", json!({}));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    world.deploy("d", &json!({}), &[]);
+    world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running")]);
+    let deletion = serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap();
+    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(deletion);
+    world.writes.clear();
+    world.pass();
+    assert_eq!(world.writes, [""; 0], "a run may still need the inventory");
+    world.end("d", false, ["c1", "s1"]);
+    world.pass();
+    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
+    assert_eq!(world.writes, expected);
+}

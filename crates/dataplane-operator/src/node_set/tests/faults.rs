@@ -1,0 +1,164 @@
+//! What keeps a node set from being deployed is told with object, cause and next step.
+
+use super::*;
+use crate::claims::Claim;
+
+/// The reason of `InputReady`, and whether there is an inventory.
+fn told(world: &mut World) -> (String, bool) {
+    world.settle();
+    (world.condition("InputReady").1, world.seen.inventory.is_some())
+}
+
+fn edited(pointer: &str, value: Value) -> World {
+    let mut world = World::new();
+    world.edit(pointer, value);
+    world
+}
+
+#[test]
+fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() {
+    let host = |it: Value| json!({ "n0": it });
+    let at = |it: &str| json!({ "ansible": { "ansibleHost": it } });
+    let volume = json!([{ "volumes": [{ "name": "a.b" }], "mounts": [] }]);
+    let ansible = |vars: Value| {
+        host(json!({ "ansible": { "ansibleHost": "192.0.2.1", "ansibleVars": vars } }))
+    };
+    for (pointer, value, reason, words) in [
+        ("/nodes", host(json!({})), "HostAddressMissing", "spec.nodes[n0].ansible.ansibleHost"),
+        ("/nodes", host(at("n0.example.org")), "HostAddressMissing", "no valid IP address"),
+        (
+            "/nodes",
+            json!({ "N_0": at("192.0.2.1") }),
+            "HostNameInvalid",
+            "spec.nodes[N_0].hostName",
+        ),
+        ("/nodes", json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1") }), "HostTwice", "a and b"),
+        (
+            "/nodes",
+            ansible(json!({ "ansible_host": "{{ x }}" })),
+            "HostAddressInvalid",
+            "ansible_host",
+        ),
+        ("/nodes", ansible(json!({ "ansible_port": "x" })), "HostAddressInvalid", "ansible_port"),
+        ("/nodeTemplate/extraMounts", volume, "VolumeNameInvalid", "\"a.b\""),
+        ("/nodeTemplate/ansibleSSHPrivateKeySecret", json!("no"), "SshSecretNotFound", "Secret no"),
+        ("/networkAttachments", json!(["net"]), "NetworkAttachmentsNotServed", "Multus"),
+        ("/services", json!(["gone"]), "ServiceNotFound", "OpenStackDataPlaneService gone"),
+    ] {
+        let mut world = edited(pointer, value);
+        world.seen.networks = Networks::NotServed;
+        let (found, has_inventory) = told(&mut world);
+        assert_eq!(found, reason, "{pointer}");
+        let text = world.message("InputReady");
+        assert!(text.contains(words), "{text}");
+        // What only some services lack keeps no others from being deployed.
+        let of_services = ["NetworkAttachmentsNotServed", "ServiceNotFound"].contains(&reason);
+        assert_eq!(has_inventory, of_services, "{reason}");
+        assert_eq!(world.condition("SetupReady").0 == "True", of_services);
+        assert_eq!(world.condition("Ready").1, reason);
+    }
+}
+
+#[test]
+fn more_hosts_than_a_status_can_tell_of_are_refused_where_no_schema_did() {
+    let node = |it: usize| {
+        let address = format!("10.0.{}.{}", it / 256, it % 256);
+        (format!("n{it}"), json!({ "ansible": { "ansibleHost": address } }))
+    };
+    let nodes: serde_json::Map<String, Value> = (0..501).map(node).collect();
+    let mut world = edited("/nodes", Value::Object(nodes));
+    assert_eq!(told(&mut world), ("TooManyHosts".to_owned(), false));
+    assert!(world.message("InputReady").contains("several node sets"));
+}
+
+#[test]
+fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
+    let text = "x".repeat(1_200_000);
+    let mut world = edited("/nodeTemplate/ansible", json!({ "ansibleVars": { "large": text } }));
+    assert_eq!(told(&mut world), ("InventoryTooLarge".to_owned(), false));
+    assert!(world.message("InputReady").contains("divide its nodes"));
+}
+
+#[test]
+fn machines_that_are_to_be_provisioned_are_told_of() {
+    let mut world = edited("/baremetalSetTemplate", json!({ "ctlplaneInterface": "eth0" }));
+    world.edit("/preProvisioned", json!(false));
+    assert_eq!(told(&mut world).0, "ProvisioningNotSupported");
+    assert_eq!(world.condition("NodeSetBaremetalProvisionReady"), is("False", "NotSupported"));
+    let mut world = edited("/preProvisioned", json!(false));
+    world.settle();
+    assert_eq!(world.condition("NodeSetBaremetalProvisionReady"), is("True", "NotRequired"));
+    let mut world = World::new();
+    world.settle();
+    let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
+    assert!(find(conditions, "NodeSetBaremetalProvisionReady").is_none());
+}
+
+#[test]
+fn variables_that_are_missing_or_no_text_leave_the_inventory_as_it_was() {
+    let entry = json!([{ "configMapRef": { "name": "vars" } }]);
+    let mut world = World::new();
+    world.settle();
+    let hash = world.hash();
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVarsFrom": entry }));
+    assert_eq!(told(&mut world).0, "VariablesNotFound");
+    assert_eq!(world.hash(), hash);
+    let map = SourceRef::config_map(NAMESPACE, "vars");
+    world.seen.objects.insert(map.clone(), content(&[("a", "1")]));
+    assert_eq!(told(&mut world), ("InputComplete".to_owned(), true));
+    assert_ne!(world.hash(), hash);
+    world.seen.objects.insert(map, content(&[("ansible_host", "192.0.2.9")]));
+    assert_eq!(told(&mut world).0, "HostAddressInvalid");
+}
+
+#[test]
+fn an_object_of_a_service_that_is_missing_or_clashes_is_told() {
+    let mut world = World::new();
+    let map = SourceRef::config_map(NAMESPACE, "web-config");
+    world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
+    assert_eq!(told(&mut world).0, "DataSourceInvalid");
+    let text = world.message("InputReady");
+    assert!(text.contains("ConfigMap web-config and Secret web-secret both have"), "{text}");
+    world.seen.sources.remove(&map);
+    world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
+    assert_eq!(told(&mut world).0, "DataSourceNotFound");
+    assert!(!world.message("InputReady").contains("web-secret"), "it is optional");
+}
+
+#[test]
+fn a_host_that_an_older_object_has_is_refused_by_name_until_that_gives_it_up() {
+    let mut world = World::new();
+    let mut other: NodeSet = object(
+        "OpenStackDataPlaneNodeSet",
+        "other",
+        &json!({
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            "nodes": { "n1": {} },
+        }),
+    );
+    world.seen.neighbours = vec![Claim::of_node_set(&other)];
+    world.settle();
+    assert_eq!(world.condition("InputReady").1, "InputComplete", "of one age, the name decides");
+    let old = serde_json::from_value(json!("2025-01-01T00:00:00Z")).unwrap();
+    other.metadata.creation_timestamp = Some(old);
+    world.seen.neighbours = vec![Claim::of_node_set(&other)];
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "HostTaken"));
+    let text = world.message("InputReady");
+    assert!(text.contains("Host n1 of OpenStackDataPlaneNodeSet compute belongs to"), "{text}");
+    assert!(text.contains("OpenStackDataPlaneNodeSet other, which is older"), "{text}");
+    world.seen.neighbours.clear();
+    world.settle();
+    assert_eq!(world.condition("InputReady").1, "InputComplete");
+}
+
+#[test]
+fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "key"));
+    assert_eq!(told(&mut world).0, "SshSecretNotFound");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}

@@ -1,0 +1,191 @@
+//! What stands in a node set's inventory, and who learns keys.
+
+use common::api::ansibleee::AnsibleEe;
+use common::engine::build::KNOWN_HOSTS;
+
+use super::*;
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
+fn vars(world: &World) -> Value {
+    world.inventory()[SET]["vars"].clone()
+}
+
+fn host(world: &World, name: &str) -> Value {
+    world.inventory()[SET]["hosts"][name].clone()
+}
+
+#[test]
+fn an_inventory_has_upstreams_shape() {
+    let mut world = World::of(&json!({
+        "preProvisioned": true,
+        "services": ["install", "web"],
+        "tags": ["blue"],
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": "key",
+            "networks": [
+                { "name": "ctlplane", "subnetName": "subnet1" },
+                { "name": "InternalApi", "subnetName": "subnet1" },
+            ],
+            "ansible": { "ansibleUser": "root", "ansiblePort": 22, "ansibleVars": { "a": 1 } },
+        },
+        "nodes": { "edpm-compute-0": {
+            "hostName": "edpm-compute-0.example.com",
+            "networks": [
+                { "name": "ctlplane", "subnetName": "subnet1" },
+                { "name": "tenant", "subnetName": "subnet1", "fixedIP": "172.19.0.100" },
+            ],
+            "ansible": { "ansibleHost": "192.0.2.10", "ansiblePort": 2022 },
+        } },
+    }));
+    let custom = service("web", &json!({ "playbook": "a.b.web", "edpmServiceType": "site" }));
+    world.seen.services.insert("web".into(), custom);
+    world.settle();
+    let files = "/runner/env/known_hosts/compute/known_hosts \
+                 /runner/env/known_hosts/compute/learned /runner/host_keys/known_hosts";
+    assert_eq!(
+        vars(&world),
+        json!({
+            "a": 1,
+            "ansible_port": "22",
+            "ansible_ssh_common_args": format!(
+                "-o 'UserKnownHostsFile={files}' -o GlobalKnownHostsFile=/dev/null \
+                 -o StrictHostKeyChecking=yes"
+            ),
+            "ansible_ssh_private_key_file": "/runner/env/ssh_key/ssh_key_compute",
+            "ansible_user": "root",
+            "edpm_nodeset_name": "compute",
+            "edpm_service_types": ["install", "site"],
+            "edpm_services": ["install", "web"],
+            "edpm_tls_certs_enabled": false,
+            "management_network": "ctlplane",
+            "network_servicenet_map": { "InternalApi": "internalapi" },
+            "networks_lower": { "InternalApi": "internalapi" },
+            "nodeset_networks": ["InternalApi"],
+            "nodeset_tags": ["blue"],
+        })
+    );
+    assert_eq!(
+        host(&world, "edpm-compute-0"),
+        json!({
+            "ansible_host": "192.0.2.10",
+            "ansible_port": "2022",
+            "canonical_hostname": "edpm-compute-0.example.com",
+            "ctlplane_ip": "192.0.2.10",
+            "network_servicenet_map": { "tenant": "tenant" },
+            "networks_lower": { "tenant": "tenant" },
+            "nodeset_networks": ["tenant"],
+            "tenant_ip": "172.19.0.100",
+        })
+    );
+}
+
+#[test]
+fn a_stronger_source_wins_over_a_weaker_one() {
+    let mut world = World::new();
+    let from = json!([
+        { "configMapRef": { "name": "m" } },
+        { "secretRef": { "name": "s" }, "prefix": "edpm_" },
+    ]);
+    world.seen.objects = Objects::from([
+        (
+            SourceRef::config_map(NAMESPACE, "m"),
+            content(&[("a", "map"), ("edpm_b", "map"), ("ansible_user", "map"), ("n", "7")]),
+        ),
+        (SourceRef::secret(NAMESPACE, "s"), content(&[("b", "{{ x }}"), ("nodeset_name", "no")])),
+    ]);
+    let own =
+        json!({ "a": "own", "edpm_nodeset_name": "no", "ansible_ssh_private_key_file": "no" });
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVarsFrom": from, "ansibleVars": own }));
+    let host_vars = json!({ "ansible_host": "192.0.2.99", "ctlplane_ip": "198.51.100.1" });
+    world.edit("/nodes/n0/ansible/ansibleVars", host_vars);
+    world.settle();
+    let vars = vars(&world);
+    let text = &world.content["inventory"];
+    assert_eq!(vars["a"], "own");
+    assert_eq!(vars["n"], 7);
+    assert_eq!(vars["ansible_user"], "cloud-admin", "a field wins over a list");
+    assert_eq!(vars["edpm_nodeset_name"], "compute", "what the operator decides nobody replaces");
+    assert_eq!(vars["ansible_ssh_private_key_file"], "/runner/env/ssh_key/ssh_key_compute");
+    assert!(text.contains(r#"edpm_b: !unsafe "{{ x }}""#), "a Secret's value is no template");
+    assert_eq!(host(&world, "n0")["ansible_host"], "192.0.2.99");
+    assert_eq!(host(&world, "n0")["ctlplane_ip"], "198.51.100.1");
+}
+
+#[test]
+fn the_secret_has_the_labels_that_others_look_for_and_the_node_sets_own() {
+    let mut world = World::new();
+    Arc::make_mut(&mut world.seen.set).labels_mut().insert("site".into(), "a".into());
+    let plan = world.pass();
+    let applied = plan.steps.iter().find_map(|it| {
+        if let Write::Apply { object, .. } = &it.write { Some(object.clone()) } else { None }
+    });
+    let applied = applied.unwrap();
+    let expected = json!({
+        "edpm.openstack.org/inventory": "true",
+        "inventory": "true",
+        "openstack.org/operator-name": "dataplane",
+        "openstackdataplanenodeset": "compute",
+        "site": "a",
+    });
+    assert_eq!((&applied["metadata"]["labels"], &applied["type"]), (&expected, &json!("Opaque")));
+}
+
+#[test]
+fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again() {
+    let mut world = World::new();
+    world.settle();
+    world.seen.inventory = None;
+    assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
+    world.seen.inventory.as_mut().unwrap().owned = Owned::default();
+    assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
+}
+
+/// A run that was told a key by the host.
+fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
+    let run = json!({
+        "apiVersion": "ansibleee.openstack.org/v1beta1",
+        "kind": "OpenStackAnsibleEE",
+        "metadata": { "name": "r", "namespace": NAMESPACE,
+            "creationTimestamp": "2026-01-01T00:00:01Z" },
+        "spec": { "hosts": [{ "name": name, "address": address }] },
+        "status": { "hostKeys": [{ "name": name, "key": key }] },
+    });
+    Arc::new(serde_json::from_value(run).unwrap())
+}
+
+#[test]
+fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_once() {
+    let mut world = World::new();
+    world.settle();
+    let before = world.content["inventory"].clone();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.seen.runs = vec![run("n0", "192.0.2.10:22", KEY)];
+    let expected = ["apply Secret dataplanenodeset-compute", "status NodeSet compute"];
+    assert_eq!(world.settle(), expected);
+    assert_eq!(world.content["known_hosts"], format!("192.0.2.10 {KEY}\n"));
+    assert_eq!(world.content["inventory"], before, "a deployment is under way");
+    let keys = &world.seen.set.status.as_ref().unwrap().host_keys;
+    assert_eq!(keys.get("n0").map(String::as_str), Some(KEY));
+    // It stays known when the run has gone.
+    world.seen.runs.clear();
+    assert_eq!(world.settle(), [""; 0]);
+    // What the human knows is not learned.
+    let secret = SourceRef::secret(NAMESPACE, "key");
+    let digests = world.seen.sources.get_mut(&secret).unwrap();
+    digests.texts.insert(KNOWN_HOSTS.into(), Arc::from(format!("192.0.2.10 {KEY}")));
+    world.settle();
+    assert_eq!(world.content["known_hosts"], "");
+}
+
+/// Golden: another value here would say of every node set that it is out of date after an upgrade.
+#[test]
+fn the_digest_of_the_same_inputs_never_changes() {
+    let mut world = World::new();
+    world.settle();
+    assert_eq!(world.hash(), GOLDEN);
+}
+
+const GOLDEN: &str = "2fb764ef6de5acc5c005406c97c9502c3d0ef6ac60366dff3ae33232f1567519";

@@ -1,0 +1,87 @@
+//! Which change concerns which node set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::api::dataplane::NodeSet;
+use kube::ResourceExt;
+use shell::cache::Key;
+use shell::queue::Queue;
+
+use crate::claims::{BY_HOST, Claim};
+use crate::node_set::host;
+use crate::node_set::observe::{World, node_sets_of};
+
+/// How long a change of a deployment waits for others: each host that ends changes its status.
+const GATHER: Duration = Duration::from_millis(500);
+
+/// Wakes node sets by `queue`.
+pub fn wake(queue: &Arc<Queue>, world: &World) {
+    wake_by_hosts(queue, world);
+    let to = Arc::clone(queue);
+    world.deployments.on_change(move |deployment| {
+        for key in node_sets_of(deployment) {
+            to.push_in(key, GATHER);
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.services.on_change(move |service| {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let lists = |it: &&Arc<NodeSet>| it.spec.services.contains(&name);
+        for set in all.all().iter().filter(|it| it.namespace() == namespace).filter(lists) {
+            to.push(Key::of(&**set));
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.attachments.on_change(move |key| {
+        let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
+        let names = |it: &&Arc<NodeSet>| it.spec.network_attachments.contains(&key.name);
+        for set in all.all().iter().filter(is_here).filter(names) {
+            to.push(Key::of(&**set));
+        }
+    });
+    let to = Arc::clone(queue);
+    world.sources.on_change(move |reader| to.push(reader));
+}
+
+/// Changes of whoever describes a host concern the node sets that describe it as well.
+fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.node_sets.on_change(move |set| {
+        to.push(Key::of(set));
+        for key in Claim::of_node_set(set).keys(&set.namespace().unwrap_or_default()) {
+            for other in all.indexed(BY_HOST, &key) {
+                to.push(Key::of(&*other));
+            }
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.nodes.on_change(move |node| {
+        for key in Claim::of_node(node).keys(&node.namespace().unwrap_or_default()) {
+            for set in all.indexed(BY_HOST, &key) {
+                to.push(Key::of(&*set));
+            }
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.runs.on_change(move |run| {
+        let Some(status) = run.status.as_ref().filter(|it| !it.host_keys.is_empty()) else {
+            return;
+        };
+        let told = |name: &str| status.host_keys.iter().any(|it| it.name == name);
+        let addresses: Vec<&str> = run
+            .spec
+            .hosts
+            .iter()
+            .filter(|it| told(&it.name))
+            .map(|it| it.address.as_str())
+            .collect();
+        let is_here = |it: &&Arc<NodeSet>| it.namespace() == run.namespace();
+        let has = |set: &NodeSet| {
+            host::hosts(set).iter().any(|it| addresses.contains(&it.address().as_str()))
+        };
+        for set in all.all().iter().filter(is_here).filter(|it| has(it)) {
+            to.push(Key::of(&**set));
+        }
+    });
+}

@@ -1,0 +1,144 @@
+//! The conditions of a node set.
+
+use common::conditions::declared::{
+    Aspect, INPUTS_CHANGED, NEVER_DEPLOYED, Repeats, UP_TO_DATE as CURRENT, WRITES, Word, aspect,
+    summary,
+};
+use common::engine::outcome::Reason;
+
+use super::{
+    DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, NETWORK_NOT_FOUND,
+    NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
+    VARIABLES_INVALID, VARIABLES_NOT_FOUND,
+};
+use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
+use crate::node_set::status::{PROVISION_READY, SETUP_READY};
+
+const UNDER_WAY: Word = Word::bad(
+    "Deploying",
+    "A deployment is under way; the message names it.",
+    "Yes.",
+    "Wait, or look at the deployment.",
+);
+
+/// The conditions, in the order in which a human reads them.
+pub(super) const NODE_SET: &[Aspect] = &[
+    summary(
+        "The last deployment succeeded on every host.",
+        &[Word::good("Ready", "The last deployment succeeded on every host.")],
+    ),
+    aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    aspect(
+        SETUP_READY,
+        "There is an inventory that deployments can begin with.",
+        &[
+            Word::good("Ready", "The inventory is written."),
+            Word::bad(
+                "InputMissing",
+                "An input is missing.",
+                "When it appears.",
+                "See `InputReady`.",
+            ),
+        ],
+    ),
+    aspect(
+        PROVISION_READY,
+        "The hosts are provisioned; absent where `preProvisioned` is set or there are no nodes.",
+        &[
+            Word::good("NotRequired", "The hosts are provisioned by others."),
+            Word::bad(
+                "NotSupported",
+                "`baremetalSetTemplate` asks for bare metal, which this version does not provision.",
+                "No.",
+                "Set `preProvisioned: true`.",
+            ),
+        ],
+    ),
+    aspect(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
+        .repeating(Repeats::Attempts(&Reason::ALL)),
+    aspect(
+        UP_TO_DATE,
+        "The last deployment used the present inputs.",
+        &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
+    ),
+    WRITES,
+];
+
+const INPUTS: &[Word] = &[
+    INPUT_COMPLETE,
+    Word::bad(
+        "TooManyHosts",
+        "The node set has more than 500 nodes.",
+        "No.",
+        "Divide them among several node sets.",
+    ),
+    Word::bad(
+        "InventoryTooLarge",
+        "The inventory does not fit into one object.",
+        "No.",
+        "Divide the nodes, or put large variables into files of a service's `dataSources`.",
+    ),
+    Word::bad(
+        "ProvisioningNotSupported",
+        "The node set asks for bare metal, which this version does not provision.",
+        "No.",
+        "Set `preProvisioned: true`.",
+    ),
+    Word::bad(
+        "HostNameInvalid",
+        "A node's host name is one that no host can have.",
+        "No.",
+        "Correct `hostName`, or the node's key.",
+    ),
+    Word::bad(
+        "HostAddressMissing",
+        "A pre-provisioned node has no IP address in `ansible.ansibleHost`.",
+        "No.",
+        "Set it.",
+    ),
+    HOST_ADDRESS_INVALID,
+    Word::bad(
+        "HostTwice",
+        "Two nodes of the set are one host.",
+        "No.",
+        "Take one of them out, or correct it.",
+    ),
+    HOST_TAKEN,
+    SSH_SECRET_NOT_FOUND,
+    SSH_SECRET_INCOMPLETE,
+    SERVICE_NOT_FOUND,
+    DATA_SOURCE_NOT_FOUND,
+    Word::bad(
+        "DataSourceInvalid",
+        "A key of a service's object is no file name, or two objects have the same key.",
+        "When it is corrected.",
+        "Rename the key.",
+    ),
+    VARIABLES_NOT_FOUND,
+    VARIABLES_INVALID,
+    Word::bad(
+        "VolumeNameInvalid",
+        "A volume of `extraMounts` has a name that no volume can have.",
+        "No.",
+        "Correct it.",
+    ),
+    NETWORK_NOT_FOUND,
+    NETWORKS_NOT_SERVED,
+];
+
+const DEPLOYMENT: &[Word] = &[
+    Word::good("Deployed", "The last deployment succeeded on every host."),
+    UNDER_WAY,
+    Word::bad(
+        "NotDeployed",
+        "Hosts of the set have nothing deployed.",
+        "No.",
+        "Create an `OpenStackDataPlaneDeployment` that names the node set.",
+    ),
+    Word::bad(
+        "DeploymentGone",
+        "The deployment that was at the named hosts was deleted, or nothing is known of its failure.",
+        "No.",
+        "Create another one.",
+    ),
+];

@@ -1,0 +1,141 @@
+//! Node sets: deployed by a deployment, told what has changed since, and the only owner of a host.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
+use common::conditions::Condition;
+use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, ready, trace};
+use e2e::{Host, Namespace, holds, says};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(15);
+const SET: &str = "edpm";
+const CONFIG: &str = "trace-config";
+
+fn conditions(set: &NodeSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn spec(host: &Host) -> Value {
+    json!({
+        "preProvisioned": true,
+        "services": [SERVICE],
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": SSH_SECRET,
+            "ansible": { "ansibleUser": "cloud-admin" },
+        },
+        "nodes": { host.name.as_str(): { "ansible": { "ansibleHost": host.address } } },
+    })
+}
+
+/// Deploys the node set, and waits until it says that its present inputs are on the host.
+async fn deploy(ns: &Namespace, name: &str) -> Result<NodeSet> {
+    ns.create::<Deployment>(name, json!({ "nodeSets": [SET] })).await?;
+    let is_done =
+        |it: &NodeSet| holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate");
+    ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await
+}
+
+/// Waits until the node set says that this input has changed, and is ready all the same.
+async fn outdated(ns: &Namespace, input: &str) -> Result<()> {
+    let is_told = |it: &NodeSet| {
+        says(conditions(it), "UpToDate", "InputsChanged", &[input])
+            && holds(conditions(it), "Ready")
+    };
+    ns.wait::<NodeSet>(SET, &format!("{input} is named"), SOON, is_told).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_since() -> Result<()>
+{
+    let ns = Namespace::new("node-set").await?;
+    let host = Host::start(&ns.client, "e2e-node-set", "192.168.122.187").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[]).await?;
+    ns.config_map(CONFIG, &[("a.conf", "one")]).await?;
+    let sources = json!({ "spec": { "dataSources": [{ "configMapRef": { "name": CONFIG } }] } });
+    ns.merge::<Service>(SERVICE, sources).await?;
+    ns.create::<NodeSet>(SET, spec(&host)).await?;
+    let waits = |it: &NodeSet| {
+        holds(conditions(it), "SetupReady") && says(conditions(it), "Ready", "NotDeployed", &[SET])
+    };
+    ns.wait::<NodeSet>(SET, "set up", SOON, waits).await?;
+    assert_eq!(trace(&host).await?, [""; 0], "nothing runs by itself");
+
+    let set = deploy(&ns, "first").await?;
+    let status = set.status.clone().unwrap_or_default();
+    assert_eq!(trace(&host).await?, ["hello"]);
+    assert_eq!((status.nodes, status.ready_nodes), (1, 1));
+    assert_eq!(status.hosts[0].state, HostState::Deployed);
+    assert_eq!(status.deployed_config_hash, status.config_hash);
+    assert!(status.config_map_hashes.contains_key(CONFIG), "{:?}", status.config_map_hashes);
+
+    // A changed variable is named, and nothing runs before another deployment.
+    let vars = json!({ "ansibleVars": { "greeting": "again" } });
+    ns.merge::<NodeSet>(SET, json!({ "spec": { "nodeTemplate": { "ansible": vars } } })).await?;
+    outdated(&ns, "nodeTemplate.ansible.ansibleVars.greeting").await?;
+    assert_eq!(trace(&host).await?, ["hello"]);
+    deploy(&ns, "second").await?;
+    assert_eq!(trace(&host).await?, ["hello", "again"]);
+
+    // So is what a service is given.
+    ns.merge::<ConfigMap>(CONFIG, json!({ "data": { "a.conf": "two" } })).await?;
+    outdated(&ns, &format!("ConfigMap {CONFIG} of service {SERVICE}")).await?;
+    deploy(&ns, "third").await?;
+
+    // What was deployed stays known without its deployments.
+    for name in ["first", "second", "third"] {
+        ns.api::<Deployment>().delete(name, &DeleteParams::default()).await?;
+        ns.gone::<Deployment>(name, SOON).await?;
+    }
+    let is_current =
+        |it: &NodeSet| holds(conditions(it), "UpToDate") && holds(conditions(it), "Ready");
+    ns.wait::<NodeSet>(SET, "as it was", SOON, is_current).await?;
+
+    let inventory = format!("dataplanenodeset-{SET}");
+    assert!(ns.api::<Secret>().get_opt(&inventory).await?.is_some());
+    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.gone::<Secret>(&inventory, SOON).await?;
+    host.stop().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes() -> Result<()> {
+    let ns = Namespace::new("node-set-moving").await?;
+    let host = Host::start(&ns.client, "e2e-moving", "192.168.122.188").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    journey::deploy(&ns, &[&host]).await?;
+    ready(&ns, &host.name).await?;
+
+    ns.create::<NodeSet>(SET, spec(&host)).await?;
+    let node = format!("OpenStackDataPlaneNode {}", host.name);
+    let is_refused = |it: &NodeSet| {
+        says(conditions(it), "InputReady", "HostTaken", &[&host.name, &node])
+            && !holds(conditions(it), "SetupReady")
+    };
+    ns.wait::<NodeSet>(SET, "refused", SOON, is_refused).await?;
+    let of_node = ns.api::<Node>().get(&host.name).await?;
+    assert!(holds(journey::conditions(&of_node), "Ready"), "the node has it");
+
+    ns.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
+    ns.gone::<Node>(&host.name, SOON).await?;
+    let is_set_up = |it: &NodeSet| holds(conditions(it), "SetupReady");
+    ns.wait::<NodeSet>(SET, "set up", SOON, is_set_up).await?;
+    deploy(&ns, "moved").await?;
+    assert_eq!(trace(&host).await?, ["hello", "hello"]);
+
+    // The other way round: now the node would be the younger one.
+    journey::node(&ns, &host.name, &host.address).await?;
+    let set = format!("OpenStackDataPlaneNodeSet {SET}");
+    let is_refused =
+        |it: &Node| says(journey::conditions(it), "InputReady", "HostTaken", &[&host.name, &set]);
+    ns.wait::<Node>(&host.name, "refused", SOON, is_refused).await?;
+    assert_eq!(trace(&host).await?, ["hello", "hello"]);
+    host.stop().await?;
+    ns.done().await
+}
