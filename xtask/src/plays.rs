@@ -297,9 +297,9 @@ fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<Strin
     match place {
         Mount => mounted(pod).remove(name),
         Env => {
-            let env = container["env"].as_array().unwrap().iter();
+            let env = list(&container["env"]).iter();
             let mut own = env.filter(|it| it["name"] == name);
-            let from = container["envFrom"].as_array().unwrap().iter();
+            let from = list(&container["envFrom"]).iter();
             let mut from = from.filter(|it| it["configMapRef"]["name"] == name);
             let own = own.next().map(|it| it["value"].as_str().unwrap_or_default().to_owned());
             own.or_else(|| from.next().map(|_| "optional".to_owned()))
@@ -307,7 +307,7 @@ fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<Strin
         ExtraVar => run.spec.extra_vars.get(name).map(Value::to_string),
         Args => {
             let args: Vec<&str> =
-                container["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                list(&container["args"]).iter().filter_map(Value::as_str).collect();
             let at = args.iter().position(|it| *it == name)?;
             args.get(at + 1).map(|it| (*it).to_owned())
         }
@@ -315,9 +315,9 @@ fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<Strin
 }
 
 /// What is wrong with an item, if anything is.
-fn fault(item: &str, found: Option<String>, held: Held) -> Option<String> {
+fn fault(item: &str, found: Option<&str>, held: Held) -> Option<String> {
     match held {
-        As(expected) if found.as_deref() != Some(expected) => {
+        As(expected) if found != Some(expected) => {
             Some(format!("{item} is {found:?}, not {expected:?}"))
         }
         Absent(reason) if found.is_some() => Some(format!("{item} is {found:?}, but: {reason}")),
@@ -330,7 +330,7 @@ fn a_run_of_nova_has_what_the_real_plays_need() {
     let (run, pod) = run();
     let check = |(whose, place, name, held): &(&str, Place, &str, Held)| {
         let item = format!("{whose}: {place:?} {name}");
-        fault(&item, found(&run, &pod, *place, name), *held)
+        fault(&item, found(&run, &pod, *place, name).as_deref(), *held)
     };
     let faults: Vec<String> = NEEDS.iter().filter_map(check).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -3,6 +3,7 @@
 pub mod attachments;
 pub mod claims;
 pub mod collection;
+pub(crate) mod controllers;
 pub mod default_services;
 pub mod deployment;
 pub mod effective;

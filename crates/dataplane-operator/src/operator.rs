@@ -6,17 +6,13 @@ use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
-use common::plan::Plan;
 use common::rbac::{EVENTS, Rule, definitions};
-use common::refusal::Refusal;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::args::CommonArgs;
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
-use shell::controller::Controller;
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::queue::Queue;
@@ -26,11 +22,12 @@ use shell::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
+use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
 use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
-use crate::group::observe::{self, BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
-use crate::group::{Group, Observed, decide};
+use crate::group::Group;
+use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
 use crate::node_set::{self, World as Sets};
 use crate::plane;
@@ -161,10 +158,10 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     }
     if candidate.drives::<NodeSet>().await? {
         leader.run(NodeSets { world: sets }, Arc::clone(&api), set_queue).await;
-    }
-    if candidate.drives::<NodeSet>().await? && candidate.drives::<Deployment>().await? {
-        let controller = Deployments { world: deployments };
-        leader.run(controller, Arc::clone(&api), deployment_queue).await;
+        if candidate.drives::<Deployment>().await? {
+            let controller = Deployments { world: deployments };
+            leader.run(controller, Arc::clone(&api), deployment_queue).await;
+        }
     }
     if candidate.drives::<Service>().await? {
         leader.run(Services { world: services }, api, service_queue).await;
@@ -422,92 +419,4 @@ fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
 fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     let owner = controller(object.meta());
     owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
-}
-
-struct Maps {
-    world: plane::observe::World,
-}
-
-impl Controller for Maps {
-    type Observed = plane::Observed;
-
-    const NAME: &'static str = "data-plane";
-
-    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
-        Ok(plane::observe::observe(&self.world, key))
-    }
-
-    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
-        plane::decide::decide(seen, now)
-    }
-
-    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        plane::decide::refused(seen, refusal, now)
-    }
-}
-
-struct Groups {
-    world: World,
-}
-
-impl Controller for Groups {
-    type Observed = Observed;
-
-    const NAME: &'static str = "group";
-
-    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
-    }
-}
-
-struct NodeSets {
-    world: Sets,
-}
-
-impl Controller for NodeSets {
-    type Observed = node_set::Observed;
-
-    const NAME: &'static str = "node-set";
-
-    async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
-        node_set::observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &node_set::Observed, now: Timestamp) -> Plan {
-        node_set::decide::decide(seen, now)
-    }
-
-    fn refused(seen: &node_set::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        node_set::decide::refused(seen, refusal, now)
-    }
-}
-
-struct Deployments {
-    world: deployment::observe::World,
-}
-
-impl Controller for Deployments {
-    type Observed = deployment::Observed;
-
-    const NAME: &'static str = "deployment";
-
-    async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
-        deployment::observe::observe(&self.world, key).await
-    }
-
-    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
-        deployment::decide::decide(seen, now)
-    }
-
-    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-        deployment::decide::refused(seen, refusal, now)
-    }
 }

@@ -107,9 +107,9 @@ fn reach<'a>(
 ) -> BTreeMap<String, Reach> {
     let of_part = |part: &'a Part| {
         let of_host = |host: &Judged| {
-            let (set, place) = (part.node_set.as_deref()?, host.place.as_ref()?);
+            let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.chain.was_key_refused();
-            let named = (host.name.as_str(), place);
+            let named = (host.name.as_str(), address);
             let reach = hosts::reach(seen, set, named, &host.trust, was_refused);
             Some((host.name.clone(), reach))
         };

@@ -16,7 +16,7 @@ use crate::deployment::holding::{self, RUNNING};
 use crate::deployment::judge::{self, Common, Part};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
-use crate::deployment::status::{End, Judgement, has_begun, is_ended};
+use crate::deployment::status::{End, Judgement, has_begun};
 use crate::deployment::{faults, services};
 use crate::group::faults::Fault;
 use crate::group::host_key::Offers;
@@ -42,7 +42,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    if is_ended(deployment) {
+    if deployment.has_ended() {
         let steps = release(deployment, RUNNING, "it is over").into_iter().collect();
         return Plan { steps, ..Plan::default() };
     }

@@ -8,7 +8,7 @@ use common::engine::mounts::node_sets;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
-use crate::deployment::hosts::{places, ssh_digests};
+use crate::deployment::hosts::{by_name, ssh_digests};
 use crate::deployment::observe::{Observed, ca_bundle};
 use crate::deployment::services::is_global;
 use crate::group::build::sources;
@@ -173,7 +173,7 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
 pub fn of_limit(seen: &Observed) -> Option<Fault> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
     let hosts = |(name, it): (&String, &std::sync::Arc<NodeSet>)| {
-        let hosts = places(it).into_keys().map(|host| (name.clone(), host));
+        let hosts = by_name(it).into_keys().map(|host| (name.clone(), host));
         hosts.collect::<Vec<_>>()
     };
     let all: Vec<(String, String)> = seen.node_sets.iter().flat_map(hosts).collect();

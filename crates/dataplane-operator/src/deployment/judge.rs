@@ -13,11 +13,13 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::deployment::build::NODE_SET_LABEL;
-use crate::deployment::hosts::{self, Place, places, ssh_digests, trust};
+use crate::deployment::hosts::{by_name, ssh_digests};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::{compacted, expanded, live, position};
 use crate::group::faults::Fault;
 use crate::group::host_key::Offers;
+use crate::node_set::host::Host as Described;
+use crate::node_set::host_keys::{accept_command, trust};
 
 /// The list of fields in the hash of a service: another number would be another hash for everyone.
 const VERSION: &str = "v1";
@@ -27,8 +29,8 @@ const VERSION: &str = "v1";
 pub struct Judged {
     /// Its name in the inventory.
     pub name: String,
-    /// Where it is; unknown while its node set is.
-    pub place: Option<Place>,
+    /// Its `host:port`; unknown while its node set is.
+    pub address: Option<String>,
     /// By which key it is known.
     pub trust: Trust,
     /// Where it stands.
@@ -103,7 +105,7 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, services: Vec<String>) -> 
         since: None,
         run: None,
     };
-    let hosts = places(node_set).into_keys().filter(is_in);
+    let hosts = by_name(node_set).into_keys().filter(is_in);
     let status = node_set.status.as_ref();
     NodeSetProgress {
         services,
@@ -122,20 +124,20 @@ pub fn part(
 ) -> Part {
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).cloned();
-    let mut places = node_set.as_deref().map(places);
+    let mut described = node_set.as_deref().map(by_name);
     let wanted = wanted(seen, name, &kept.services);
     let mut judged = Vec::new();
     for (host, kept) in &kept.hosts {
-        let place = places.as_mut().and_then(|it| it.remove(host));
+        let found = described.as_mut().and_then(|it| it.remove(host));
         // A host that was taken out of the node set is nobody's any more.
-        if place.is_none() && node_set.is_some() {
+        if found.is_none() && node_set.is_some() {
             continue;
         }
         let may_run = common.may_run && faults.is_empty();
         judged.push(one(
             common,
             (name, node_set.as_deref()),
-            (host, place),
+            (host, found),
             &wanted,
             kept,
             may_run,
@@ -169,21 +171,22 @@ fn wanted(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Wanted> {
 fn one(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
-    (host, place): (&str, Option<Place>),
+    (host, found): (&str, Option<Described<'_>>),
     wanted: &[Wanted],
     kept: &HostProgress,
     may_run: bool,
 ) -> Judged {
     let Common { seen, runs, offers, now, .. } = *common;
-    let known = node_set.zip(place.as_ref());
-    let trust = known.map(|(set, place)| trust(seen, set, host, place, offers)).unwrap_or_default();
+    let ssh = node_set.and_then(|it| ssh_digests(seen, it));
+    let known = node_set.zip(found.as_ref());
+    let trust = known.map(|(set, it)| trust(set, ssh, it, offers)).unwrap_or_default();
     let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
     let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
     let text = text.next().map(|it| it.message.as_str());
     let recorded = expanded(host, wanted, Some(kept), runs, text);
     let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.clone());
-    let version = node_set.and_then(|it| ssh_digests(seen, it)).map(|it| it.version.clone());
-    let accept = trust.is_learned.then(|| hosts::accept_command(&seen.namespace, set_name));
+    let version = ssh.map(|it| it.version.clone());
+    let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
     let chain = chain::judge(
         &Host {
             name: host,
@@ -204,7 +207,8 @@ fn one(
     );
     let live = live(host, wanted, &chain, runs);
     let is_news = compacted(&chain.services) != *kept;
-    Judged { name: host.to_owned(), place, trust, chain, live, is_news }
+    let address = found.map(|it| it.address());
+    Judged { name: host.to_owned(), address, trust, chain, live, is_news }
 }
 
 /// Whether the status is to tell where each host is now.

@@ -17,7 +17,6 @@ use shell::sources::{Digests, SourceRef, Sources};
 use crate::attachments::Attachments;
 use crate::default_services;
 use crate::deployment::holding::RUNNING;
-use crate::deployment::status::is_ended;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
 use crate::group::observe::BY_OWNER;
@@ -104,7 +103,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
     let deployment = world.deployments.get(&Key::new(&namespace, name));
-    let is_open = |it: &Arc<Deployment>| !is_ended(it) || is_held(&**it, RUNNING);
+    let is_open = |it: &Arc<Deployment>| !it.has_ended() || is_held(&**it, RUNNING);
     let Some(deployment) = deployment.filter(is_open) else {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);

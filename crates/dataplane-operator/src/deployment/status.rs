@@ -26,13 +26,6 @@ pub const GIVEN_UP: &str = "BackoffLimitExceeded";
 /// The reason of what is under way.
 const REQUESTED: &str = "Requested";
 
-/// Whether a deployment is over: it succeeded, or failed for good.
-pub fn is_ended(deployment: &Deployment) -> bool {
-    let Some(status) = &deployment.status else { return false };
-    let ready = conditions::find(&status.conditions, DEPLOYMENT_READY);
-    status.deployed == Some(true) || ready.is_some_and(|it| it.reason == GIVEN_UP)
-}
-
 /// Whether a deployment has begun: from then on it keeps to the hosts and services that it has.
 pub fn has_begun(deployment: &Deployment) -> bool {
     deployment.status.as_ref().is_some_and(|it| !it.progress.is_empty())

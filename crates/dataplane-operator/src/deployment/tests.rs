@@ -271,7 +271,7 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
-        super::status::is_ended(&self.seen.deployment)
+        self.seen.deployment.has_ended()
     }
 
     fn status(&self) -> &common::api::dataplane::DeploymentStatus {

@@ -8,7 +8,6 @@ use shell::cache::Key;
 use shell::queue::Queue;
 
 use crate::deployment::observe::{World, is_ours, key};
-use crate::deployment::status::is_ended;
 
 /// Wakes deployments by `queue`.
 pub fn wake(queue: &Arc<Queue>, world: &World) {
@@ -43,7 +42,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.attachments.on_change(move |attachment| {
         let is_near = |it: &&Arc<Deployment>| {
-            it.namespace().as_ref() == Some(&attachment.namespace) && !is_ended(it)
+            it.namespace().as_ref() == Some(&attachment.namespace) && !it.has_ended()
         };
         for deployment in all.all().iter().filter(is_near) {
             to.push(key_of(&**deployment));
@@ -61,5 +60,5 @@ fn open_beside<'a, K: Resource>(
     object: &K,
 ) -> impl Iterator<Item = &'a Arc<Deployment>> {
     let namespace = object.namespace();
-    all.iter().filter(move |it| it.namespace() == namespace && !is_ended(it))
+    all.iter().filter(move |it| it.namespace() == namespace && !it.has_ended())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use common::api::dataplane::NodeSet;
 use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{ACCEPT, HostKey, Trust};
 use common::engine::known_hosts::{covers, line};
@@ -18,18 +19,22 @@ pub type Trusts = BTreeMap<String, Trust>;
 /// The trust in each host.
 pub fn trusts(seen: &Observed, hosts: &[Host<'_>]) -> Trusts {
     let offers = Offers::of(&seen.runs);
-    hosts.iter().map(|it| (it.name.clone(), trust(seen, it, &offers))).collect()
+    let template = &seen.set.spec.node_template;
+    let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
+    let ssh = seen.sources.get(&secret);
+    hosts.iter().map(|it| (it.name.clone(), trust(&seen.set, ssh, it, &offers))).collect()
 }
 
-fn trust(seen: &Observed, host: &Host<'_>, offers: &Offers<'_>) -> Trust {
-    let recorded = seen.set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
+/// The trust in one host of a node set; `ssh` is what is known of its ssh Secret, where that exists.
+pub fn trust(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, offers: &Offers<'_>) -> Trust {
+    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
     let recorded = recorded.and_then(|it| HostKey::parse(it));
-    if !is_learned(seen, host, recorded.is_some()) {
+    if !is_learned(set, ssh, host, recorded.is_some()) {
         return Trust::default();
     }
-    let since = seen.set.creation_timestamp().map(|it| it.0);
+    let since = set.creation_timestamp().map(|it| it.0);
     let offered = offers.keys(&host.name, since, &host.address());
-    let accepted = accepted(seen.set.annotations().get(ACCEPT), &offered);
+    let accepted = accepted(set.annotations().get(ACCEPT), &offered);
     Trust::learned(recorded, accepted, &offered)
 }
 
@@ -47,15 +52,13 @@ pub fn accept_command(namespace: &str, node_set: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {ACCEPT}=")
 }
 
-fn is_learned(seen: &Observed, host: &Host<'_>, has_key: bool) -> bool {
-    let template = &seen.set.spec.node_template;
-    let levels = [host.node.ansible.as_ref(), template.ansible.as_ref()];
+fn is_learned(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, has_key: bool) -> bool {
+    let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
     let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
     if vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name))) {
         return false;
     }
-    let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
-    let Some(Digests { texts, .. }) = seen.sources.get(&secret) else {
+    let Some(Digests { texts, .. }) = ssh else {
         // A Secret that is not there says nothing about known hosts: all stays as it was.
         return has_key;
     };

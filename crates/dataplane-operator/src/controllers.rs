@@ -1,0 +1,110 @@
+//! The controllers of the process: each kind's reads and its judgement, as the loop wants them.
+
+use common::plan::Plan;
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use shell::cache::Key;
+use shell::controller::Controller;
+use shell::error::Result;
+
+use crate::deployment;
+use crate::group::observe::{self, World};
+use crate::group::{Observed, decide};
+use crate::node_set::{self, World as Sets};
+use crate::plane;
+
+/// Looks after data planes.
+pub(crate) struct Maps {
+    /// The watched world.
+    pub(crate) world: plane::observe::World,
+}
+
+impl Controller for Maps {
+    type Observed = plane::Observed;
+
+    const NAME: &'static str = "data-plane";
+
+    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
+        Ok(plane::observe::observe(&self.world, key))
+    }
+
+    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
+        plane::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        plane::decide::refused(seen, refusal, now)
+    }
+}
+
+/// Looks after roles and nodes.
+pub(crate) struct Groups {
+    /// The watched world.
+    pub(crate) world: World,
+}
+
+impl Controller for Groups {
+    type Observed = Observed;
+
+    const NAME: &'static str = "group";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
+    }
+}
+
+/// Looks after deployments.
+pub(crate) struct Deployments {
+    /// The watched world.
+    pub(crate) world: deployment::observe::World,
+}
+
+impl Controller for Deployments {
+    type Observed = deployment::Observed;
+
+    const NAME: &'static str = "deployment";
+
+    async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
+        deployment::observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
+        deployment::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        deployment::decide::refused(seen, refusal, now)
+    }
+}
+
+/// Looks after node sets.
+pub(crate) struct NodeSets {
+    /// The watched world.
+    pub(crate) world: Sets,
+}
+
+impl Controller for NodeSets {
+    type Observed = node_set::Observed;
+
+    const NAME: &'static str = "node-set";
+
+    async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
+        node_set::observe::observe(&self.world, key).await
+    }
+
+    fn decide(seen: &node_set::Observed, now: Timestamp) -> Plan {
+        node_set::decide::decide(seen, now)
+    }
+
+    fn refused(seen: &node_set::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        node_set::decide::refused(seen, refusal, now)
+    }
+}
