@@ -291,23 +291,27 @@ fn mounted(pod: &Value) -> BTreeMap<String, String> {
     mounts.iter().map(|it| (path(it), held(it))).collect()
 }
 
+/// The items of a list that may be absent.
+fn each(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
 /// What the run has at a place.
 fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<String> {
     let container = &pod["containers"][0];
     match place {
         Mount => mounted(pod).remove(name),
         Env => {
-            let env = list(&container["env"]).iter();
+            let env = each(&container["env"]);
             let mut own = env.filter(|it| it["name"] == name);
-            let from = list(&container["envFrom"]).iter();
+            let from = each(&container["envFrom"]);
             let mut from = from.filter(|it| it["configMapRef"]["name"] == name);
             let own = own.next().map(|it| it["value"].as_str().unwrap_or_default().to_owned());
             own.or_else(|| from.next().map(|_| "optional".to_owned()))
         }
         ExtraVar => run.spec.extra_vars.get(name).map(Value::to_string),
         Args => {
-            let args: Vec<&str> =
-                list(&container["args"]).iter().filter_map(Value::as_str).collect();
+            let args: Vec<&str> = each(&container["args"]).filter_map(Value::as_str).collect();
             let at = args.iter().position(|it| *it == name)?;
             args.get(at + 1).map(|it| (*it).to_owned())
         }
@@ -340,7 +344,7 @@ fn a_run_of_nova_has_what_the_real_plays_need() {
 fn an_inventory_has_the_variables_that_the_real_plays_need() {
     let inventory = inventory();
     let check = |(whose, name, held): &(&str, &str, Held)| {
-        fault(&format!("{whose}: {name}"), variable(&inventory, name), *held)
+        fault(&format!("{whose}: {name}"), variable(&inventory, name).as_deref(), *held)
     };
     let faults: Vec<String> = VARIABLES.iter().filter_map(check).collect();
     assert!(faults.is_empty(), "{}\n{inventory}", faults.join("\n"));

@@ -76,7 +76,9 @@ fn the_api_server_adds_no_field_to_a_default_service_and_drops_none() {
 /// That a value has only what its schema has, and everything that the schema has a default for.
 fn agrees(value: &Value, schema: &Value, path: &str) {
     if let Some(items) = value.as_array() {
-        items.iter().for_each(|it| agrees(it, &schema["items"], path));
+        for item in items {
+            agrees(item, &schema["items"], path);
+        }
     }
     let Some(fields) = value.as_object() else { return };
     for (name, value) in fields {

@@ -194,13 +194,11 @@ impl Judgement<'_> {
         let lists = self.seen.named().into_iter().map(|name| {
             let previous = wanted.node_set_conditions.get(name).cloned().unwrap_or_default();
             let part = self.parts.iter().find(|it| it.name == name);
-            let findings = match part {
-                Some(part) => self.of_part(part, &wanted.failures),
-                None => {
-                    let text = "The deployment has not begun.";
-                    vec![Finding::unknown(NODE_SET_READY, "Init", text)]
-                }
+            let not_begun = || {
+                let text = "The deployment has not begun.";
+                vec![Finding::unknown(NODE_SET_READY, "Init", text)]
             };
+            let findings = part.map_or_else(not_begun, |it| self.of_part(it, &wanted.failures));
             (name.to_owned(), settle(&previous, findings, generation, now))
         });
         lists.collect()

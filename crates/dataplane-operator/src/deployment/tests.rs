@@ -84,8 +84,8 @@ fn node_set(name: &str, hosts: &[&str], services: &[&str]) -> Arc<NodeSet> {
     Arc::new(object("OpenStackDataPlaneNodeSet", name, &spec, &status))
 }
 
-fn service(name: &str, spec: Value) -> (String, Arc<Service>) {
-    let service = object("OpenStackDataPlaneService", name, &spec, &Value::Null);
+fn service(name: &str, spec: &Value) -> (String, Arc<Service>) {
+    let service = object("OpenStackDataPlaneService", name, spec, &Value::Null);
     (name.to_owned(), Arc::new(service))
 }
 
@@ -105,12 +105,12 @@ impl World {
     fn with(node_sets: Vec<Arc<NodeSet>>, mut spec: Value) -> Self {
         let names: Vec<String> = node_sets.iter().map(|it| it.name_any()).collect();
         spec["nodeSets"] = json!(names);
-        let playbook = |it: &str| service(it, json!({ "playbook": format!("a.b.{it}") }));
+        let playbook = |it: &str| service(it, &json!({ "playbook": format!("a.b.{it}") }));
         let mut services: BTreeMap<String, Arc<Service>> =
             ["first", "second", "third"].map(playbook).into();
         services.extend([service(
             "everywhere",
-            json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true }),
+            &json!({ "playbook": "a.b.everywhere", "deployOnAllNodeSets": true }),
         )]);
         let seen = Observed {
             deployment: Arc::new(object(
@@ -380,7 +380,7 @@ fn a_hundred_hosts_and_six_services_cost_few_writes() {
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     let services = ["s0", "s1", "s2", "s3", "s4", "s5"];
     let mut world = World::with(vec![node_set("compute", &hosts, &services)], json!({}));
-    let playbook = |it: &str| service(it, json!({ "playbook": format!("a.b.{it}") }));
+    let playbook = |it: &str| service(it, &json!({ "playbook": format!("a.b.{it}") }));
     world.seen.services.extend(services.map(playbook));
     let writes = world.run_out(|_, _| "Ok");
     let n_runs = writes.iter().filter(|it| it.starts_with("run ")).count();

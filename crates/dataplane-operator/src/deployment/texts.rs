@@ -78,7 +78,11 @@ pub fn waiting(parts: &[Part]) -> Option<String> {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
     let of_host = |it: &Judged| match &it.chain.state {
         State::InRun { run, waiting_for: Some(what) } => Some(format!("{run} waits: {what}")),
-        _ => None,
+        State::Done
+        | State::OutOfDate
+        | State::NeedsRun(_)
+        | State::InRun { .. }
+        | State::Failed { .. } => None,
     };
     let is_at_work = |it: &Judged| {
         matches!(it.chain.state, State::NeedsRun(_) | State::InRun { waiting_for: None, .. })

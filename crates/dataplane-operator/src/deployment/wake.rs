@@ -17,13 +17,13 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     world.node_sets.on_change(move |node_set| {
         let names = |it: &Arc<Deployment>| it.spec.node_sets.contains(&node_set.name_any());
         for deployment in open_beside(&all.all(), node_set).filter(|it| names(it)) {
-            to.push(key_of(&**deployment));
+            to.push(key_of(deployment));
         }
     });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.services.on_change(move |service| {
         for deployment in open_beside(&all.all(), service) {
-            to.push(key_of(&**deployment));
+            to.push(key_of(deployment));
         }
     });
     let to = Arc::clone(queue);
@@ -45,7 +45,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             it.namespace().as_ref() == Some(&attachment.namespace) && !it.has_ended()
         };
         for deployment in all.all().iter().filter(is_near) {
-            to.push(key_of(&**deployment));
+            to.push(key_of(deployment));
         }
     });
 }

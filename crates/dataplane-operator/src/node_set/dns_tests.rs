@@ -12,9 +12,9 @@ use crate::node_set::ipam::tests::{answer, infra, members, two};
 /// The object that is written, if one is.
 fn written(set: &NodeSet, infra: &Infra) -> Option<Value> {
     let steps = wanted(set, &members(set), infra).unwrap();
-    let object = |step: Step| match step.write {
-        Write::Apply { object, .. } => object,
-        other => panic!("{other:?}"),
+    let object = |step: Step| {
+        let Write::Apply { object, .. } = step.write else { panic!("{:?}", step.write) };
+        object
     };
     steps.into_iter().map(object).next()
 }

@@ -76,7 +76,7 @@ fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
 
 fn port_of(opts: &AnsibleOpts) -> Option<i32> {
     let var = opts.ansible_vars.get(PORT_VAR).and_then(port_number);
-    var.or(opts.ansible_port.filter(|it| *it > 0))
+    var.or_else(|| opts.ansible_port.filter(|it| *it > 0))
 }
 
 fn is_address(value: &Value) -> bool {

@@ -93,7 +93,7 @@ pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
         let mut it = object_of(step);
         let ctlplane = it["spec"]["networks"][0].clone();
         let address =
-            ctlplane["fixedIP"].as_str().map_or(format!("192.0.2.{}", 100 + n), Into::into);
+            ctlplane["fixedIP"].as_str().map_or_else(|| format!("192.0.2.{}", 100 + n), Into::into);
         it["status"] = json!({
             "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": "x" }],
             "reservations": [

@@ -59,9 +59,11 @@ fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>>
     let (names, addresses) = (names(), addresses());
     let hosts = Hosts { names: &names, addresses: &addresses };
     let steps = wanted(&two(), &wishes([("agent", service)]), &hosts, issued)?;
-    let object = |step: Step| match step.write {
-        Write::Apply { object, .. } => object,
-        other => json!({ "deleted": step.target.name, "write": format!("{other:?}") }),
+    let object = |step: Step| {
+        if let Write::Apply { object, .. } = step.write {
+            return object;
+        }
+        json!({ "deleted": step.target.name, "write": format!("{:?}", step.write) })
     };
     Ok(steps.into_iter().map(object).collect())
 }

@@ -104,7 +104,10 @@ impl World {
                 self.notices.extend(notices.clone());
                 self.writes.push("status".into());
             }
-            write => panic!("{write:?}"),
+            write @ (Write::Create { .. }
+            | Write::Delete { .. }
+            | Write::Hold { .. }
+            | Write::Release { .. }) => panic!("{write:?}"),
         }
     }
 

@@ -126,7 +126,7 @@ fn each_step_can_be_the_one_that_is_missing() {
     let cases: [(&str, Mark, Break); 11] = [
         ("snippet", Mark::NotYet, |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n"))),
         ("written", Mark::Stale, |_, it| {
-            it.snippet = Some(snippet("[libvirt]\ncpu_models = Haswell\n"))
+            it.snippet = Some(snippet("[libvirt]\ncpu_models = Haswell\n"));
         }),
         ("rendered", Mark::NotYet, |_, it| it.rendered = Read::Missing),
         ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),

@@ -77,7 +77,7 @@ fn with_sources() -> World {
             { "secretRef": { "name": "maybe", "optional": true } },
         ],
     });
-    world.seen.services.extend([service("second", spec)]);
+    world.seen.services.extend([service("second", &spec)]);
     world
 }
 
@@ -178,6 +178,6 @@ fn a_default_service_that_is_listed_is_made() {
     let names: Vec<&str> = plan.steps.iter().map(|it| it.target.name.as_str()).collect();
     assert_eq!(names, ["run-os"]);
     let spec = json!({ "playbook": "osp.edpm.run_os" });
-    world.seen.services.extend([service("run-os", spec)]);
+    world.seen.services.extend([service("run-os", &spec)]);
     world.run_out(|_, _| "Ok");
 }
