@@ -49,7 +49,9 @@ pub(super) fn around(env: &lab::Env, images: &images::Set) -> Result<()> {
         ] {
             copy(env, kind, &name)?;
         }
-        controlplane::apply(env, &migration_key()?)
+        controlplane::apply(env, &migration_key()?)?;
+        controlplane::apply(env, &ca_bundle(env)?)?;
+        controlplane::apply(env, &libvirt_password()?)
     })?;
     let files = format!("{CELL}-compute-config");
     sh::step("wait for the cell's files", || {
@@ -82,12 +84,31 @@ fn migration_key() -> Result<String> {
     let key = hosts::key("migration")?;
     let public = fs::read_to_string(key.with_extension("pub"))?;
     let data = json!({ "ssh-privatekey": fs::read_to_string(&key)?, "ssh-publickey": public });
+    Ok(secret("nova-migration-ssh-key", &data))
+}
+
+/// The authorities that hosts are to trust; here the cluster's own.
+fn ca_bundle(env: &lab::Env) -> Result<String> {
+    let cluster = sh::wait_for("the cluster's authority", RENDERED, || {
+        demo::get(env, NAMESPACE, "configmap", "kube-root-ca.crt")
+    })?;
+    let authority = &cluster["data"]["ca.crt"];
+    Ok(secret("combined-ca-bundle", &json!({ "tls-ca-bundle.pem": authority })))
+}
+
+/// The password of libvirt's own user; the hash of a key of ours, so that it stays the same.
+fn libvirt_password() -> Result<String> {
+    let password = sh::sha256(&fs::read(hosts::key("migration")?)?);
+    Ok(secret("libvirt-secret", &json!({ "LibvirtPassword": password })))
+}
+
+fn secret(name: &str, data: &Value) -> String {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": "nova-migration-ssh-key", "namespace": NAMESPACE },
+        "metadata": { "name": name, "namespace": NAMESPACE },
         "stringData": data,
     });
-    Ok(secret.to_string())
+    secret.to_string()
 }
 
 fn folder() -> PathBuf {

@@ -65,10 +65,10 @@ mod tests {
     #[test]
     fn of_one_name_or_one_type_the_first_stays() {
         let services =
-            services(&[("own", Some("nova"), false), ("nova", None, false), ("a", None, false)]);
+            services(&[("own", Some("agent"), false), ("agent", None, false), ("a", None, false)]);
         let of = |list: &[&str]| lists([("x", &*names(list))], &services)["x"].clone();
-        assert_eq!(of(&["a", "own", "nova", "a"]), ["a", "own"]);
-        assert_eq!(of(&["nova", "own"]), ["nova"]);
+        assert_eq!(of(&["a", "own", "agent", "a"]), ["a", "own"]);
+        assert_eq!(of(&["agent", "own"]), ["agent"]);
         // What does not exist is told, not left out.
         assert_eq!(of(&["missing", "a", "missing"]), ["missing", "a"]);
     }

@@ -97,11 +97,11 @@ mod tests {
     #[test]
     fn the_condition_of_a_service_has_its_name_as_one_word() {
         for (service, expected) in [
-            ("nova", "ServiceNovaDeploymentReady"),
+            ("agent", "ServiceAgentDeploymentReady"),
             ("configure-network", "ServiceConfigureNetworkDeploymentReady"),
             ("ceph-hci-pre", "ServiceCephHciPreDeploymentReady"),
             ("a.b_c", "ServiceABCDeploymentReady"),
-            ("nova2cell", "ServiceNova2CellDeploymentReady"),
+            ("agent2cell", "ServiceAgent2CellDeploymentReady"),
         ] {
             assert_eq!(service_condition(service), expected);
         }

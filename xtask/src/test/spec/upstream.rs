@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "Deployment.status.failures",
     "Deployment.status.progress",
     "NodeSet.status.deployedInputs",
@@ -32,6 +32,7 @@ const OURS: [&str; 15] = [
     "NodeSet.status.inputs",
     "NodeSet.status.nodes",
     "NodeSet.status.readyNodes",
+    "NodeSet.status.settledDeployments",
     "Service.spec.configMaps",
     "Service.spec.label",
     "Service.spec.play",
