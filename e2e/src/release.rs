@@ -1,6 +1,8 @@
 //! The chart, installed a second time for the namespace of one test.
 
 use anyhow::Result;
+use common::api::definitions;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::{Namespace, run};
 
@@ -20,16 +22,8 @@ impl Release {
         let file = file.display().to_string();
         let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/edpm-operators");
         let watch = format!("watchNamespaces={{{}}}", watched.name);
-        let kinds = [
-            "OpenStackAnsibleEE",
-            "OpenStackDataPlane",
-            "OpenStackDataPlaneNode",
-            "OpenStackDataPlaneRole",
-            "OpenStackDataPlaneService",
-            "NovaCell",
-            "NovaExternalCompute",
-        ];
-        let others_own = kinds.map(|it| format!("crds.{it}=false")).join(",");
+        let off = |it: &CustomResourceDefinition| format!("crds.{}=false", it.spec.names.kind);
+        let others_own = definitions::all().iter().map(off).collect::<Vec<_>>().join(",");
         let options = ["--create-namespace", "--wait", "--timeout", "2m", "--values", &file];
         let set = ["--set", &watch, "--set", &others_own];
         let release = ["upgrade", "--install", name, chart, "-n", namespace];
