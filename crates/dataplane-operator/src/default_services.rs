@@ -74,11 +74,18 @@ pub fn get(services: &Cache<Service>, key: &Key) -> Option<Arc<Service>> {
 /// A service as it holds: until a changed default one is restored, nobody deploys the change.
 pub fn as_it_holds(found: Arc<Service>) -> Arc<Service> {
     match find(&found.name_any()) {
-        Some(shipped) if shipped.spec != found.spec => {
+        Some(shipped) if shipped.spec != found.spec && is_marked(&found) => {
             Arc::new(Service { spec: shipped.spec.clone(), ..Service::clone(&found) })
         }
         _ => found,
     }
+}
+
+/// Whether we have made a service, or taken it for what we ship. Whatever else has such a name was
+/// there first, perhaps before it was a default's: it is its author's, and hosts may run by it.
+fn is_marked(found: &Service) -> bool {
+    let has_label = found.labels().get(LABEL).is_some_and(|it| it == "true");
+    has_label || found.annotations().contains_key(CONTENT_HASH)
 }
 
 /// The step that restores a service that is not what it is to be, with an Event where a human has
@@ -88,11 +95,12 @@ pub fn restoration(found: &Service) -> Option<(Step, Option<Notice>)> {
     let shipped = find(&name)?;
     let (is_same, written) = (found.spec == shipped.spec, found.annotations().get(CONTENT_HASH));
     let is_ours = written.is_some_and(|it| *it == hash::short(&shipped.spec));
-    if is_same && is_ours && found.labels().get(LABEL).is_some_and(|it| it == "true") {
+    let is_intact = is_ours && found.labels().get(LABEL).is_some_and(|it| it == "true");
+    if (is_same && is_intact) || (!is_same && !is_marked(found)) {
         return None;
     }
     let step = step(&namespace, &name, "a default service differs from what is shipped")?;
-    // Another version's is no edit; one that no version has marked was written by a human.
+    // Another version's is no edit.
     let is_edited = !is_same && (is_ours || written.is_none());
     Some((step, is_edited.then(|| restored(&name, shipped))))
 }

@@ -162,10 +162,11 @@ fn a_changed_field_is_restored_with_an_event_and_meanwhile_not_deployed() {
 }
 
 #[test]
-fn a_humans_service_of_the_name_is_taken_over_with_an_event() {
+fn a_service_of_the_name_that_was_there_first_is_its_authors() {
     let spec = serde_json::from_value(json!({ "playbook": "a.b.c" })).unwrap();
-    let (_, notice) = restoration(&Service::new("run-os", spec)).unwrap();
-    assert_eq!(notice.unwrap().reason, "DefaultServiceRestored");
+    let humans = Service::new("run-os", spec);
+    assert_eq!(restoration(&humans), None);
+    assert_eq!(*as_it_holds(Arc::new(humans.clone())), humans, "hosts may run by it");
     let own = Service::new("my-run-os", find("run-os").unwrap().spec.clone());
     assert_eq!(restoration(&own), None);
 }

@@ -223,11 +223,18 @@ fn follow_host(
     progress: &NodeSetProgress,
     is_over: bool,
 ) {
+    if is_partial(spec) {
+        // It makes no host what it is to be, but it may leave one broken.
+        if is_over && !is_done(at, progress) {
+            host.state = HostState::Failed;
+        }
+        return;
+    }
     if at.state == RunState::Failed && is_over {
         host.state = HostState::Failed;
     } else if !is_done(at, progress) {
         host.state = if is_over { HostState::Failed } else { HostState::Deploying };
-    } else if !is_partial(spec) {
+    } else {
         host.state = HostState::Deployed;
         if spec.services_override.is_empty() {
             host.hash = Some(prefix(&progress.config_hash));
@@ -240,10 +247,14 @@ fn is_done(at: &HostProgress, progress: &NodeSetProgress) -> bool {
     usize::try_from(at.done).is_ok_and(|it| it >= progress.services.len())
 }
 
-/// Whether only tasks with some tags ran: that makes no host what it is to be.
+/// Whether only tasks with some tags ran, or on hosts that only Ansible could tell: that makes no host
+/// what it is to be.
 fn is_partial(spec: &DeploymentSpec) -> bool {
     let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
-    is_set(&spec.ansible_tags) || is_set(&spec.ansible_skip_tags)
+    let is_open = |it: &String| it.contains(['~', '@', '[']);
+    is_set(&spec.ansible_tags)
+        || is_set(&spec.ansible_skip_tags)
+        || spec.ansible_limit.as_ref().is_some_and(is_open)
 }
 
 /// Whether a deployment leaves hosts out.

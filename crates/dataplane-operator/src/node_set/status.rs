@@ -34,7 +34,7 @@ pub fn step(
     let set = &seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = set.status.as_ref().unwrap_or(&nothing);
-    let findings = findings(seen, judged, refusal);
+    let findings = findings(seen, judged, recorded, refusal);
     let outcome = judged.outcome.clone();
     let (config_hash, inputs) = published(judged, recorded);
     let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
@@ -81,14 +81,19 @@ fn published(judged: &Judged<'_>, recorded: &NodeSetStatus) -> (Option<String>, 
     (Some(inputs::digest(&judged.inputs)), judged.inputs.clone())
 }
 
-fn findings(seen: &Observed, judged: &Judged<'_>, refusal: Option<Finding>) -> Vec<Finding> {
+fn findings(
+    seen: &Observed,
+    judged: &Judged<'_>,
+    recorded: &NodeSetStatus,
+    refusal: Option<Finding>,
+) -> Vec<Finding> {
     let name = seen.set.name_any();
     let all_faults: Vec<Fault> =
         judged.faults.iter().chain(&judged.service_faults).cloned().collect();
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
     let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
-    findings.extend([input(&all_faults), setup(&name, judged), deployment]);
+    findings.extend([input(&all_faults), setup(&name, judged, recorded), deployment]);
     findings.extend(refusal);
     // What is missing for a deployment takes nothing from hosts that need none.
     let missing = [INPUT_READY, SETUP_READY];
@@ -114,10 +119,20 @@ fn provisioning(seen: &Observed) -> Option<Finding> {
     })
 }
 
-fn setup(name: &str, judged: &Judged<'_>) -> Finding {
+fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return Finding::waiting(SETUP_READY, "InputMissing", text);
+    }
+    if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
+        && *known != inputs::digest(&judged.inputs)
+    {
+        // Whoever began now would bring what was before the change.
+        let text = format!(
+            "The inventory of OpenStackDataPlaneNodeSet {name} waits for the end of \
+             OpenStackDataPlaneDeployment {first}; another one begins after that."
+        );
+        return Finding::waiting(SETUP_READY, "DeploymentUnderWay", text);
     }
     let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
     Finding::good(SETUP_READY, "Ready", text)

@@ -39,6 +39,12 @@ pub(super) const NODE_SET: &[Aspect] = &[
                 "When it appears.",
                 "See `InputReady`.",
             ),
+            Word::bad(
+                "DeploymentUnderWay",
+                "The node set was changed while a deployment runs, whose inventory stays until its end.",
+                "When that deployment has ended.",
+                "Wait, or look at the deployment.",
+            ),
         ],
     ),
     aspect(
