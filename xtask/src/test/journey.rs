@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
@@ -14,6 +15,9 @@ use crate::{lab, paths, sh};
 /// What nova-compute does without the snippet.
 const GENERATED: [(&str, &str); 2] =
     [("libvirt.cpu_mode", "host-model"), ("libvirt.cpu_models", "[]")];
+
+/// How long nova-compute may take from its start to its log of options.
+const STARTED: Duration = Duration::from_mins(1);
 
 /// Walks it three times; each place of the first walk is a test, and each further walk is one.
 pub(super) fn run(cluster: &Choice) -> Result<Found> {
@@ -53,13 +57,13 @@ fn first(env: &lab::Env, found: &mut Found) -> Result<()> {
 /// `nova_compute` starts once more, and libvirt goes on.
 fn changed(env: &lab::Env) -> Result<()> {
     let before = places::containers()?;
-    let file = snippet("[libvirt]\ncpu_mode = custom\ncpu_models = Westmere\n")?;
+    let file = snippet("[libvirt]\ncpu_mode = custom\ncpu_models = Penryn\n")?;
     let walk = Walk::of(env, &file, &[SERVICE])?;
     for place in places::ALL {
         println!("{}", walk.shown(place)?);
     }
     walk.deployed()?;
-    is("libvirt.cpu_models", "['Westmere']")?;
+    is("libvirt.cpu_models", "['Penryn']")?;
     let after = places::containers()?;
     ensure!(before["nova_compute"] != after["nova_compute"], "nova_compute is the same container");
     ensure!(before["libvirt"] == after["libvirt"], "libvirt is another container");
@@ -79,8 +83,11 @@ fn snippet(text: &str) -> Result<PathBuf> {
     Ok(fs::canonicalize(file)?)
 }
 
+/// Waits until the running nova-compute says so: it logs its options a moment after it was started.
 fn is(name: &str, expected: &str) -> Result<()> {
-    let found = places::value(name)?;
-    ensure!(found == expected, "{name} is {found} and not {expected}");
-    Ok(())
+    sh::wait_for(&format!("{name} = {expected}"), STARTED, || {
+        let found = places::value(name)?;
+        ensure!(found == expected, "{name} is {found}");
+        Ok(())
+    })
 }
