@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use common::api::dataplane::deployment::{BACKOFF_LIMIT_EXCEEDED, DEPLOYMENT_READY};
 use serde_json::Value;
 
 use crate::cluster::Choice;
@@ -48,8 +49,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     for place in places::ALL {
         println!("{}", walk.shown(place)?);
     }
-    let by_hand = "kubectl edpm trace shows it again, asked of the process itself";
-    println!("The snippet has arrived. Look further: docs/kubectl-edpm.md ({by_hand}).");
+    println!("The snippet has arrived.");
     Ok(())
 }
 
@@ -93,8 +93,8 @@ impl<'a> Walk<'a> {
 
     /// Whether the Deployment has ended without success.
     fn has_failed(&self) -> Result<bool> {
-        let ready = demo::facts::condition(&self.object()?, "DeploymentReady").clone();
-        Ok(ready["reason"] == "BackoffLimitExceeded")
+        let object = self.object()?;
+        Ok(demo::facts::condition(&object, DEPLOYMENT_READY)["reason"] == BACKOFF_LIMIT_EXCEEDED)
     }
 
     /// What the Deployment says of itself.
@@ -138,10 +138,10 @@ pub(crate) fn deployed(env: &lab::Env, name: &str) -> Result<()> {
     let ended = sh::wait_for(&what, DEPLOYMENT, || {
         let object = demo::get(env, NAMESPACE, "openstackdataplanedeployment", name)?;
         let ready = demo::facts::condition(&object, "Ready").clone();
-        let failed = &demo::facts::condition(&object, "DeploymentReady")["reason"];
+        let failed = &demo::facts::condition(&object, DEPLOYMENT_READY)["reason"];
         match (ready["status"].as_str(), failed.as_str()) {
             (Some("True"), _) => Ok(Ok(())),
-            (_, Some("BackoffLimitExceeded")) => Ok(Err(ready)),
+            (_, Some(BACKOFF_LIMIT_EXCEEDED)) => Ok(Err(ready)),
             _ => bail!("{}: {}", ready["reason"], ready["message"]),
         }
     })?;

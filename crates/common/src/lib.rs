@@ -3,6 +3,7 @@
 pub mod api;
 pub mod conditions;
 pub mod engine;
+pub mod fault;
 pub mod finalizers;
 pub mod hash;
 pub mod names;

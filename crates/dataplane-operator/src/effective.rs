@@ -200,18 +200,26 @@ fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objec
 /// Takes the address out of the variables where it is data: Ansible would connect to it, so it is
 /// the address by which two runs on one host are told apart.
 fn take_host(vars: &mut AnyMap) -> Option<String> {
-    let host = vars.get(HOST_VAR)?.as_str().filter(|it| !it.is_empty() && !it.contains("{{"))?;
-    let host = host.to_owned();
+    let host = plain_host(vars.get(HOST_VAR)?)?.to_owned();
     vars.remove(HOST_VAR);
     Some(host)
 }
 
 fn take_port(vars: &mut AnyMap) -> Option<i32> {
-    let value = vars.get(PORT_VAR)?;
-    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-    let port = i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))?;
+    let port = plain_port(vars.get(PORT_VAR)?)?;
     vars.remove(PORT_VAR);
     Some(port)
+}
+
+/// The address that a variable gives, where it is data and no template.
+pub fn plain_host(value: &Value) -> Option<&str> {
+    value.as_str().filter(|it| !it.is_empty() && !it.contains("{{"))
+}
+
+/// The port that a variable gives, as a number or as its text.
+pub fn plain_port(value: &Value) -> Option<i32> {
+    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))
 }
 
 fn networks(template: &NodeSection, own: &NodeSection) -> Value {

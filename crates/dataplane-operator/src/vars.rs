@@ -43,12 +43,37 @@ pub type Origins = BTreeMap<String, Origin>;
 
 /// The objects that a list names, in its order.
 pub fn named(entries: &[DataSource]) -> Vec<Named> {
-    let named = |(is_secret, source): (bool, &common::api::shared::SourceRef)| Named {
-        is_secret,
-        name: source.name.clone(),
-        is_optional: source.optional.unwrap_or(false),
-    };
-    entries.iter().filter_map(|it| it.object().map(named)).collect()
+    entries.iter().filter_map(Named::of).collect()
+}
+
+/// A variable that an entry of a list gives.
+pub struct Given<'a> {
+    /// Its name, with the entry's prefix.
+    pub name: String,
+    /// The object that the entry names.
+    pub source: SourceRef,
+    /// What that object holds.
+    pub content: &'a Content,
+    /// The variable's key in it.
+    pub key: &'a str,
+}
+
+/// What a list gives, in its order, as far as the objects that it names exist.
+pub fn given<'a>(namespace: &str, entries: &[DataSource], objects: &'a Objects) -> Vec<Given<'a>> {
+    let mut found = Vec::new();
+    for entry in entries {
+        let Some(source) = Named::of(entry).map(|it| it.source(namespace)) else { continue };
+        let Some(content) = objects.get(&source) else { continue };
+        let prefix = entry.prefix.as_deref().unwrap_or_default();
+        let given = |key: &'a str| Given {
+            name: format!("{prefix}{key}"),
+            source: source.clone(),
+            content,
+            key,
+        };
+        found.extend(content.keys().map(given));
+    }
+    found
 }
 
 /// What the list of one level gives, without what its own fields and `ansibleVars` set.
@@ -58,22 +83,12 @@ pub fn of_level(
     is_of_node: bool,
     objects: &Objects,
 ) -> Origins {
-    let mut found = Origins::new();
-    for entry in &section.ansible_vars_from {
-        let Some((is_secret, object)) = entry.object() else { continue };
-        let source = if is_secret {
-            SourceRef::secret(namespace, &object.name)
-        } else {
-            SourceRef::config_map(namespace, &object.name)
-        };
-        let Some(content) = objects.get(&source) else { continue };
-        let prefix = entry.prefix.as_deref().unwrap_or_default();
-        for key in content.keys() {
-            let digest = content.digest(key).unwrap_or_default().to_owned();
-            let (source, key) = (source.clone(), key.to_owned());
-            found.insert(format!("{prefix}{key}"), Origin { source, key, digest, is_of_node });
-        }
-    }
+    let origin = |it: Given<'_>| {
+        let digest = it.content.digest(it.key).unwrap_or_default().to_owned();
+        (it.name, Origin { source: it.source, key: it.key.to_owned(), digest, is_of_node })
+    };
+    let given = given(namespace, &section.ansible_vars_from, objects);
+    let mut found: Origins = given.into_iter().map(origin).collect();
     let set = set_by(section);
     found.retain(|it, _| !set.contains(it.as_str()) && !section.ansible_vars.contains_key(it));
     found

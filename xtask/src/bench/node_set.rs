@@ -27,7 +27,7 @@ const REST: Duration = Duration::from_secs(30);
 pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
     sh::step("a node set of 100 hosts", || prepare(env))?;
     let start = audit.position()?;
-    let seconds = std::time::Instant::now();
+    let clock = std::time::Instant::now();
     controlplane::apply(env, &deployment())?;
     sh::step("deploy six services on 100 hosts", || {
         sh::wait_for("the Deployment is Ready", DEPLOYMENT, || {
@@ -41,7 +41,7 @@ pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
             Ok(())
         })
     })?;
-    let seconds = seconds.elapsed().as_secs_f64();
+    let seconds = clock.elapsed().as_secs_f64();
     let end = audit.position()?;
     let work = audit.requests(start, end)?;
     let rest = sh::step("rest", || {
@@ -69,12 +69,14 @@ fn limit() -> u64 {
 }
 
 fn judge(work: &Requests, rest: &Requests) -> Result<()> {
-    let mut wrong = rest.unexpected_at_rest();
+    let mut wrong = super::unseen(work, "work");
+    wrong.extend(super::unseen(rest, "rest"));
+    wrong.extend(rest.unexpected_at_rest());
     let (found, limit) = (work.n_writes(), limit());
     if found > limit {
         wrong.push(format!("{found} writes, and {limit} are allowed"));
     }
-    if work.n_writes() < (SERVICES * HOSTS.div_ceil(SHARD)) as u64 {
+    if found < (SERVICES * HOSTS.div_ceil(SHARD)) as u64 {
         wrong.push(format!("only {found} writes were seen, so nothing was measured"));
     }
     wrong.extend(work.lists());
@@ -153,12 +155,16 @@ fn deployment() -> String {
 
 /// Says of each pod that waits for a node that it has succeeded on all its hosts.
 fn complete(env: &lab::Env) -> Result<()> {
-    let pods = list(env, "pods")?;
-    for pod in pods.iter().filter(|it| it["status"]["phase"] == "Pending") {
+    let mut pods = list(env, "pods")?;
+    pods.retain(|it| it["status"]["phase"] == "Pending");
+    if pods.is_empty() {
+        return Ok(());
+    }
+    let runs = list(env, "openstackansibleees")?;
+    for pod in &pods {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         let job = pod["metadata"]["labels"]["batch.kubernetes.io/job-name"].as_str();
         let job = job.context("a pod without a Job")?;
-        let runs = list(env, "openstackansibleees")?;
         let Some(run) = runs.iter().find(|it| it["status"]["job"]["name"] == job) else {
             continue;
         };

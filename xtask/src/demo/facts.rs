@@ -77,7 +77,7 @@ fn of_host(env: &lab::Env, host: &Host) -> Result<Value> {
         "container id": container["id"],
         "container started": container["started"],
         "container image": container["image"],
-        "nova-compute's log": log_line(host, container["started"].as_str().unwrap_or_default())?,
+        "nova-compute's log": log_line(host, &container, CONFIGURED)?,
         "services row": services_row(env, host, &cell)?,
         "compute_nodes row": compute_node_row(env, host, &cell)?,
         "runs": runs(env, host)?,
@@ -85,7 +85,7 @@ fn of_host(env: &lab::Env, host: &Host) -> Result<Value> {
 }
 
 /// Id, start and image of the container, as podman on the host has them.
-fn container(host: &Host) -> Result<Value> {
+pub(crate) fn container(host: &Host) -> Result<Value> {
     let format = "{{.Id}} {{.State.StartedAt.Unix}} {{.ImageDigest}} {{.State.Running}}";
     let line = ssh(host, &format!("sudo podman inspect --format '{format}' nova_compute"))?;
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -95,10 +95,12 @@ fn container(host: &Host) -> Result<Value> {
     Ok(json!({ "id": id, "started": started, "image": image }))
 }
 
-/// The last line of nova-compute's own log that shows the option, written since the start.
-fn log_line(host: &Host, started: &str) -> Result<String> {
+/// The last line of nova-compute's own log that shows an option, written since the container's start.
+pub(crate) fn log_line(host: &Host, container: &Value, option: &str) -> Result<String> {
+    let started = container["started"].as_str().unwrap_or_default();
     let command = format!(
-        "sudo podman logs --since {started} nova_compute 2>&1 | grep -F '{CONFIGURED} ' | tail -n 1"
+        "sudo podman logs --since {started} nova_compute 2>&1 | grep -F ' {option} ' | \
+         grep -F log_opt_values | tail -n 1"
     );
     Ok(ssh(host, &command)?.trim().to_owned())
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::prepare::{self, HOST};
 use super::{CONFIG_MAP, KEY, NAMESPACE, NODE_SET, SERVICE, Walk};
+use crate::demo::facts;
 use crate::hosts::ssh;
 use crate::{demo, sh};
 
@@ -107,14 +108,14 @@ fn node_set(walk: &Walk<'_>) -> Result<String> {
         .collect();
     ensure!(services.contains(&SERVICE), "it does not list {SERVICE}");
     ensure!(!services.contains(&"nova"), "it still lists the default service nova");
-    let ready = demo::facts::condition(&object, "SetupReady");
+    let ready = facts::condition(&object, "SetupReady");
     ensure!(ready["status"] == "True", "SetupReady: {}: {}", ready["reason"], ready["message"]);
     Ok(format!("{NODE_SET} lists {}", services.join(", ")))
 }
 
 fn deployment(walk: &Walk<'_>) -> Result<String> {
     let object = walk.object()?;
-    let input = demo::facts::condition(&object, "InputReady");
+    let input = facts::condition(&object, "InputReady");
     ensure!(input["status"] == "True", "InputReady: {}: {}", input["reason"], input["message"]);
     Ok(format!("{} deploys {}", walk.deployment, object["spec"]["nodeSets"]))
 }
@@ -207,13 +208,8 @@ fn in_process(walk: &Walk<'_>) -> Result<String> {
 
 /// The value of an option as the running nova-compute itself logged it at its start.
 pub(crate) fn value(name: &str) -> Result<String> {
-    let logged = name.strip_prefix("DEFAULT.").unwrap_or(name);
-    let command = format!(
-        "started=$(sudo podman inspect --format '{{{{.State.StartedAt.Unix}}}}' nova_compute); \
-         sudo podman logs --since $started nova_compute 2>&1 | grep -F ' {logged} ' | \
-         grep -F log_opt_values | tail -n 1"
-    );
-    let line = ssh(&HOST, &command)?;
+    let option = name.strip_prefix("DEFAULT.").unwrap_or(name);
+    let line = facts::log_line(&HOST, &facts::container(&HOST)?, option)?;
     let value = line.split_once(" = ").and_then(|(_, it)| it.split_once(" log_opt_values"));
     let Some((value, _)) = value else {
         bail!("nova-compute has not logged {name} since its start")

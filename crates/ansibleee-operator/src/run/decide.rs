@@ -5,6 +5,7 @@ use std::time::Duration;
 use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use common::conditions::{self, Finding};
 use common::engine::outcome::Reason;
+use common::fault::Fault;
 use common::plan::{Plan, Step, Target};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -121,18 +122,18 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// All that keeps a run from being let in.
-pub fn faults(seen: &Observed) -> Vec<validate::Fault> {
+pub fn faults(seen: &Observed) -> Vec<Fault> {
     faults_of(&seen.run, &seen.settings)
 }
 
 /// All that keeps a run from being let in, with the operator's own options.
-pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<validate::Fault> {
+pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<Fault> {
     let mut faults = validate::faults(&run.spec);
     faults.extend(rules::faults(&run.spec, settings));
     if job::image(&run.spec, settings).is_empty() {
         let message = "no image is given, and the operator has no default: set it here, or start \
                        the operator with --runner-image";
-        faults.push(validate::Fault { path: "spec.image".into(), message: message.into() });
+        faults.push(Fault::new("spec.image", message));
     }
     faults
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use common::api::ansibleee::AnsibleEeSpec;
+use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
 use k8s_openapi::api::core::v1::Toleration;
 
 use super::job::{OWN_VOLUMES, Settings, files};
-use super::validate::Fault;
 
 /// How long one environment variable may be: Linux' own limit of a string.
 const VARIABLE_LIMIT: usize = 128 * 1024;

@@ -2,12 +2,11 @@
 
 use common::api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use common::conditions::{self, Finding, READY, kstatus, ready, settle};
+use common::fault::Fault;
 use common::plan::{Step, Target, Write, status_step};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-
-use super::validate::Fault;
 
 /// Whether the spec can be run.
 pub const INPUT_READY: &str = "InputReady";

@@ -1,11 +1,11 @@
 //! What is wrong with a run as the human wrote it: one list, for the controller and for a webhook.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use common::api::ansibleee::AnsibleEeSpec;
 use common::engine::host_key::SCAN_LIMIT;
 use common::engine::inventory::HOST_KEYS_DIR;
+use common::fault::Fault;
 use common::names::is_dns_subdomain;
 use common::yaml;
 use serde_json::{Map, Value};
@@ -15,27 +15,6 @@ use super::job::{CALLBACK_DIR, OWN_VOLUMES, files};
 
 /// How much text may travel in a pod's annotations; Kubernetes allows 256 KiB for all of them.
 const TEXT_LIMIT: usize = 240 * 1024;
-
-/// Something in the spec that cannot be run.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Fault {
-    /// Where, as in `spec.env[2].name`.
-    pub path: String,
-    /// What is there, why it is refused, and the legal way.
-    pub message: String,
-}
-
-impl Fault {
-    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
-    }
-}
 
 /// All faults of a spec, in the order of its fields.
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{AnsibleOpts, Deployment, NodeSet, Service};
-use common::api::shared::DataSource;
+use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
 use common::finalizers::is_held;
 use kube::ResourceExt;
@@ -17,9 +16,10 @@ use shell::sources::{Digests, SourceRef, Sources};
 use crate::attachments::Attachments;
 use crate::default_services;
 use crate::deployment::holding::RUNNING;
-use crate::group::faults::{Named, sources_of};
+use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
 use crate::group::observe::BY_OWNER;
+use crate::node_set::observe::sources_of_vars;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
@@ -175,20 +175,4 @@ fn wanted_sources(
 /// The Secret with the CA bundle that a service names.
 pub fn ca_bundle(service: &Service) -> Option<&str> {
     service.spec.ca_certs.as_deref().filter(|it| !it.is_empty())
-}
-
-/// The objects from which a node set takes variables.
-pub fn sources_of_vars(node_set: &NodeSet) -> Vec<Named> {
-    let spec = &node_set.spec;
-    let own = spec.nodes.values().filter_map(|it| it.ansible.as_ref());
-    let levels = spec.node_template.ansible.iter().chain(own);
-    let entries =
-        |it: &AnsibleOpts| it.ansible_vars_from.iter().filter_map(named_of).collect::<Vec<_>>();
-    levels.flat_map(entries).collect()
-}
-
-fn named_of(entry: &DataSource) -> Option<Named> {
-    let (is_secret, source) = entry.object()?;
-    let (name, is_optional) = (source.name.clone(), source.optional.unwrap_or(false));
-    Some(Named { is_secret, name, is_optional })
 }

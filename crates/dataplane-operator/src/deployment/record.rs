@@ -7,9 +7,10 @@ use common::api::dataplane::{DeploymentStatus, ExecutionSummary};
 use common::engine::Run;
 use kube::ResourceExt;
 
-use crate::deployment::observe::{Observed, sources_of_vars};
+use crate::deployment::observe::Observed;
 use crate::deployment::progress::count;
 use crate::group::faults::{Named, sources_of};
+use crate::node_set::observe::sources_of_vars;
 
 /// Adds the objects that were used, each with the hash that upstream's operators publish too.
 ///

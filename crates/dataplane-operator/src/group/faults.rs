@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role, Service, ServiceSpec, service};
+use common::api::shared::DataSource;
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
 use common::plan::Target;
 use kube::ResourceExt;
@@ -49,6 +50,13 @@ pub struct Named {
 }
 
 impl Named {
+    /// What an entry names, if anything.
+    pub fn of(entry: &DataSource) -> Option<Self> {
+        let (is_secret, source) = entry.object()?;
+        let (name, is_optional) = (source.name.clone(), source.optional.unwrap_or(false));
+        Some(Self { is_secret, name, is_optional })
+    }
+
     /// Its address.
     pub fn source(&self, namespace: &str) -> SourceRef {
         SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }

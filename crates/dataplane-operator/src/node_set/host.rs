@@ -3,7 +3,7 @@
 use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetNode};
 use serde_json::Value;
 
-use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT};
+use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
 
 /// The network over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -64,9 +64,8 @@ fn reserved(set: &NodeSet, host_name: &str) -> Option<String> {
 /// A variable wins over the field, as in the inventory.
 fn host_of(node: &NodeSetNode) -> Option<String> {
     let opts = node.ansible.as_ref()?;
-    let var = opts.ansible_vars.get(HOST_VAR).filter(|it| is_address(it));
-    let var = var.and_then(Value::as_str).map(str::to_owned);
-    var.or_else(|| opts.ansible_host.clone()).filter(|it| !it.is_empty())
+    let var = opts.ansible_vars.get(HOST_VAR).and_then(plain_host);
+    var.map(str::to_owned).or_else(|| opts.ansible_host.clone()).filter(|it| !it.is_empty())
 }
 
 fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
@@ -75,17 +74,8 @@ fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
 }
 
 fn port_of(opts: &AnsibleOpts) -> Option<i32> {
-    let var = opts.ansible_vars.get(PORT_VAR).and_then(port_number);
+    let var = opts.ansible_vars.get(PORT_VAR).and_then(plain_port);
     var.or_else(|| opts.ansible_port.filter(|it| *it > 0))
-}
-
-fn is_address(value: &Value) -> bool {
-    value.as_str().is_some_and(|it| !it.is_empty() && !it.contains("{{"))
-}
-
-fn port_number(value: &Value) -> Option<i32> {
-    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-    i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))
 }
 
 /// The variables of a level that say where a host is and are no plain address or port.
@@ -93,8 +83,8 @@ pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
     let is_bad = |name: &str, is_good: fn(&Value) -> bool| {
         opts.ansible_vars.get(name).is_some_and(|it| !is_good(it))
     };
-    let host = is_bad(HOST_VAR, is_address).then_some(HOST_VAR);
-    let port = is_bad(PORT_VAR, |it| port_number(it).is_some()).then_some(PORT_VAR);
+    let host = is_bad(HOST_VAR, |it| plain_host(it).is_some()).then_some(HOST_VAR);
+    let port = is_bad(PORT_VAR, |it| plain_port(it).is_some()).then_some(PORT_VAR);
     host.into_iter().chain(port).collect()
 }
 

@@ -13,7 +13,6 @@ use common::engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
 use common::yaml::{Tree, Var};
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use shell::sources::SourceRef;
 
 use crate::inputs::service_type;
 use crate::node_set::host::{self, CTLPLANE, Host};
@@ -82,23 +81,13 @@ fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
 
 /// What the list of one level gives.
 pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
-    let mut vars = Vars::new();
-    for entry in &opts.ansible_vars_from {
-        let Some((is_secret, object)) = entry.object() else { continue };
-        let source = if is_secret {
-            SourceRef::secret(namespace, &object.name)
-        } else {
-            SourceRef::config_map(namespace, &object.name)
-        };
-        let Some(content) = objects.get(&source) else { continue };
-        let prefix = entry.prefix.as_deref().unwrap_or_default();
-        for key in content.keys() {
-            let Some(value) = content.text(key).map(vars::value) else { continue };
-            let var = if is_secret { Var::Data(value) } else { Var::Template(value) };
-            vars.insert(format!("{prefix}{key}"), var);
-        }
-    }
-    vars
+    let var = |it: vars::Given<'_>| {
+        let value = vars::value(it.content.text(it.key)?);
+        let var = if it.source.is_secret { Var::Data(value) } else { Var::Template(value) };
+        Some((it.name, var))
+    };
+    let given = vars::given(namespace, &opts.ansible_vars_from, objects);
+    given.into_iter().filter_map(var).collect()
 }
 
 /// What the fields of one level set. Upstream writes the port as a text.

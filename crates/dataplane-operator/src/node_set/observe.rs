@@ -16,7 +16,7 @@ use shell::vault::{Content, Vault};
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
 use crate::default_services;
-use crate::group::faults::sources_of;
+use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
 use crate::group::observe::{BY_HOST_KEY, Inventory};
 use crate::node_set::{host, outcome};
@@ -93,7 +93,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     };
     let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
     let wanted = wanted_sources(&namespace, &set, &services);
-    let of_vars = sources_of_vars(&namespace, &set);
+    let of_vars: BTreeSet<SourceRef> =
+        sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
     let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
     // Before reading, so that a change in between wakes the node set again.
     let all = wanted.iter().chain(&of_vars).chain([&own]).cloned().collect();
@@ -148,11 +149,11 @@ fn wanted_sources(
 }
 
 /// The objects that lists of `ansibleVarsFrom` name.
-fn sources_of_vars(namespace: &str, set: &NodeSet) -> BTreeSet<SourceRef> {
+pub fn sources_of_vars(set: &NodeSet) -> Vec<Named> {
     let template = set.spec.node_template.ansible.as_ref();
     let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
     let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
-    lists.flat_map(named).map(|it| it.source(namespace)).collect()
+    lists.flat_map(named).collect()
 }
 
 /// Runs that were told the key of a host at one of the addresses.

@@ -1,10 +1,11 @@
 //! What a service says: its faults, its playbook, its data sources and its ports.
 
 use common::api::dataplane::Service;
-use common::api::dataplane::service::faults::{Fault, faults, warnings};
+use common::api::dataplane::service::faults::{faults, warnings};
 use common::conditions::{self, Condition, Finding, READY, Truth, some};
 use common::engine::build::{Play, Source};
 use common::engine::sources::clashes;
+use common::fault::Fault;
 use common::refusal::{Refusal, WRITES_ACCEPTED};
 use kube::ResourceExt;
 

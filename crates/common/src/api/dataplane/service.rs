@@ -107,7 +107,7 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32))]
     pub tls_certs: BTreeMap<String, TlsCert>,
-    /// A Secret with the CA bundle that the hosts trust; accepted, not mounted yet.
+    /// A Secret with the CA bundle that the hosts trust; deployments of node sets mount it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub ca_certs: Option<String>,

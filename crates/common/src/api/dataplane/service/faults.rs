@@ -3,39 +3,17 @@
 //! The rules of the definition say the same to whoever writes; whatever passed them by, or was written
 //! before they were, is told by the controller.
 
-use std::fmt;
-
 use kube::ResourceExt;
 
 use super::{KEY_USAGES, Service, ServiceSpec, TlsCert};
 use crate::api::shared::DataSource;
+use crate::fault::Fault;
 use crate::names::{LABEL_LIMIT, is_dns_subdomain};
 
 /// What a name of a ConfigMap or Secret is made of.
 const NAME: &str = "lower-case letters, digits, - and ., at most 253 characters";
 /// What a certificate may name.
 const CONTENTS: [&str; 2] = ["dnsnames", "ips"];
-
-/// Something that a human wrote into a service and should write differently.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Fault {
-    /// Where, as in `spec.dataSources[2].configMapRef.name`.
-    pub path: String,
-    /// What is there, and the legal way.
-    pub message: String,
-}
-
-impl Fault {
-    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
-    }
-}
 
 /// Everything for which a service cannot be deployed, in the order of its fields.
 pub fn faults(service: &Service) -> Vec<Fault> {
