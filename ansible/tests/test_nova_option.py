@@ -48,7 +48,18 @@ from oslo_reports import guru_meditation_report, opts
 class Version:
     vendor_string = product_string = version_string_with_package = lambda self: "x"
 
+class Chatty:
+    def write(self, text):
+        for line in text.splitlines(keepends=True):
+            sys.__stderr__.write(line + ("2026-11-22 12:00:00.1 7 DEBUG nova [-] Meanwhile: \\n" if line.endswith("\\n") else ""))
+        return len(text)
+
+    def flush(self):
+        sys.__stderr__.flush()
+
 config.parse_args(sys.argv)
+if "chatty" in conf.CONF.memcache:
+    sys.stderr = Chatty()
 opts.set_defaults(conf.CONF)
 if "deaf" not in conf.CONF.memcache:
     guru_meditation_report.TextGuruMeditation.setup_autorun(Version(), conf=conf.CONF)
@@ -167,6 +178,12 @@ class NovaOption(TemporaryDirectoryTest):
         handler = self.write("handler", "")
         self.start(**{"30-nova.conf": f"[oslo_reports]\nfile_event_handler = {handler}\n"})
         self.assertEqual(self.ask("libvirt", "cpu_mode")["said"], {"value": "host-model"})
+
+    def test_what_others_log_meanwhile_parts_no_answer(self):
+        self.start(**{"30-nova.conf": "[DEFAULT]\nmemcache = chatty\n"})
+        self.assertEqual(self.ask("DEFAULT", "transport_url")["said"], {"hidden": True})
+        self.assertEqual(self.ask("libvirt", "cpu_models")["said"], {"value": "Nehalem, Zebra"})
+        self.assertIn("DEBUG", (self.directory / "log").read_text())
 
     def test_a_process_that_does_not_listen_yet_is_left_alive(self):
         process = self.start(**{"30-nova.conf": "[DEFAULT]\nmemcache = deaf\n"})

@@ -16,6 +16,7 @@ mod images;
 mod journey;
 mod lab;
 mod mutants;
+mod packages;
 mod paths;
 #[cfg(test)]
 mod plays;

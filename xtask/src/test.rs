@@ -11,11 +11,13 @@ pub(crate) mod spec;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::{chart, cluster::Choice, paths, sh};
+use crate::{chart, cluster::Choice, packages, paths, sh};
 use count::{Count, Found, Shown, counted};
 use outcome::Outcome;
 use report::Report;
@@ -72,28 +74,43 @@ pub(crate) fn main(args: &Args) -> bool {
     let mut total = Count::default();
     // The tables are judged by what ran before them.
     let (last, first): (Vec<Part>, Vec<Part>) = parts.iter().partition(|it| **it == Part::Spec);
-    for part in first.into_iter().chain(last.into_iter().take(1)) {
-        let name = format!("{part:?}").to_lowercase();
-        println!("\n== {name}");
-        let found = part.run(args).unwrap_or_else(|error| {
-            println!("{error:#}");
-            Found::one(&name, Outcome::Failed)
-        });
-        println!("== {name}: {}", found.count);
-        total += found.count;
-        if part != Part::Spec {
-            report.parts.insert(name, found.tests);
-            if let Err(error) = report.write() {
+    std::thread::scope(|scope| {
+        let mut lab =
+            first.contains(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
+        for part in first.into_iter().chain(last.into_iter().take(1)) {
+            if part == Part::E2e
+                && let Some(Ok(Err(error))) = lab.take().map(ScopedJoinHandle::join)
+            {
                 println!("{error:#}");
-                total.failed += 1;
             }
+            total += part.told(args, &mut report);
         }
-    }
+    });
     println!("\n{total}");
     total.failed == 0
 }
 
 impl Part {
+    /// Runs it and tells what it came to.
+    fn told(self, args: &Args, report: &mut Report) -> Count {
+        let name = format!("{self:?}").to_lowercase();
+        println!("\n== {name}");
+        let began = Instant::now();
+        let mut found = self.run(args).unwrap_or_else(|error| {
+            println!("{error:#}");
+            Found::one(&name, Outcome::Failed)
+        });
+        println!("== {name}: {} ({} s)", found.count, began.elapsed().as_secs());
+        if self != Self::Spec {
+            report.parts.insert(name, found.tests);
+            if let Err(error) = report.write() {
+                println!("{error:#}");
+                found.count.failed += 1;
+            }
+        }
+        found.count
+    }
+
     fn run(self, args: &Args) -> Result<Found> {
         match self {
             Self::Format => check("rustfmt", cargo(&["fmt", "--all", "--check"])),
@@ -139,9 +156,19 @@ fn deny() -> Result<Found> {
     let program = root.join("bin/cargo-deny");
     if !program.exists() {
         sh::step("build cargo-deny", || {
-            let mut install =
-                cargo(&["install", "cargo-deny@0.20.2", "--locked", "--quiet", "--root"]);
-            install.arg(&root).env_remove("CARGO_TARGET_DIR");
+            let mut install = cargo(&[
+                "install",
+                "cargo-deny@0.20.2",
+                "--locked",
+                "--quiet",
+                "--debug",
+                "--root",
+            ]);
+            // It reads a few hundred files: to optimize it takes longer than it ever runs.
+            install
+                .env("CARGO_PROFILE_DEV_DEBUG", "false")
+                .arg(&root)
+                .env_remove("CARGO_TARGET_DIR");
             sh::run(&mut install).map(drop)
         })?;
     }
@@ -151,19 +178,12 @@ fn deny() -> Result<Found> {
 }
 
 fn unit() -> Result<Found> {
-    const OURS: [&str; 4] = ["test", "--workspace", "--exclude", "e2e"];
-    let mut found = run_all(&programs::build(cargo(&OURS))?)?;
-    let examples = cargo(&[&OURS[..], &["--doc", "--quiet"]].concat());
-    found += counted(examples, "", Shown::Bad)?;
-    Ok(found)
-}
-
-/// Runs programs of tests, each to its end, whatever became of the others.
-fn run_all(programs: &[programs::Program]) -> Result<Found> {
     let mut found = Found::default();
-    for program in programs {
+    for program in programs::all()?.iter().filter(|it| !it.is_end_to_end()) {
         found += counted(program.command(), &program.prefix, Shown::Bad)?;
     }
+    let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
+    found += counted(examples, "", Shown::Bad)?;
     Ok(found)
 }
 
@@ -176,6 +196,7 @@ fn chart() -> Found {
 }
 
 fn ansible() -> Result<Found> {
+    let _lock = packages::lock()?;
     let mut tests = Command::new(paths::repo().join("ansible/tests/run"));
     tests.current_dir(paths::repo());
     counted(tests, "ansible ", Shown::Bad)
@@ -191,8 +212,9 @@ fn cloudinit() -> Result<Found> {
 
 /// Tests in Python that compare what an example of ours answers with what other programs do.
 fn compared(part: &str, example: &str, tests: &str) -> Result<Found> {
-    // The whole workspace, so that no dependency is compiled anew with other features.
-    sh::run(&mut cargo(&["build", "--workspace", "--example", example, "--quiet"]))?;
+    programs::all()?;
+    // The lab is made meanwhile, and both fetch packages.
+    let _lock = packages::lock()?;
     let mut tests = Command::new(paths::repo().join(tests));
     tests.arg(paths::compiled().join("debug/examples").join(example));
     counted(tests, &format!("{part} "), Shown::Bad)

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::Tree;
-use crate::{paths, sh};
+use crate::{packages, paths, sh};
 
 /// What the operators are compiled for.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -28,19 +28,7 @@ pub(super) fn tools() -> Result<()> {
         .filter(|(words, _)| !sh::succeeds(Command::new(words[0]).args(&words[1..])))
         .map(|(_, package)| *package)
         .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    sh::step(&format!("install Debian packages: {}", missing.join(" ")), || {
-        sh::run(Command::new("apt-get").args(["-qq", "update"]))?;
-        let mut install = Command::new("apt-get");
-        install
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .args(["-qq", "install", "-y", "--no-install-recommends"])
-            .args(&missing);
-        sh::run(&mut install).map(drop)
-    })
-    .with_context(|| format!("install by hand: apt-get install {}", missing.join(" ")))
+    packages::install(&missing)
 }
 
 /// A Debian root file system of the packages that `folder/packages` lists.

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::{BRIDGE, NETWORK, SERVICES};
-use crate::{paths, sh};
+use crate::{packages, paths, sh};
 
 /// Debian packages that the lab and the build of its images need.
 pub(super) const PACKAGES: [&str; 14] = [
@@ -74,7 +74,7 @@ pub(super) fn preconditions(running: &[&str]) -> Result<()> {
             .push("the kernel has no overlay file system: load the module `overlay`".to_owned());
     }
     if problems.is_empty() {
-        if let Err(error) = packages() {
+        if let Err(error) = install_packages() {
             problems.push(format!("{error:#}"));
         } else {
             problems.extend(route_problems(&sh::run(Command::new("ip").args(["-4", "route"]))?));
@@ -87,29 +87,13 @@ pub(super) fn preconditions(running: &[&str]) -> Result<()> {
 }
 
 /// Installs the Debian packages that are missing.
-fn packages() -> Result<()> {
+fn install_packages() -> Result<()> {
     let mut query = Command::new("dpkg-query");
     query.args(["-W", "-f", "${Package} ${db:Status-Status}\\n"]).args(PACKAGES);
     // It fails if one is unknown, and prints the others all the same.
     let known = query.output().context("no dpkg-query: the lab wants Debian 12 or a derivative")?;
     let missing = missing_packages(&String::from_utf8_lossy(&known.stdout));
-    if missing.is_empty() {
-        return Ok(());
-    }
-    sh::step(&format!("install Debian packages: {}", missing.join(" ")), || {
-        let install = || {
-            let mut apt = Command::new("apt-get");
-            apt.env("DEBIAN_FRONTEND", "noninteractive");
-            apt.args(["-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends"]);
-            sh::run(apt.args(&missing))
-        };
-        if install().is_err() {
-            sh::run(Command::new("apt-get").arg("update"))?;
-            install()?;
-        }
-        Ok(())
-    })
-    .with_context(|| format!("install them with: apt-get install {}", missing.join(" ")))
+    packages::install(&missing)
 }
 
 fn missing_packages(known: &str) -> Vec<&'static str> {

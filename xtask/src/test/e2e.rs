@@ -11,17 +11,27 @@ use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::restarts::{self, Restarts, Seed};
 use crate::cluster::Choice;
-use crate::{demo, lab, release, sh, upgrade};
+use crate::{demo, images, lab, release, upgrade};
 
 /// The test that turns the release before into this one.
 const UPGRADE: &str = "e2e upgrade::";
 
+/// Builds what the tests on the lab need and starts it: minutes of compiling on a new machine, which
+/// other checks leave a core for. Nothing depends on it: what is not there yet is made when it is asked
+/// for.
+pub(super) fn prepare(cluster: &Choice) -> Result<()> {
+    let env = cluster.up()?;
+    images::for_cluster(&env)?;
+    if release::can_be_had()? {
+        images::of_tree(&env, &release::before()?)?;
+    }
+    Ok(())
+}
+
 /// The release before does the main job and is upgraded; the demo then finds its work done, and the
 /// tests do their worst to it, with operators that are restarted meanwhile if that is asked for.
 pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
-    let programs = programs::build(super::cargo(&["test", "--package", "e2e"]))?;
-    // A test runs it as kubectl's plugin, from the folder that cargo puts programs into.
-    sh::run(&mut super::cargo(&["build", "--package", "kubectl-edpm", "--quiet"]))?;
+    let programs = programs::all()?.iter().filter(|it| it.is_end_to_end());
     let can_upgrade = release::can_be_had()?;
     let values = if can_upgrade {
         upgrade::prepare(cluster)?
@@ -81,25 +91,21 @@ fn demo(cluster: &Choice) -> Result<Found> {
 struct Tests<'a> {
     env: &'a lab::Env,
     values: &'a Path,
-    programs: Vec<(Program, Vec<String>)>,
+    programs: Vec<(&'a Program, Vec<String>)>,
     /// Whether operators may be away for a while.
     patient: bool,
 }
 
-fn named(programs: Vec<Program>) -> Result<Vec<(Program, Vec<String>)>> {
-    programs
-        .into_iter()
-        .map(|it| {
-            let names = it.tests()?;
-            Ok((it, names))
-        })
-        .collect()
+fn named<'a>(
+    programs: impl Iterator<Item = &'a Program>,
+) -> Result<Vec<(&'a Program, Vec<String>)>> {
+    programs.map(|it| Ok((it, it.tests()?))).collect()
 }
 
 impl Tests<'_> {
     /// The names of all tests, with their programs'.
     fn names(&self) -> Vec<String> {
-        let of = |(program, names): &(Program, Vec<String>)| {
+        let of = |(program, names): &(&Program, Vec<String>)| {
             names.iter().map(|it| format!("{}{it}", program.prefix)).collect::<Vec<_>>()
         };
         self.programs.iter().flat_map(of).collect()

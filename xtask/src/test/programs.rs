@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::cargo;
 use crate::sh;
 
 /// A program of tests.
@@ -19,6 +21,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Whether it needs a cluster.
+    pub(crate) fn is_end_to_end(&self) -> bool {
+        self.prefix.starts_with("e2e ")
+    }
+
     /// The command that runs it as cargo would.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
@@ -61,9 +68,22 @@ fn package(id: &str) -> Option<&str> {
     }
 }
 
-/// Builds the programs that `command`, a `cargo test`, would run.
-pub(crate) fn build(mut command: Command) -> Result<Vec<Program>> {
-    command.args(["--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
+/// All programs of tests of the workspace, with the examples and programs that some of them start;
+/// built once, by one command.
+///
+/// Cargo chooses the features of dependencies by the packages that a command names: a second command
+/// that names others compiles the same dependencies again, for minutes.
+pub(crate) fn all() -> Result<&'static [Program]> {
+    static BUILT: OnceLock<Vec<Program>> = OnceLock::new();
+    match BUILT.get() {
+        Some(built) => Ok(built),
+        None => build().map(|built| BUILT.get_or_init(|| built).as_slice()),
+    }
+}
+
+fn build() -> Result<Vec<Program>> {
+    let mut command = cargo(&["build", "--workspace", "--all-targets", "--quiet"]);
+    command.arg("--message-format=json-render-diagnostics");
     // What the compiler says goes to the human; the messages come here.
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the tests do not compile");
