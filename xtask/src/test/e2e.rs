@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 
 use super::count::{Found, Shown, counted};
 use super::journey;
@@ -15,6 +15,26 @@ use crate::{demo, images, lab, release, upgrade};
 
 /// The test that turns the release before into this one.
 const UPGRADE: &str = "e2e upgrade::";
+
+/// The tests that take turns on the demo's two hosts, for minutes.
+const IN_TURNS: &str = "e2e main_job::";
+
+/// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
+/// be and hold nobody to a few seconds.
+const MEANWHILE: [&str; 12] = [
+    "e2e data_plane::",
+    "e2e deployment::",
+    "e2e host_failures::",
+    "e2e host_keys::",
+    "e2e isolation::",
+    "e2e membership::",
+    "e2e node_inputs::",
+    "e2e node_set::",
+    "e2e runs_by_hand::",
+    "e2e service_operator::",
+    "e2e services::",
+    "e2e variables::",
+];
 
 /// Builds what the tests on the lab need and starts it: minutes of compiling on a new machine, which
 /// other checks leave a core for. Nothing depends on it: what is not there yet is made when it is asked
@@ -112,9 +132,26 @@ impl Tests<'_> {
     }
 
     /// Runs those tests whose names are chosen.
-    fn run(&self, is_chosen: impl Fn(&str) -> bool) -> Result<Found> {
+    fn run(&self, is_chosen: impl Fn(&str) -> bool + Sync) -> Result<Found> {
+        let is_meanwhile = |it: &str| MEANWHILE.contains(&it);
+        let mut found = self.each(|it| it != IN_TURNS && !is_meanwhile(it), &is_chosen)?;
+        let (in_turns, meanwhile) = std::thread::scope(|scope| {
+            let meanwhile = scope.spawn(|| self.each(is_meanwhile, &is_chosen));
+            (self.each(|it| it == IN_TURNS, &is_chosen), meanwhile.join())
+        });
+        found += in_turns?;
+        found += meanwhile.map_err(|_| anyhow!("a thread that ran tests has panicked"))??;
+        Ok(found)
+    }
+
+    /// Runs the chosen tests of some programs, one program after the other.
+    fn each(
+        &self,
+        is_program: impl Fn(&str) -> bool,
+        is_chosen: impl Fn(&str) -> bool,
+    ) -> Result<Found> {
         let mut found = Found::default();
-        for (program, names) in &self.programs {
+        for (program, names) in self.programs.iter().filter(|(it, _)| is_program(&it.prefix)) {
             let is_chosen = |it: &&String| is_chosen(&format!("{}{it}", program.prefix));
             let chosen: Vec<&String> = names.iter().filter(is_chosen).collect();
             if chosen.is_empty() {
@@ -141,5 +178,20 @@ impl Tests<'_> {
             command.env("PATH", std::env::join_paths(folders)?);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn what_runs_beside_each_other_are_files_of_tests() {
+        for prefix in MEANWHILE.into_iter().chain([IN_TURNS]) {
+            let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
+            let file = paths::repo().join("e2e/tests").join(format!("{name}.rs"));
+            assert!(file.is_file(), "{}", file.display());
+        }
     }
 }
