@@ -21,12 +21,13 @@ const IN_TURNS: &str = "e2e main_job::";
 
 /// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
 /// be and hold nobody to a few seconds.
-const MEANWHILE: [&str; 12] = [
+const MEANWHILE: [&str; 13] = [
     "e2e data_plane::",
     "e2e deployment::",
     "e2e host_failures::",
     "e2e host_keys::",
     "e2e isolation::",
+    "e2e manifests::",
     "e2e membership::",
     "e2e node_inputs::",
     "e2e node_set::",

@@ -1,0 +1,47 @@
+//! Manifests with the fields of upstream's are taken by the API server as they are.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use e2e::{Namespace, run};
+use serde_json::Value;
+
+const ALL: [&str; 3] = ["service.yaml", "node-set.yaml", "deployment.yaml"];
+
+/// What of `written` is not the same in `kept`, by path: others may add, and nothing may go.
+fn lost(path: &str, written: &Value, kept: &Value) -> Vec<String> {
+    match (written, kept) {
+        (Value::Object(all), _) => all
+            .iter()
+            .flat_map(|(name, it)| lost(&format!("{path}.{name}"), it, &kept[name]))
+            .collect(),
+        (Value::Array(all), Value::Array(others)) if all.len() == others.len() => {
+            let pairs = all.iter().zip(others).enumerate();
+            pairs
+                .flat_map(|(idx, (it, other))| lost(&format!("{path}[{idx}]"), it, other))
+                .collect()
+        }
+        _ if written == kept => Vec::new(),
+        _ => vec![format!("{path}: {written} became {kept}")],
+    }
+}
+
+async fn json(arguments: &[&str]) -> Result<Value> {
+    let text = run("kubectl", arguments).await?;
+    serde_json::from_str(&text).with_context(|| text)
+}
+
+#[tokio::test]
+async fn manifests_as_upstreams_users_write_them_apply_unchanged() -> Result<()> {
+    let ns = Namespace::new("manifests").await?;
+    for name in ALL {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests").join(name);
+        let file = file.to_str().context("a path in UTF-8")?;
+        let apply =
+            |how| ["apply", "-n", &ns.name, "-f", file, "--validate=strict", "-o", "json", how];
+        let written = json(&apply("--dry-run=client")).await?;
+        let kept = json(&apply("--dry-run=server")).await?;
+        assert_eq!(lost("spec", &written["spec"], &kept["spec"]), [""; 0], "{name}");
+    }
+    Ok(())
+}
