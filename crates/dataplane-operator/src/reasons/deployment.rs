@@ -35,7 +35,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             DATA_SOURCE_NOT_FOUND,
             Word::bad(
                 "DataSourceInvalid",
-                "Two objects of a service have the same key, or a key is no plain file name.",
+                "A key of a service's object is no plain file name.",
                 "When it is corrected.",
                 "Rename the key.",
             ),

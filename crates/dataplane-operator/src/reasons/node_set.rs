@@ -116,7 +116,7 @@ const INPUTS: &[Word] = &[
     DATA_SOURCE_NOT_FOUND,
     Word::bad(
         "DataSourceInvalid",
-        "A key of a service's object is no file name, or two objects have the same key.",
+        "A key of a service's object is no plain file name.",
         "When it is corrected.",
         "Rename the key.",
     ),
