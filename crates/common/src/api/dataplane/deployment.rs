@@ -142,10 +142,12 @@ pub struct DeploymentStatus {
     /// What Ansible counted in each run that ended, by the run's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ansible_execution_summaries: BTreeMap<String, ExecutionSummary>,
-    /// Digest of each `ConfigMap` that was used, by its name.
+    /// Digest of each `ConfigMap` that was used, by its name; `mixed` where hosts or services were
+    /// given different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config_map_hashes: BTreeMap<String, String>,
-    /// Digest of each Secret that was used, by its name.
+    /// Digest of each Secret that was used, by its name; `mixed` where hosts or services were given
+    /// different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_hashes: BTreeMap<String, String>,
     /// The `configHash` of each node set that was deployed, by its name.

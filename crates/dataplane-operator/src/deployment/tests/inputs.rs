@@ -132,6 +132,36 @@ fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
 }
 
 #[test]
+fn content_that_changes_between_the_runs_of_one_deployment_counts_as_nothing_deployed() {
+    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
+    let mut world = with_sources();
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    world.finish();
+    world.settle();
+    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
+    world.settle();
+    assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
+    let mut same = world.clone();
+    same.run_out(|_, _| "Ok");
+    assert_eq!(same.status().config_map_hashes["snippet"], "n1q");
+    world.seen.sources.insert(snippet.clone(), digests("2", &["x.conf"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.status().config_map_hashes["snippet"], "mixed", "n0 has the first content");
+    // So it is for two services that are given one object.
+    let mut world = with_sources();
+    let first = world.seen.services["second"].spec.data_sources.clone();
+    let spec = json!({ "playbook": "a.b.first", "dataSources": first });
+    world.seen.services.extend([service("first", &spec)]);
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    world.seen.sources.insert(snippet, digests("2", &["x.conf"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().config_map_hashes["snippet"], "mixed");
+}
+
+#[test]
 fn what_the_deployment_says_reaches_its_runs() {
     let mut world = World::with(
         vec![node_set("compute", &["n0"], &["first", "second"])],
