@@ -15,9 +15,7 @@ use crate::group::build::sources;
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::networks;
 use crate::group::status::INPUT_READY;
-
-/// The condition of a node set, and of a deployment, that all that precedes a deployment is done.
-pub const SETUP_READY: &str = "SetupReady";
+use crate::node_set::status::{INPUT_MISSING, SETUP_READY};
 
 /// How many hosts one run may touch.
 const RUN_LIMIT: usize = 500;
@@ -41,16 +39,16 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let is_current =
         status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let is_bad = |it: &&conditions::Condition| it.status != Truth::True;
-    let told = [INPUT_READY, SETUP_READY].map(|it| conditions::find(conditions, it));
-    let is_set_up = conditions::is_true(conditions, SETUP_READY);
-    let is_there = seen.inventories.contains(name);
-    let bad = told.into_iter().flatten().find(is_bad);
+    // Its other conditions speak of services that this deployment may not have.
+    let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
+    let is_set_up = setup.is_some_and(|it| it.status == Truth::True);
     let is_going = is_terminating(&**node_set);
-    if is_current && is_set_up && is_there && bad.is_none() && !is_going {
+    if is_set_up && seen.inventories.contains(name) && !is_going {
         return None;
     }
-    let why = match bad.filter(|_| is_current) {
+    let cause = setup.filter(|it| it.reason == INPUT_MISSING);
+    let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
+    let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),
         None => "its operator has not finished looking at it.".to_owned(),

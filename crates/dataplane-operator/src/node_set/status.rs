@@ -18,6 +18,8 @@ use crate::node_set::{faults, host_keys, inputs};
 
 /// There is an inventory that deployments can begin with.
 pub const SETUP_READY: &str = "SetupReady";
+/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
+pub const INPUT_MISSING: &str = "InputMissing";
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
@@ -122,7 +124,7 @@ fn provisioning(seen: &Observed) -> Option<Finding> {
 fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
-        return Finding::waiting(SETUP_READY, "InputMissing", text);
+        return Finding::waiting(SETUP_READY, INPUT_MISSING, text);
     }
     if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
         && *known != inputs::digest(&judged.inputs)

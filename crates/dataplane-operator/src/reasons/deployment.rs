@@ -7,8 +7,8 @@ use super::{
     DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND,
     SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
-use crate::deployment::faults::SETUP_READY;
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
+use crate::node_set::status::SETUP_READY;
 
 /// Of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[Aspect] = &[

@@ -49,21 +49,50 @@ fn what_is_missing_before_it_begins_is_named_and_waited_for() {
     });
 }
 
+/// Says of a condition of the node set that it does not hold.
+fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
+    world.edit("compute", |it| {
+        let status = it.status.as_mut().unwrap();
+        let found = status.conditions.iter_mut().find(|it| it.type_ == type_).unwrap();
+        found.status = common::conditions::Truth::False;
+        (found.reason, found.message) = (reason.into(), message.into());
+    });
+}
+
 #[test]
 fn a_node_set_that_is_not_set_up_says_why() {
     let mut world = World::new();
-    world.edit("compute", |it| {
-        let status = it.status.as_mut().unwrap();
-        let input = status.conditions.iter_mut().find(|it| it.type_ == "InputReady").unwrap();
-        input.status = common::conditions::Truth::False;
-        input.message = "Secret key does not exist".into();
-    });
+    fails(&mut world, "InputReady", "SshSecretNotFound", "Secret key does not exist");
+    fails(&mut world, "SetupReady", "InputMissing", "see InputReady");
     world.settle();
+    assert_eq!(world.condition("SetupReady"), is("False", "NodeSetNotReady"));
     assert!(world.message("SetupReady").contains("Secret key does not exist"));
+    fails(&mut world, "SetupReady", "DeploymentUnderWay", "it waits for d");
+    world.settle();
+    assert!(world.message("SetupReady").contains("it waits for d"));
     let going = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
     world.edit("compute", |it| it.metadata.deletion_timestamp = Some(going));
     world.settle();
     assert!(world.message("SetupReady").contains("being deleted"));
+}
+
+#[test]
+fn what_only_other_services_lack_is_not_waited_for() {
+    let sets = || vec![node_set("compute", &["n0"], &["first", "second"])];
+    let lacking = |spec: Value| {
+        let mut world = World::with(sets(), spec);
+        let sources = json!([{ "configMapRef": { "name": "gone" } }]);
+        let spec = json!({ "playbook": "a.b.second", "dataSources": sources });
+        world.seen.services.extend([service("second", &spec)]);
+        fails(&mut world, "InputReady", "DataSourceNotFound", "ConfigMap gone does not exist");
+        world
+    };
+    let mut world = lacking(json!({ "servicesOverride": ["first"] }));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    let mut world = lacking(json!({}));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
 }
 
 /// A world whose second service is given a ConfigMap and a Secret.
