@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::api::dataplane::{NodeSetStatus, Service};
 use common::engine::mounts::node_sets::inventory_name;
-use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use common::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
 use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
@@ -74,6 +74,9 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
+        if plan.steps.is_empty() && is_held(&*seen.set, INVENTORY) {
+            plan.steps.extend(status::step(seen, &judge(seen), None, now));
+        }
         return plan;
     }
     let missing =

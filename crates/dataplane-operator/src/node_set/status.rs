@@ -3,12 +3,14 @@
 use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
+use common::finalizers::is_terminating;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::Digests;
 
 use crate::group::faults::{Fault, Named, sources_of};
+use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
 use crate::inputs::{Inputs, changed};
 use crate::node_set::decide::{Judged, published_inventory};
@@ -95,7 +97,7 @@ fn findings(
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
     let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
-    findings.extend([input(&all_faults), setup(&name, judged, recorded), deployment]);
+    findings.extend([input(&all_faults), setup(seen, judged, recorded), deployment]);
     findings.extend(refusal);
     // What is missing for a deployment takes nothing from hosts that need none.
     let missing = [INPUT_READY, SETUP_READY];
@@ -121,7 +123,13 @@ fn provisioning(seen: &Observed) -> Option<Finding> {
     })
 }
 
-fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
+fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
+    let name = seen.set.name_any();
+    if is_terminating(&*seen.set) {
+        let cause = held(seen, judged);
+        let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
+        return Finding::warning(SETUP_READY, "DeletionWaits", text);
+    }
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return Finding::waiting(SETUP_READY, INPUT_MISSING, text);
@@ -138,6 +146,21 @@ fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
     }
     let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
     Finding::good(SETUP_READY, "Ready", text)
+}
+
+/// What holds a node set that is to be deleted.
+fn held(seen: &Observed, judged: &Judged<'_>) -> String {
+    let Some(first) = judged.outcome.under_way.first() else {
+        let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY);
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        return format!("waits for whoever set its finalizers: {}.", others.join(", "));
+    };
+    format!(
+        "waits for OpenStackDataPlaneDeployment {first}, which is under way and needs its inventory: \
+         it goes when that has ended. To end that one as well: kubectl delete -n {} \
+         openstackdataplanedeployment/{first}",
+        seen.namespace
+    )
 }
 
 fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {

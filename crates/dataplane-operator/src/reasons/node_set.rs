@@ -45,6 +45,13 @@ pub(super) const NODE_SET: &[Aspect] = &[
                 "When that deployment has ended.",
                 "Wait, or look at the deployment.",
             ),
+            Word::bad(
+                "DeletionWaits",
+                "The node set is to be deleted; the message names the deployment that needs it, or \
+                 the finalizers of others.",
+                "When that deployment has ended.",
+                "Wait, or delete the deployment.",
+            ),
         ],
     ),
     aspect(

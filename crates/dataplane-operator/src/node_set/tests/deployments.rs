@@ -265,10 +265,17 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
     world.deploy("d", &json!({}), &[("n0", 1, "Running")]);
     let deletion = serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(deletion);
-    world.writes.clear();
-    world.pass();
-    assert_eq!(world.writes, [""; 0], "a run may still need the inventory");
+    // A run may still need the inventory.
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    let message = world.message("SetupReady");
+    assert!(message.ends_with("openstackdataplanedeployment/d"), "{message}");
     world.end("d", false, ["c1", "s1"]);
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().push("somebody/else".into());
+    world.settle();
+    assert!(world.message("SetupReady").contains("finalizers: somebody/else."));
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().pop();
+    world.writes.clear();
     world.pass();
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
     assert_eq!(world.writes, expected);
