@@ -25,6 +25,9 @@ pub const INPUT_MISSING: &str = "InputMissing";
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
+/// What each run of a deployment takes from the node set as it is made, so that it can be corrected
+/// while runs fail for it.
+const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMounts"];
 /// How long the part of a message about one host, or about changed inputs, may be.
 const TEXT: usize = 300;
 
@@ -242,7 +245,9 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
 /// Its changes wait for the end of what is under way, which began with other inputs.
 fn under_way(seen: &Observed, judged: &Judged<'_>, deployment: &str) -> Finding {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
-    let names = changed(&recorded, &judged.inputs).join(", ");
+    let mut names = changed(&recorded, &judged.inputs);
+    names.retain(|it| !OF_PODS.contains(&it.as_str()));
+    let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
     if !names.is_empty() && !recorded.is_empty() {
         let names = trimmed(&names, TEXT);
