@@ -1,14 +1,16 @@
 //! What keeps a deployment from beginning or from going on, each with object, cause and next step.
 
-use common::api::dataplane::{NodeSet, Service};
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
 use common::conditions::{self, Truth};
 use common::engine::build::PRIVATE_KEY;
-use common::engine::limit;
 use common::engine::mounts::node_sets;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
-use crate::deployment::hosts::{by_name, ssh_digests};
+use crate::deployment::hosts::ssh_digests;
+use crate::deployment::judge::hosts_of;
 use crate::deployment::observe::{Observed, ca_bundle};
 use crate::deployment::services::is_global;
 use crate::group::build::sources;
@@ -146,6 +148,20 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
     faults
 }
 
+/// Of a node set that was deleted since the deployment began, where another one has its name now.
+pub fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
+    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
+    is_replaced.then(|| {
+        let text = format!(
+            "OpenStackDataPlaneNodeSet {name}, with which OpenStackDataPlaneDeployment {deployment} \
+             began, was deleted, and another one has its name now: delete \
+             OpenStackDataPlaneDeployment {deployment}, and create one for the new node set.",
+            deployment = seen.deployment.name_any()
+        );
+        Fault::wrong("NodeSetReplaced", text)
+    })
+}
+
 fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
     let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
     match ssh_digests(seen, node_set) {
@@ -170,14 +186,9 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
 /// A limit that leaves out every host of all node sets: nothing would ever run.
 pub fn of_limit(seen: &Observed) -> Option<Fault> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
-    let hosts = |(name, it): (&String, &std::sync::Arc<NodeSet>)| {
-        let hosts = by_name(it).into_keys().map(|host| (name.clone(), host));
-        hosts.collect::<Vec<_>>()
-    };
-    let all: Vec<(String, String)> = seen.node_sets.iter().flat_map(hosts).collect();
-    let is_out =
-        |(group, host): &(String, String)| limit::leaves_out(limit, host, &[group.as_str()]);
-    (!all.is_empty() && all.iter().all(is_out)).then(|| {
+    let mut sets = seen.node_sets.iter().filter(|(_, it)| !it.spec.nodes.is_empty()).peekable();
+    let is_any = sets.peek().is_some();
+    (is_any && sets.all(|(name, _)| hosts_of(seen, name).next().is_none())).then(|| {
         let text = format!(
             "spec.ansibleLimit ({limit}) of OpenStackDataPlaneDeployment {} leaves out every host \
              of its node sets: delete it and create one with another limit.",

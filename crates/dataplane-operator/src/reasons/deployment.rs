@@ -31,6 +31,12 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
         &[
             Word::good("Ready", "Every input is there."),
             NODE_SET_NOT_FOUND,
+            Word::bad(
+                "NodeSetReplaced",
+                "A node set with which the deployment began was deleted, and another one has its name.",
+                "No.",
+                "Delete the deployment, and create one for the new node set.",
+            ),
             SERVICE_NOT_FOUND,
             DATA_SOURCE_NOT_FOUND,
             Word::bad(

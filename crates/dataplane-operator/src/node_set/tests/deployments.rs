@@ -77,6 +77,26 @@ fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
 }
 
 #[test]
+fn deployments_of_a_node_set_that_had_its_name_before_count_for_nobody() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("ended");
+    world.deploy("open", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    let set = Arc::make_mut(&mut world.seen.set);
+    set.metadata.uid = Some("another".into());
+    set.status = None;
+    world.settle();
+    assert_eq!(world.states(), [HostState::Undeployed; 2]);
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    let status = world.seen.set.status.clone().unwrap();
+    assert!(status.settled_deployments.is_empty() && status.deployment_statuses.is_empty());
+    // One that began with it counts.
+    world.deployed("own");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
 fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
     let mut world = World::new();
     world.settle();
