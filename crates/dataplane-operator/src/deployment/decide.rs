@@ -118,11 +118,16 @@ impl Progress {
             return Self { lists, setup: Vec::new(), inputs: Vec::new(), is_new: false };
         }
         let setup = faults::of_setup(seen);
-        let listed = seen.named().into_iter().map(|it| (it, seen.listed(it)));
-        let services = services::lists(listed, &seen.services);
-        let mut inputs: Vec<Fault> = faults::of_limit(seen).into_iter().collect();
-        for (name, services) in &services {
-            inputs.extend(faults::of_services(seen, name, services));
+        let listed = |node_set| {
+            let has_hosts = judge::hosts_of(seen, node_set).next().is_some();
+            Listed { node_set, names: seen.listed(node_set), has_hosts }
+        };
+        let listed: Vec<Listed<'_>> = seen.named().into_iter().map(listed).collect();
+        let services = services::lists(&listed, &seen.services);
+        let mut inputs: Vec<Fault> =
+            faults::of_limit(seen).into_iter().chain(faults::of_size(seen, &services)).collect();
+        for (name, list) in &services {
+            inputs.extend(faults::of_services(seen, name, &list.services));
         }
         if !setup.is_empty() || is_terminating(deployment) {
             return Self { lists: BTreeMap::new(), setup, inputs, is_new: true };

@@ -6,13 +6,14 @@ use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
 use common::conditions::{self, Truth};
 use common::engine::build::PRIVATE_KEY;
 use common::engine::mounts::node_sets;
+use common::engine::shards::BATCH_SIZE;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
 use crate::deployment::hosts::ssh_digests;
 use crate::deployment::judge::hosts_of;
 use crate::deployment::observe::{Observed, ca_bundle};
-use crate::deployment::services::is_global;
+use crate::deployment::services::{List, is_global};
 use crate::group::build::sources;
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::networks;
@@ -21,6 +22,13 @@ use crate::node_set::status::{INPUT_MISSING, SETUP_READY};
 
 /// How many hosts one run may touch.
 const RUN_LIMIT: usize = 500;
+/// How many bytes a status may have when each service has run once: an object has 1.5 MiB at most,
+/// and further attempts are told as well.
+const STATUS_LIMIT: usize = 700_000;
+/// What the status tells of a host beside its name, while a run of it is on its way.
+const HOST_SIZE: usize = 190;
+/// What it tells of a run.
+const RUN_SIZE: usize = 330;
 
 /// What a deployment waits for before it begins: its node sets.
 pub fn of_setup(seen: &Observed) -> Vec<Fault> {
@@ -124,6 +132,26 @@ fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
             "OpenStackDataPlaneService {service} has one run for all node sets \
              (deployOnAllNodeSets), and they have {n_hosts} hosts where {RUN_LIMIT} are possible: \
              create several deployments, each with fewer node sets."
+        );
+        Fault::wrong("TooManyHosts", text)
+    })
+}
+
+/// Of a deployment whose status would become too large to be written: it could not go on.
+pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault> {
+    let sizes = lists.iter().map(|(name, list)| {
+        let names: Vec<String> = hosts_of(seen, name).collect();
+        let n_runs = names.len().div_ceil(BATCH_SIZE) * list.services.len();
+        let hosts: usize = names.iter().map(|it| it.len() + HOST_SIZE).sum();
+        (names.len(), hosts + n_runs * RUN_SIZE)
+    });
+    let (n_hosts, size) = sizes.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    (size > STATUS_LIMIT).then(|| {
+        let text = format!(
+            "OpenStackDataPlaneDeployment {} is for {n_hosts} hosts, of which its status cannot tell \
+             one by one: delete it, and create several deployments, each with fewer node sets or \
+             with an ansibleLimit.",
+            seen.deployment.name_any()
         );
         Fault::wrong("TooManyHosts", text)
     })

@@ -63,7 +63,8 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             ),
             Word::bad(
                 "TooManyHosts",
-                "A service that has one run for all node sets would have more than 500 hosts.",
+                "A service that has one run for all node sets would have more than 500 hosts, or the \
+                 status cannot tell of so many.",
                 "No.",
                 "Create several deployments, each with fewer node sets.",
             ),

@@ -133,26 +133,32 @@ pub struct DeploymentStatus {
     pub node_set_conditions: BTreeMap<String, Vec<Condition>>,
     /// How far each node set is, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub progress: BTreeMap<String, NodeSetProgress>,
     /// What failed on the first five hosts that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<DeploymentFailure>,
     /// Digest of the inputs of each run, by the run's name.
     #[serde(rename = "ansibleEEHashes", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub ansible_ee_hashes: BTreeMap<String, String>,
     /// What Ansible counted in each run that ended, by the run's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub ansible_execution_summaries: BTreeMap<String, ExecutionSummary>,
     /// Digest of each `ConfigMap` that was used, by its name; `mixed` where hosts or services were
     /// given different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub config_map_hashes: BTreeMap<String, String>,
     /// Digest of each Secret that was used, by its name; `mixed` where hosts or services were given
     /// different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub secret_hashes: BTreeMap<String, String>,
     /// The `configHash` of each node set that was deployed, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub node_set_hashes: BTreeMap<String, String>,
     /// Digest of the bare metal of each node set that was deployed, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

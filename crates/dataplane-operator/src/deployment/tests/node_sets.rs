@@ -177,6 +177,31 @@ fn a_limit_that_leaves_out_all_hosts_is_told() {
 }
 
 #[test]
+fn a_deployment_whose_status_no_object_holds_is_refused_with_the_way_out() {
+    let of = |n_sets: usize| {
+        let set = |idx: usize| {
+            let names: Vec<String> =
+                (0..500).map(|it| format!("compute-{idx:02}-{it:03}")).collect();
+            let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+            node_set(&format!("s{idx:02}"), &hosts, &["first", "second"])
+        };
+        World::with((0..n_sets).map(set).collect(), json!({}))
+    };
+    let mut world = of(6);
+    world.pass();
+    assert_eq!(world.condition("InputReady"), is("True", "Ready"));
+    // The largest that may begin tells of all its hosts and runs, several attempts as well.
+    let size = serde_json::to_string(world.status()).unwrap().len();
+    assert!(size < 700_000, "{size} bytes");
+    let mut world = of(7);
+    world.pass();
+    assert_eq!(world.writes, ["status"]);
+    assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
+    let message = world.message("Ready");
+    assert!(message.contains("3500 hosts") && message.contains("several deployments"), "{message}");
+}
+
+#[test]
 fn an_edit_of_a_node_set_changes_nothing_that_has_begun() {
     let mut world = World::new();
     world.settle();
