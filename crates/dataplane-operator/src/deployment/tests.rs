@@ -347,6 +347,16 @@ fn each_service_runs_once_on_each_host_and_then_it_is_over() {
 }
 
 #[test]
+fn the_status_says_of_which_generation_it_speaks() {
+    let mut world = World::new();
+    world.deployment().metadata.generation = Some(3);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().observed_generation, Some(3));
+    let conditions = &world.status().conditions;
+    assert!(conditions.iter().all(|it| it.observed_generation == Some(3)), "{conditions:?}");
+}
+
+#[test]
 fn nothing_happens_once_it_is_over() {
     let mut world = World::new();
     world.run_out(|_, _| "Ok");

@@ -231,6 +231,20 @@ fn what_the_deployment_says_reaches_its_runs() {
 }
 
 #[test]
+fn a_service_brings_its_own_runner_image() {
+    let mut world = World::new();
+    let spec = json!({
+        "playbook": "a.b.second", "openStackAnsibleEERunnerImage": "registry.example/runner:1",
+    });
+    world.seen.services.extend([service("second", &spec)]);
+    world.settle();
+    world.finish();
+    world.settle();
+    let image = |service: &str| world.run(service).spec.image.as_deref();
+    assert_eq!((image("first"), image("second")), (None, Some("registry.example/runner:1")));
+}
+
+#[test]
 fn a_default_service_that_is_listed_is_made() {
     let mut world = World::with(vec![node_set("compute", &["n0"], &["run-os"])], json!({}));
     let plan = decide::decide(&world.seen, world.now);
