@@ -3,11 +3,13 @@
 //! It owns its runs and its own status; what that means for a node set, the node set says itself.
 
 pub mod build;
+pub mod course;
 pub mod decide;
 pub mod faults;
 pub mod holding;
 pub mod hosts;
 pub mod judge;
+pub mod news;
 pub mod observe;
 pub mod progress;
 pub mod record;

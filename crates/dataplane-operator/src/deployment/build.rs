@@ -1,19 +1,23 @@
 //! The runs of a deployment: which are due, and the recipe of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::NodeSet;
 use common::engine::State;
 use common::engine::build::{self, Deployed, Options, Reach, Recipe};
 use common::engine::chain::Need;
 use common::engine::mounts::Layout;
 use common::engine::mounts::node_sets::{NodeSets, Tls};
+use common::engine::run::Attempt;
 use common::engine::shards::{BATCH_SIZE, Shard, shards};
 use common::plan::{Step, Target};
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use serde_json::json;
 
+use crate::deployment::course::hash_of;
 use crate::deployment::hosts;
 use crate::deployment::judge::{Judged, Part, attempts, is_ended};
 use crate::deployment::observe::{Observed, ca_bundle};
@@ -38,37 +42,33 @@ pub struct New {
 
 /// The runs that are due.
 pub fn new_runs(seen: &Observed, parts: &[Part]) -> Vec<New> {
-    parts.iter().flat_map(|it| of_part(seen, it, parts)).collect()
+    let shared = parts.iter().flat_map(|it| of_part(seen, it));
+    let global: BTreeSet<&str> =
+        parts.iter().flat_map(needs).map(|it| it.1.service.as_str()).collect();
+    let global = global.into_iter().filter(|it| is_for_all(seen, it));
+    shared.chain(global.filter_map(|it| everywhere(seen, it, parts))).collect()
 }
 
-fn of_part(seen: &Observed, part: &Part, parts: &[Part]) -> Vec<New> {
-    let mut shared: BTreeMap<String, Need> = BTreeMap::new();
-    let mut global: BTreeMap<String, Vec<(String, Need)>> = BTreeMap::new();
-    for host in &part.hosts {
-        let State::NeedsRun(need) = &host.chain.state else { continue };
-        if is_for_all(seen, &need.service) {
-            let list = global.entry(need.service.clone()).or_default();
-            list.push((host.name.clone(), need.clone()));
-        } else {
-            shared.insert(host.name.clone(), need.clone());
-        }
-    }
+/// The hosts of a node set that need a run, each with what it needs.
+fn needs(part: &Part) -> impl Iterator<Item = (&Judged, &Need)> {
+    part.hosts.iter().filter_map(|host| match &host.chain.state {
+        State::NeedsRun(need) => Some((host, need)),
+        State::InRun { .. } | State::Done | State::OutOfDate | State::Failed { .. } => None,
+    })
+}
+
+fn of_part(seen: &Observed, part: &Part) -> Vec<New> {
+    let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
+    let own: BTreeMap<String, Need> =
+        own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
     let reach = reach(seen, [part]);
     let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let mut new: Vec<New> = shards(shared, BATCH_SIZE, &asked)
-        .iter()
-        .filter_map(|shard| {
-            let recipe = recipe(seen, part, &shard.service, &[part])?;
-            Some(New { service: shard.service.clone(), step: build::run(&recipe, shard, &reach) })
-        })
-        .collect();
-    for (service, needs) in global {
-        if have_arrived(seen, part, &service) {
-            new.extend(everywhere(seen, part, service, needs, parts));
-        }
-    }
-    new
+    let new = |shard: &Shard| {
+        let recipe = recipe(seen, part, &shard.service, &[part])?;
+        Some(New { service: shard.service.clone(), step: build::run(&recipe, shard, &reach) })
+    };
+    shards(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
 }
 
 fn is_for_all(seen: &Observed, service: &str) -> bool {
@@ -77,27 +77,60 @@ fn is_for_all(seen: &Observed, service: &str) -> bool {
 
 /// Whether every host of a node set has come to a service, or has failed for good before it.
 fn have_arrived(seen: &Observed, part: &Part, service: &str) -> bool {
-    let at = part.services.iter().position(|it| it == service).unwrap_or_default();
+    let at = place(part, service);
     let has = |it: &Judged| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
     part.hosts.iter().all(has)
 }
 
-/// The run of a service for all node sets: it touches all their hosts, and carries the attempts of
-/// the node set whose list it is on.
-fn everywhere(
-    seen: &Observed,
-    part: &Part,
-    service: String,
-    needs: Vec<(String, Need)>,
-    parts: &[Part],
-) -> Option<New> {
+fn place(part: &Part, service: &str) -> usize {
+    part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
+}
+
+/// The run of a service for all node sets, once the hosts of the one with which it begins have come
+/// to it.
+///
+/// It touches all hosts, a further attempt as well: what such a play writes on one host comes from
+/// all of them.
+fn everywhere(seen: &Observed, service: &str, parts: &[Part]) -> Option<New> {
+    let leader = parts.iter().find(|it| it.leads(service))?;
+    if !have_arrived(seen, leader, service) {
+        return None;
+    }
     let all: Vec<&Part> = parts.iter().collect();
-    let recipe = recipe(seen, part, &service, &all)?;
-    let group = needs.first()?.1.group.clone();
-    let attempts = needs.into_iter().map(|(host, need)| (host, need.attempt)).collect();
-    let shard = Shard { service: service.clone(), group, attempts };
-    let reach = reach(seen, all);
-    Some(New { service, step: build::run(&recipe, &shard, &reach) })
+    let recipe = recipe(seen, leader, service, &all)?;
+    let attempts = attempts_everywhere(seen, service, parts);
+    let shard = Shard { service: service.to_owned(), group: leader.name.clone(), attempts };
+    let step = build::run(&recipe, &shard, &reach(seen, all));
+    Some(New { service: service.to_owned(), step })
+}
+
+/// Whose attempts the run of a service for all carries: those that are due, and with its first run
+/// those of hosts that have not come to it yet.
+fn attempts_everywhere(
+    seen: &Observed,
+    service: &str,
+    parts: &[Part],
+) -> BTreeMap<String, Attempt> {
+    let is_its =
+        |it: &Arc<AnsibleEe>| it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service);
+    let is_first = !seen.runs.iter().any(is_its);
+    let first = Attempt { hash: hash_of(seen, service), attempt: 1 };
+    let attempt = |part: &Part, host: &Judged| {
+        if let State::NeedsRun(need) = &host.chain.state
+            && need.service == service
+        {
+            return Some(need.attempt.clone());
+        }
+        let is_to_come = position(&host.live) < place(part, service);
+        let is_awaited = is_to_come && !is_ended(&host.live, attempts(seen));
+        (is_first && is_awaited).then(|| first.clone())
+    };
+    let has_it = |it: &&Part| it.services.iter().any(|it| it == service);
+    let of_part = |part: &Part| -> Vec<(String, Attempt)> {
+        let of_host = |it: &Judged| Some((it.name.clone(), attempt(part, it)?));
+        part.hosts.iter().filter_map(of_host).collect()
+    };
+    parts.iter().filter(has_it).flat_map(of_part).collect()
 }
 
 /// How the hosts of node sets are reached.

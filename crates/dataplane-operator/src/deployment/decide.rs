@@ -16,6 +16,7 @@ use crate::deployment::holding::{self, RUNNING};
 use crate::deployment::judge::{self, Common, Part};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
+use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
 use crate::deployment::{faults, services};
 use crate::group::faults::Fault;
@@ -70,7 +71,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         .iter()
         .map(|(name, kept)| {
             let faults = faults_of(seen, name, kept);
-            let runs = judge::runs_of(&runs, name);
+            let runs = judge::runs_of(&runs, name, kept);
             let common = Common { seen, runs: &runs, offers: &offers, may_run: !is_going, now };
             judge::part(&common, name, kept, faults, is_new)
         })
@@ -117,20 +118,25 @@ impl Progress {
             return Self { lists, setup: Vec::new(), inputs: Vec::new(), is_new: false };
         }
         let setup = faults::of_setup(seen);
-        let listed = seen.named().into_iter().map(|it| (it, seen.listed(it)));
-        let services = services::lists(listed, &seen.services);
-        let mut inputs: Vec<Fault> = faults::of_limit(seen).into_iter().collect();
-        for (name, services) in &services {
-            inputs.extend(faults::of_services(seen, name, services));
+        let listed = |node_set| {
+            let has_hosts = judge::hosts_of(seen, node_set).next().is_some();
+            Listed { node_set, names: seen.listed(node_set), has_hosts }
+        };
+        let listed: Vec<Listed<'_>> = seen.named().into_iter().map(listed).collect();
+        let services = services::lists(&listed, &seen.services);
+        let mut inputs: Vec<Fault> =
+            faults::of_limit(seen).into_iter().chain(faults::of_size(seen, &services)).collect();
+        for (name, list) in &services {
+            inputs.extend(faults::of_services(seen, name, &list.services));
         }
         if !setup.is_empty() || is_terminating(deployment) {
             return Self { lists: BTreeMap::new(), setup, inputs, is_new: true };
         }
         let of_sets = seen.node_sets.keys().flat_map(|it| faults::of_node_set(seen, it));
         inputs.extend(of_sets);
-        let begin = |(name, services): (String, Vec<String>)| {
+        let begin = |(name, list): (String, List)| {
             let node_set = seen.node_sets.get(&name)?;
-            Some((name, judge::beginning(seen, node_set, services)))
+            Some((name, judge::beginning(seen, node_set, list)))
         };
         let lists = if inputs.is_empty() {
             services.into_iter().filter_map(begin).collect()
@@ -148,6 +154,9 @@ fn faults_of(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Vec<Fault> 
     let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
     let Some(front) = open.map(position).min() else { return Vec::new() };
     let rest = kept.services.get(front..).unwrap_or_default();
+    if let Some(fault) = faults::of_replaced(seen, name, kept) {
+        return vec![fault];
+    }
     let mut faults = faults::of_node_set(seen, name);
     faults.extend(faults::of_services(seen, name, rest));
     faults
@@ -155,6 +164,9 @@ fn faults_of(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Vec<Fault> 
 
 /// When something is due that no watch tells.
 fn look_again(plan: &mut Plan, parts: &[Part], inputs: &[Fault], now: Timestamp) {
+    for at in parts.iter().filter_map(|it| it.told_at) {
+        plan.look_again_at(at, now);
+    }
     for host in parts.iter().flat_map(|it| &it.hosts) {
         if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
             plan.look_again_at(*at, now);

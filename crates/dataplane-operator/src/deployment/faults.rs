@@ -1,26 +1,34 @@
 //! What keeps a deployment from beginning or from going on, each with object, cause and next step.
 
-use common::api::dataplane::{NodeSet, Service};
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
 use common::conditions::{self, Truth};
 use common::engine::build::PRIVATE_KEY;
-use common::engine::limit;
 use common::engine::mounts::node_sets;
+use common::engine::shards::BATCH_SIZE;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
-use crate::deployment::hosts::{by_name, ssh_digests};
+use crate::deployment::hosts::ssh_digests;
+use crate::deployment::judge::hosts_of;
 use crate::deployment::observe::{Observed, ca_bundle};
-use crate::deployment::services::is_global;
+use crate::deployment::services::{List, is_global};
 use crate::group::build::sources;
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::networks;
 use crate::group::status::INPUT_READY;
-
-/// The condition of a node set, and of a deployment, that all that precedes a deployment is done.
-pub const SETUP_READY: &str = "SetupReady";
+use crate::node_set::status::{INPUT_MISSING, SETUP_READY};
 
 /// How many hosts one run may touch.
 const RUN_LIMIT: usize = 500;
+/// How many bytes a status may have when each service has run once: an object has 1.5 MiB at most,
+/// and further attempts are told as well.
+const STATUS_LIMIT: usize = 700_000;
+/// What the status tells of a host beside its name, while a run of it is on its way.
+const HOST_SIZE: usize = 190;
+/// What it tells of a run.
+const RUN_SIZE: usize = 330;
 
 /// What a deployment waits for before it begins: its node sets.
 pub fn of_setup(seen: &Observed) -> Vec<Fault> {
@@ -41,16 +49,16 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let is_current =
         status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let is_bad = |it: &&conditions::Condition| it.status != Truth::True;
-    let told = [INPUT_READY, SETUP_READY].map(|it| conditions::find(conditions, it));
-    let is_set_up = conditions::is_true(conditions, SETUP_READY);
-    let is_there = seen.inventories.contains(name);
-    let bad = told.into_iter().flatten().find(is_bad);
+    // Its other conditions speak of services that this deployment may not have.
+    let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
+    let is_set_up = setup.is_some_and(|it| it.status == Truth::True);
     let is_going = is_terminating(&**node_set);
-    if is_current && is_set_up && is_there && bad.is_none() && !is_going {
+    if is_set_up && seen.inventories.contains(name) && !is_going {
         return None;
     }
-    let why = match bad.filter(|_| is_current) {
+    let cause = setup.filter(|it| it.reason == INPUT_MISSING);
+    let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
+    let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),
         None => "its operator has not finished looking at it.".to_owned(),
@@ -129,6 +137,26 @@ fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
     })
 }
 
+/// Of a deployment whose status would become too large to be written: it could not go on.
+pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault> {
+    let sizes = lists.iter().map(|(name, list)| {
+        let names: Vec<String> = hosts_of(seen, name).collect();
+        let n_runs = names.len().div_ceil(BATCH_SIZE) * list.services.len();
+        let hosts: usize = names.iter().map(|it| it.len() + HOST_SIZE).sum();
+        (names.len(), hosts + n_runs * RUN_SIZE)
+    });
+    let (n_hosts, size) = sizes.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    (size > STATUS_LIMIT).then(|| {
+        let text = format!(
+            "OpenStackDataPlaneDeployment {} is for {n_hosts} hosts, of which its status cannot tell \
+             one by one: delete it, and create several deployments, each with fewer node sets or \
+             with an ansibleLimit.",
+            seen.deployment.name_any()
+        );
+        Fault::wrong("TooManyHosts", text)
+    })
+}
+
 /// What the runs on a node set's hosts need beside what its services do.
 pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
     let Some(node_set) = seen.node_sets.get(name) else {
@@ -146,6 +174,20 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
     let attached = &node_set.spec.network_attachments;
     faults.extend(networks::missing(&seen.networks, attached, &NodeSet::kind(&()), name));
     faults
+}
+
+/// Of a node set that was deleted since the deployment began, where another one has its name now.
+pub fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
+    let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
+    is_replaced.then(|| {
+        let text = format!(
+            "OpenStackDataPlaneNodeSet {name}, with which OpenStackDataPlaneDeployment {deployment} \
+             began, was deleted, and another one has its name now: delete \
+             OpenStackDataPlaneDeployment {deployment}, and create one for the new node set.",
+            deployment = seen.deployment.name_any()
+        );
+        Fault::wrong("NodeSetReplaced", text)
+    })
 }
 
 fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
@@ -172,14 +214,9 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
 /// A limit that leaves out every host of all node sets: nothing would ever run.
 pub fn of_limit(seen: &Observed) -> Option<Fault> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
-    let hosts = |(name, it): (&String, &std::sync::Arc<NodeSet>)| {
-        let hosts = by_name(it).into_keys().map(|host| (name.clone(), host));
-        hosts.collect::<Vec<_>>()
-    };
-    let all: Vec<(String, String)> = seen.node_sets.iter().flat_map(hosts).collect();
-    let is_out =
-        |(group, host): &(String, String)| limit::leaves_out(limit, host, &[group.as_str()]);
-    (!all.is_empty() && all.iter().all(is_out)).then(|| {
+    let mut sets = seen.node_sets.iter().filter(|(_, it)| !it.spec.nodes.is_empty()).peekable();
+    let is_any = sets.peek().is_some();
+    (is_any && sets.all(|(name, _)| hosts_of(seen, name).next().is_none())).then(|| {
         let text = format!(
             "spec.ansibleLimit ({limit}) of OpenStackDataPlaneDeployment {} leaves out every host \
              of its node sets: delete it and create one with another limit.",

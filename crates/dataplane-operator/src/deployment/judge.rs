@@ -4,25 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::dataplane::{HostProgress, NodeSet, NodeSetProgress, RunState};
-use common::engine::chain::{self, Chain};
+use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
 use common::engine::retry::Retries;
-use common::engine::{Host, Run, State, Wanted, limit};
-use common::hash;
+use common::engine::{Host, Run, limit};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::deployment::build::NODE_SET_LABEL;
+use crate::deployment::course::Course;
 use crate::deployment::hosts::{by_name, ssh_digests};
+use crate::deployment::news::{News, has_advanced, news, told_at};
 use crate::deployment::observe::Observed;
-use crate::deployment::progress::{compacted, expanded, live, position};
+use crate::deployment::progress::{expanded, live, position};
+use crate::deployment::services::List;
 use crate::group::faults::Fault;
 use crate::group::host_key::Offers;
 use crate::node_set::host::Host as Described;
 use crate::node_set::host_keys::{accept_command, trust};
-
-/// The list of fields in the hash of a service: another number would be another hash for everyone.
-const VERSION: &str = "v1";
 
 /// One host, judged.
 #[derive(Clone, Debug)]
@@ -37,8 +36,8 @@ pub struct Judged {
     pub chain: Chain,
     /// Where it is now, in few words.
     pub live: HostProgress,
-    /// Whether what the status says of it must be written, whatever the others do.
-    pub is_news: bool,
+    /// What the status does not say of it.
+    pub news: Option<News>,
 }
 
 /// A node set's part of a deployment that has begun.
@@ -50,21 +49,33 @@ pub struct Part {
     pub node_set: Option<Arc<NodeSet>>,
     /// Its services in order, as they were when the deployment began.
     pub services: Vec<String>,
+    /// Those of them that begin with another node set.
+    pub joined: Vec<String>,
     /// What keeps its next runs from being made.
     pub faults: Vec<Fault>,
     /// Its hosts, by name.
     pub hosts: Vec<Judged>,
     /// Whether this pass tells where each host is now.
     pub is_news: bool,
+    /// When what is not told yet will be, whatever the others do.
+    pub told_at: Option<Timestamp>,
     /// What the status says of it.
     pub shown: NodeSetProgress,
+}
+
+impl Part {
+    /// Whether a service begins with this node set.
+    pub fn leads(&self, service: &str) -> bool {
+        let is_it = |it: &String| it == service;
+        self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
+    }
 }
 
 /// What is the same for all hosts of a node set.
 pub struct Common<'a> {
     /// Everything that was seen.
     pub seen: &'a Observed,
-    /// The runs of this node set.
+    /// The runs that touch its hosts.
     pub runs: &'a [Run<'a>],
     /// What runs were offered as hosts' keys.
     pub offers: &'a Offers<'a>,
@@ -89,12 +100,19 @@ pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
     kept.state == RunState::Failed && kept.attempt >= attempts
 }
 
-/// The progress of a node set that begins: its hosts but those that the limit leaves out.
-pub fn beginning(seen: &Observed, node_set: &NodeSet, services: Vec<String>) -> NodeSetProgress {
-    let group = node_set.name_any();
+/// The hosts of a node set that take part: those that the limit does not leave out.
+pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
     let limit = seen.deployment.spec.ansible_limit.as_deref();
     let is_in =
-        |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[group.as_str()]));
+        move |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[node_set]));
+    let node_set = seen.node_sets.get(node_set);
+    node_set.into_iter().flat_map(|it| by_name(it).into_keys()).filter(is_in)
+}
+
+/// The progress of a node set that begins.
+pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProgress {
+    let name = node_set.name_any();
+    let List { services, joined } = list;
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let pending = HostProgress {
         done: 0,
@@ -105,12 +123,13 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, services: Vec<String>) -> 
         since: None,
         run: None,
     };
-    let hosts = by_name(node_set).into_keys().filter(is_in);
     let status = node_set.status.as_ref();
     NodeSetProgress {
+        uid: node_set.uid().unwrap_or_default(),
         services,
+        joined,
         config_hash: status.and_then(|it| it.config_hash.clone()).unwrap_or_default(),
-        hosts: hosts.map(|it| (it, pending.clone())).collect(),
+        hosts: hosts_of(seen, &name).map(|it| (it, pending.clone())).collect(),
     }
 }
 
@@ -123,9 +142,9 @@ pub fn part(
     is_new: bool,
 ) -> Part {
     let seen = common.seen;
-    let node_set = seen.node_sets.get(name).cloned();
+    let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let wanted = wanted(seen, name, &kept.services);
+    let course = Course::of(common, name, kept);
     let mut judged = Vec::new();
     for (host, kept) in &kept.hosts {
         let found = described.as_mut().and_then(|it| it.remove(host));
@@ -134,49 +153,56 @@ pub fn part(
             continue;
         }
         let may_run = common.may_run && faults.is_empty();
-        judged.push(one(
-            common,
-            (name, node_set.as_deref()),
-            (host, found),
-            &wanted,
-            kept,
-            may_run,
-        ));
+        let node_set = (name, node_set.as_deref());
+        judged.push(one(common, node_set, (host, found), &course, kept, may_run));
     }
-    let is_news = is_new || is_told(&judged, &kept.hosts);
+    let told_at = told_at(&judged);
+    let is_due = told_at.is_some_and(|it| it <= common.now);
+    let is_news = is_new || is_due || has_advanced(&judged, kept);
     let shown = |it: &Judged| {
         let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
         (it.name.clone(), kept.unwrap_or(&it.live).clone())
     };
-    let shown = NodeSetProgress {
+    let shown =
+        NodeSetProgress { hosts: judged.iter().map(shown).collect(), ..without_hosts(kept) };
+    Part {
+        name: name.to_owned(),
+        node_set,
         services: kept.services.clone(),
-        config_hash: kept.config_hash.clone(),
-        hosts: judged.iter().map(shown).collect(),
-    };
-    let services = kept.services.clone();
-    Part { name: name.to_owned(), node_set, services, faults, hosts: judged, is_news, shown }
+        joined: kept.joined.clone(),
+        faults,
+        hosts: judged,
+        is_news,
+        told_at: told_at.filter(|_| !is_news),
+        shown,
+    }
 }
 
-/// The services of a node set, each with a hash that nothing changes while the deployment lasts.
-fn wanted(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Wanted> {
-    let uid = seen.deployment.uid().unwrap_or_default();
-    let wanted = |service: &String| {
-        let hash = hash::short(&(VERSION, &uid, service));
-        let group = node_set.to_owned();
-        Wanted { service: service.clone(), run_hash: hash.clone(), hash, group }
-    };
-    services.iter().map(wanted).collect()
+/// What is kept of a node set as a whole.
+fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
+    NodeSetProgress {
+        uid: kept.uid.clone(),
+        services: kept.services.clone(),
+        joined: kept.joined.clone(),
+        config_hash: kept.config_hash.clone(),
+        hosts: BTreeMap::new(),
+    }
 }
 
 fn one(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
     (host, found): (&str, Option<Described<'_>>),
-    wanted: &[Wanted],
+    course: &Course<'_>,
     kept: &HostProgress,
     may_run: bool,
 ) -> Judged {
     let Common { seen, runs, offers, now, .. } = *common;
+    let wanted = course.wanted.as_slice();
+    let found = found.map(|it| match course.addresses.get(host) {
+        Some(address) => it.at(address),
+        None => it,
+    });
     let ssh = node_set.and_then(|it| ssh_digests(seen, it));
     let known = node_set.zip(found.as_ref());
     let trust = known.map(|(set, it)| trust(set, ssh, it, offers)).unwrap_or_default();
@@ -184,58 +210,36 @@ fn one(
     let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
     let text = text.next().map(|it| it.message.as_str());
     let recorded = expanded(host, wanted, Some(kept), runs, text);
-    let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.clone());
-    let version = ssh.map(|it| it.version.clone());
+    let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
+    let version = ssh.map(|it| it.version.as_str());
+    let token = trust.token();
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
-    let chain = chain::judge(
-        &Host {
-            name: host,
-            wanted,
-            recorded: &recorded,
-            may_run,
-            has_moved: false,
-            ssh_key: (&secret.unwrap_or_default(), &version.unwrap_or_default()),
-            trusted: &trust.token(),
-            accept: accept.as_deref(),
-            retries: Retries::Limited {
-                attempts: attempts(seen),
-                way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
-            },
+    let judged = Host {
+        name: host,
+        wanted,
+        recorded: &recorded,
+        may_run,
+        has_moved: false,
+        ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
+        trusted: &token,
+        accept: accept.as_deref(),
+        retries: Retries::Limited {
+            attempts: attempts(seen),
+            way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
         },
-        runs,
-        now,
-    );
-    let live = live(host, wanted, &chain, runs);
-    let is_news = compacted(&chain.services) != *kept;
-    let address = found.map(|it| it.address());
-    Judged { name: host.to_owned(), address, trust, chain, live, is_news }
-}
-
-/// Whether the status is to tell where each host is now.
-///
-/// The engine's news are written at once. In between, what the runs tell themselves is written when
-/// all hosts have left a service, and then only after the next runs have begun: one write for each
-/// service, which also names the runs that are at work.
-fn is_told(hosts: &[Judged], kept: &BTreeMap<String, HostProgress>) -> bool {
-    if hosts.iter().any(|it| it.is_news) {
-        return true;
-    }
-    let front = hosts.iter().map(|it| position(&it.live)).min().unwrap_or_default();
-    let told = hosts.iter().filter_map(|it| kept.get(&it.name)).map(position).min();
-    let is_about_to_begin = |it: &Judged| match &it.chain.state {
-        State::NeedsRun(_) => true,
-        State::InRun { waiting_for, .. } => {
-            waiting_for.is_none() && it.live.state == RunState::Pending
-        }
-        State::Done | State::OutOfDate | State::Failed { .. } => false,
     };
-    let at_front = |it: &&Judged| position(&it.live) == front;
-    told.is_some_and(|it| it < front) && !hosts.iter().filter(at_front).any(is_about_to_begin)
+    let (chain, runs) = course.judge(&judged, position(kept), now);
+    let live = live(host, wanted, &chain, runs);
+    let news = news(kept, &chain, runs);
+    let address = found.map(|it| it.address());
+    Judged { name: host.to_owned(), address, trust, chain, live, news }
 }
 
-/// The runs of a node set.
-pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str) -> Vec<Run<'a>> {
-    let is_its =
-        |it: &&Run<'a>| it.object.labels().get(NODE_SET_LABEL).is_some_and(|it| it == node_set);
+/// The runs that touch the hosts of a node set.
+pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> Vec<Run<'a>> {
+    let is_its = |it: &&Run<'a>| {
+        let label = it.object.labels().get(NODE_SET_LABEL);
+        label.is_some_and(|it| it == node_set) || kept.joined.contains(&it.service)
+    };
     runs.iter().filter(is_its).cloned().collect()
 }

@@ -3,14 +3,21 @@
 use std::collections::BTreeSet;
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::api::dataplane::{DeploymentStatus, ExecutionSummary};
+use common::api::dataplane::{
+    DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState,
+};
 use common::engine::Run;
+use common::engine::run::SERVICE_LABEL;
 use kube::ResourceExt;
 
 use crate::deployment::observe::Observed;
-use crate::deployment::progress::count;
+use crate::deployment::progress::{count, position};
 use crate::group::faults::{Named, sources_of};
 use crate::node_set::observe::sources_of_vars;
+
+/// What stands for an object's hash where hosts, or services, were given different contents of it:
+/// it equals no hash, so nobody takes one of them for deployed.
+pub const MIXED: &str = "mixed";
 
 /// Adds the objects that were used, each with the hash that upstream's operators publish too.
 ///
@@ -26,14 +33,36 @@ pub fn used(
     if begins {
         named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
     }
-    let used = seen.services.iter().filter(|(name, _)| services.contains(name.as_str()));
-    named.extend(used.flat_map(|(_, it)| sources_of(&it.spec)));
+    named.extend(sources_of_services(seen, services));
+    let given = sources_of_services(seen, &begun(seen));
     for named in named {
         let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
+        let is_given = given.iter().any(|it| it.is_same(&named));
         let hashes =
             if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
-        hashes.insert(named.name, digests.published.clone());
+        let is_other = hashes.get(&named.name).is_some_and(|it| *it != digests.published);
+        let hash = if is_given && is_other { MIXED } else { digests.published.as_str() };
+        hashes.insert(named.name, hash.to_owned());
     }
+}
+
+fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<Named> {
+    let services = seen.services.iter().filter(|(name, _)| services.contains(name.as_str()));
+    services.flat_map(|(_, it)| sources_of(&it.spec)).collect()
+}
+
+/// The services that some host has been given already.
+fn begun(seen: &Observed) -> BTreeSet<&str> {
+    let parts = seen.deployment.status.iter().flat_map(|it| it.progress.values());
+    let made = seen.runs.iter().filter_map(|it| it.labels().get(SERVICE_LABEL));
+    parts.flat_map(begun_of).chain(made.map(String::as_str)).collect()
+}
+
+fn begun_of(part: &NodeSetProgress) -> impl Iterator<Item = &str> {
+    let is_at_it = |it: &HostProgress| it.state != RunState::Pending || it.attempt > 1;
+    let count = |it: &HostProgress| position(it) + usize::from(is_at_it(it));
+    let n_begun = part.hosts.values().map(count).max().unwrap_or_default();
+    part.services.iter().take(n_begun).map(String::as_str)
 }
 
 /// Adds the runs that have begun, and what Ansible counted in those that ended.

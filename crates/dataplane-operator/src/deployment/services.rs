@@ -1,5 +1,5 @@
-//! Which services run on which node set: duplicates once, and what is for all node sets with the first
-//! one that lists it.
+//! Which services run on which node set: duplicates once, and what is for all node sets with one of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,32 +13,84 @@ pub fn is_global(service: &Service) -> bool {
     service.spec.deploy_on_all_node_sets.unwrap_or(false)
 }
 
-/// Node set → its services in order, from what each node set lists, in the deployment's order.
+/// What a node set lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// The node set.
+    pub node_set: &'a str,
+    /// The services that it is to get, before duplicates are left out.
+    pub names: &'a [String],
+    /// Whether any host of it takes part.
+    pub has_hosts: bool,
+}
+
+/// The services of a node set's hosts.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct List {
+    /// All of them, in order.
+    pub services: Vec<String>,
+    /// Those at the end that begin with another node set.
+    pub joined: Vec<String>,
+}
+
+/// Node set → its services, from what the node sets list in the deployment's order.
 ///
 /// Of two services with one name or one type the first stays, for both would write the same files.
 /// One that does not exist stays, so that it is told.
-pub fn lists<'a>(
-    listed: impl IntoIterator<Item = (&'a str, &'a [String])>,
+///
+/// What is for all begins with the first node set that lists it and has hosts, as upstream does it;
+/// where none of those that list it has any, it comes after all others on the first one with hosts.
+/// The other node sets have it last: nothing of theirs waits for it, and what fails there counts.
+pub fn lists(
+    listed: &[Listed<'_>],
     services: &BTreeMap<String, Arc<Service>>,
-) -> BTreeMap<String, Vec<String>> {
-    let mut global: BTreeSet<&str> = BTreeSet::new();
-    let mut lists = BTreeMap::new();
-    for (node_set, names) in listed {
-        let (mut kept, mut seen) = (Vec::<String>::new(), BTreeSet::new());
-        for name in names {
-            let service = services.get(name);
-            let type_ = service.map_or_else(|| name.clone(), |it| service_type(&it.spec, name));
-            if kept.contains(name) || !seen.insert(type_) {
-                continue;
-            }
-            if service.is_some_and(|it| is_global(it)) && !global.insert(name) {
-                continue;
-            }
-            kept.push(name.clone());
+) -> BTreeMap<String, List> {
+    let is_for_all = |it: &String| services.get(it).is_some_and(|it| is_global(it));
+    let own: Vec<Vec<String>> = listed.iter().map(|it| once(it.names, services)).collect();
+    let mut leaders: Vec<(String, usize)> = Vec::new();
+    for name in own.iter().flatten().filter(|it| is_for_all(it)) {
+        if leaders.iter().all(|(known, _)| known != name) {
+            leaders.push((name.clone(), leader(listed, &own, name)));
         }
-        lists.insert(node_set.to_owned(), kept);
+    }
+    let mut lists = BTreeMap::new();
+    for (idx, (set, own)) in listed.iter().zip(&own).enumerate() {
+        let leads = |name: &String| leaders.iter().any(|(it, at)| it == name && *at == idx);
+        let is_kept = |it: &&String| !is_for_all(it) || leads(it);
+        let mut services: Vec<String> = own.iter().filter(is_kept).cloned().collect();
+        let names = || leaders.iter().map(|(name, _)| name);
+        let unlisted: Vec<String> =
+            names().filter(|it| leads(it) && !services.contains(*it)).cloned().collect();
+        services.extend(unlisted);
+        let joined: Vec<String> =
+            names().filter(|it| set.has_hosts && !leads(it)).cloned().collect();
+        services.extend(joined.clone());
+        lists.insert(set.node_set.to_owned(), List { services, joined });
     }
     lists
+}
+
+/// A list without what it has twice.
+fn once(names: &[String], services: &BTreeMap<String, Arc<Service>>) -> Vec<String> {
+    let (mut kept, mut seen) = (Vec::<String>::new(), BTreeSet::new());
+    for name in names {
+        let service = services.get(name);
+        let type_ = service.map_or_else(|| name.clone(), |it| service_type(&it.spec, name));
+        if !kept.contains(name) && seen.insert(type_) {
+            kept.push(name.clone());
+        }
+    }
+    kept
+}
+
+/// The node set with which a service for all begins.
+fn leader(listed: &[Listed<'_>], own: &[Vec<String>], name: &String) -> usize {
+    let all = || listed.iter().zip(own).enumerate();
+    let with_hosts = || all().filter(|(_, (it, _))| it.has_hosts);
+    let lists = |(_, (_, own)): &(usize, (&Listed<'_>, &Vec<String>))| own.contains(name);
+    let found =
+        with_hosts().find(lists).or_else(|| with_hosts().next()).or_else(|| all().find(lists));
+    found.map(|(idx, _)| idx).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -62,11 +114,23 @@ mod tests {
         list.iter().map(|it| (*it).to_owned()).collect()
     }
 
+    /// The lists of node sets, each with what it lists and whether it has hosts.
+    fn of(
+        services: &BTreeMap<String, Arc<Service>>,
+        sets: &[(&str, &[&str], bool)],
+    ) -> BTreeMap<String, List> {
+        let all: Vec<Vec<String>> = sets.iter().map(|it| names(it.1)).collect();
+        let listed = |(names, (node_set, _, has_hosts))| Listed { node_set, names, has_hosts };
+        let listed: Vec<Listed<'_>> =
+            all.iter().map(Vec::as_slice).zip(sets.iter().copied()).map(listed).collect();
+        lists(&listed, services)
+    }
+
     #[test]
     fn of_one_name_or_one_type_the_first_stays() {
         let services =
             services(&[("own", Some("agent"), false), ("agent", None, false), ("a", None, false)]);
-        let of = |list: &[&str]| lists([("x", &*names(list))], &services)["x"].clone();
+        let of = |list: &[&str]| of(&services, &[("x", list, true)])["x"].services.clone();
         assert_eq!(of(&["a", "own", "agent", "a"]), ["a", "own"]);
         assert_eq!(of(&["agent", "own"]), ["agent"]);
         // What does not exist is told, not left out.
@@ -76,21 +140,40 @@ mod tests {
     #[test]
     fn a_type_is_no_name() {
         let services = services(&[("x", Some("y"), false), ("y", Some("z"), false)]);
-        assert_eq!(lists([("s", &*names(&["x", "y"]))], &services)["s"], ["x", "y"]);
+        assert_eq!(of(&services, &[("s", &["x", "y"], true)])["s"].services, ["x", "y"]);
+    }
+
+    fn list(services: &[&str], joined: &[&str]) -> List {
+        List { services: names(services), joined: names(joined) }
     }
 
     #[test]
     fn a_global_service_runs_with_the_first_node_set_that_lists_it() {
         let services = services(&[("all", None, true), ("known", None, true), ("b", None, false)]);
-        let found = lists(
-            [
-                ("z", &*names(&["b"])),
-                ("x", &*names(&["all", "b", "known"])),
-                ("a", &*names(&["known", "all"])),
-            ],
+        let found = of(
             &services,
+            &[
+                ("z", &["b"], true),
+                ("x", &["all", "b", "known"], true),
+                ("a", &["known", "all", "b"], true),
+            ],
         );
-        assert_eq!(found["x"], ["all", "b", "known"]);
-        assert_eq!((found["z"].len(), found["a"].len()), (1, 0));
+        assert_eq!(found["x"], list(&["all", "b", "known"], &[]));
+        for other in ["a", "z"] {
+            assert_eq!(found[other], list(&["b", "all", "known"], &["all", "known"]), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_node_set_without_hosts_leads_no_service_for_all() {
+        let services = services(&[("all", None, true), ("b", None, false)]);
+        let found = of(&services, &[("x", &["all", "b"], false), ("y", &["b", "all"], true)]);
+        assert_eq!(found["x"], list(&["b"], &[]));
+        assert_eq!(found["y"], list(&["b", "all"], &[]));
+        let found = of(&services, &[("x", &["all"], false), ("y", &["b"], true), ("z", &[], true)]);
+        assert_eq!(found["x"], list(&[], &[]));
+        assert_eq!(found["y"], list(&["b", "all"], &[]));
+        assert_eq!(found["z"], list(&["all"], &["all"]));
+        assert_eq!(of(&services, &[("x", &["all"], false)])["x"], list(&["all"], &[]));
     }
 }

@@ -10,12 +10,12 @@ use common::engine::Run;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 
-use crate::deployment::faults::SETUP_READY;
 use crate::deployment::judge::{Part, attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
 use crate::deployment::{record, texts};
 use crate::group::faults::Fault;
+use crate::node_set::status::SETUP_READY;
 
 pub use crate::group::status::{DEPLOYMENT_READY, INPUT_READY};
 

@@ -205,6 +205,8 @@ impl World {
         let hosts: Vec<&str> = known.attempts.keys().map(String::as_str).collect();
         self.writes.push(format!("run {service} on {}", hosts.join(",")));
         run.metadata.uid = Some(run.name_any());
+        let created = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(self.now);
+        run.metadata.creation_timestamp = Some(created);
         if !self.is_queueing {
             run.status = Some(serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap());
         }
@@ -345,6 +347,16 @@ fn each_service_runs_once_on_each_host_and_then_it_is_over() {
 }
 
 #[test]
+fn the_status_says_of_which_generation_it_speaks() {
+    let mut world = World::new();
+    world.deployment().metadata.generation = Some(3);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().observed_generation, Some(3));
+    let conditions = &world.status().conditions;
+    assert!(conditions.iter().all(|it| it.observed_generation == Some(3)), "{conditions:?}");
+}
+
+#[test]
 fn nothing_happens_once_it_is_over() {
     let mut world = World::new();
     world.run_out(|_, _| "Ok");
@@ -390,6 +402,46 @@ fn a_hundred_hosts_and_six_services_cost_few_writes() {
     assert!(n_others <= 2 + 1 + services.len() + 1, "{n_others}: {writes:?}");
     let size = serde_json::to_string(&world.status().progress).unwrap().len();
     assert!(size <= 100 * 100, "{size} bytes");
+}
+
+/// Runs that are made together do not begin and end in the same moment.
+#[test]
+fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
+    let names: Vec<String> = (0..100).map(|it| format!("n{it:03}")).collect();
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut world = World::with(vec![node_set("compute", &hosts, &["first"])], json!({}));
+    world.is_queueing = true;
+    let first = format!("run first on {}", names[..50].join(","));
+    let second = format!("run first on {}", names[50..].join(","));
+    assert_eq!(world.settle(), ["hold", "status", &first, &second]);
+    let set = |world: &mut World, idx: usize, status: Value| {
+        let run = Arc::make_mut(&mut world.seen.runs[idx]);
+        run.status = Some(serde_json::from_value(status).unwrap());
+    };
+    set(&mut world, 0, json!({ "JobStatus": "Running" }));
+    assert_eq!(world.settle(), [""; 0], "the other one is about to begin");
+    set(&mut world, 1, json!({ "JobStatus": "Running" }));
+    assert_eq!(world.settle(), ["status"]);
+    let ended = |world: &World, names: &[String]| {
+        let hosts: Vec<Value> =
+            names.iter().map(|it| json!({ "name": it, "result": "Ok" })).collect();
+        json!({ "JobStatus": "Succeeded", "hosts": hosts, "completionTime": world.now.to_string() })
+    };
+    let status = ended(&world, &names[..50]);
+    set(&mut world, 0, status);
+    world.sleep(1);
+    assert_eq!(world.settle(), [""; 0], "the other one may end as well");
+    let plan = decide::decide(&world.seen, world.now);
+    assert!(plan.look_again.is_some_and(|it| it.as_secs() == 4), "{:?}", plan.look_again);
+    // A slow run keeps nobody's end for itself.
+    let mut slow = world.clone();
+    slow.sleep(4);
+    assert_eq!(slow.settle(), ["status"]);
+    assert_eq!(slow.status().progress["compute"].hosts["n000"].done, 1);
+    let status = ended(&world, &names[50..]);
+    set(&mut world, 1, status);
+    assert_eq!(world.settle(), ["release", "status"]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]

@@ -57,6 +57,11 @@ impl Named {
         Some(Self { is_secret, name, is_optional })
     }
 
+    /// Whether it is the object that another one names.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.is_secret, &self.name) == (other.is_secret, &other.name)
+    }
+
     /// Its address.
     pub fn source(&self, namespace: &str) -> SourceRef {
         SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }

@@ -1,8 +1,9 @@
 //! The Secret with the inventory of a node set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
+use common::engine::known_hosts::covers;
 use common::engine::mounts::node_sets::inventory_name;
 use common::hash;
 use common::plan::{Kind, Step, Target};
@@ -12,17 +13,35 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::group::build::INVENTORY_HASH;
+use crate::node_set::host::Host;
 use crate::node_set::observe::Observed;
 
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;
 
 /// What the Secret is to hold. While a deployment is under way the inventory stays what that began
-/// with, unless somebody else has changed it; keys that are learned meanwhile are added.
-pub fn content(seen: &Observed, inventory: String, known_hosts: String) -> Content {
+/// with, unless somebody else has changed it; keys that are learned meanwhile are added, and those
+/// for the addresses in that inventory stay.
+pub fn content(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    inventory: String,
+    known_hosts: String,
+) -> Content {
     let kept = seen.written.as_ref().filter(|_| is_intact(seen, [INVENTORY_KEY]));
-    let kept = kept.and_then(|it| it.text(INVENTORY_KEY)).map(str::to_owned);
-    BTreeMap::from([(INVENTORY_KEY, kept.unwrap_or(inventory)), (KNOWN_HOSTS_KEY, known_hosts)])
+    let text = |key: &str| kept.and_then(|it| it.text(key));
+    let others = of_others(text(KNOWN_HOSTS_KEY).unwrap_or_default(), &known_hosts, hosts);
+    let known_hosts = known_hosts + &others;
+    let inventory = text(INVENTORY_KEY).map_or(inventory, str::to_owned);
+    BTreeMap::from([(INVENTORY_KEY, inventory), (KNOWN_HOSTS_KEY, known_hosts)])
+}
+
+/// The lines that stood there before and are for none of the hosts where they are now.
+fn of_others(before: &str, present: &str, hosts: &[Host<'_>]) -> String {
+    let present: BTreeSet<&str> = present.lines().collect();
+    let is_of = |line: &str| hosts.iter().any(|it| covers(line, &it.ansible_host, it.ansible_port));
+    let others = before.lines().filter(|it| !present.contains(it) && !is_of(it));
+    others.flat_map(|it| [it, "\n"]).collect()
 }
 
 /// Whether nobody else has changed these keys of the Secret.

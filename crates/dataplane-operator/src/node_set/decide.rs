@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{NodeSetStatus, Service};
+use common::api::dataplane::Service;
 use common::engine::mounts::node_sets::inventory_name;
-use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use common::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
 use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
@@ -74,6 +74,9 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
+        if plan.steps.is_empty() && is_held(&*seen.set, INVENTORY) {
+            plan.steps.extend(status::step(seen, &judge(seen), None, now));
+        }
         return plan;
     }
     let missing =
@@ -99,8 +102,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 /// Lets a node set go that is being deleted, after its inventory; a deployment that is under way
 /// may still start runs with it.
 fn releases(seen: &Observed) -> Vec<Step> {
-    let name = seen.set.name_any();
-    let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &name));
+    let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
     if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
         return Vec::new();
     }
@@ -115,7 +117,7 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
     let trusts = host_keys::trusts(seen, &hosts);
     let content = if faults.is_empty() {
         let known_hosts = host_keys::known_hosts(&hosts, &trusts);
-        let content = build::content(seen, inventory::inventory(seen, &hosts), known_hosts);
+        let content = build::content(seen, &hosts, inventory::inventory(seen, &hosts), known_hosts);
         let size = content.values().map(String::len).sum();
         faults.extend(faults::of_inventory(&seen.set.name_any(), size));
         faults.is_empty().then_some(content)
@@ -135,14 +137,12 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
 
 fn outcome(seen: &Observed, hosts: &[Host<'_>]) -> Outcome {
     let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
-    let nothing = NodeSetStatus::default();
-    let recorded = seen.set.status.as_ref().unwrap_or(&nothing);
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
     };
     let versions = seen.services.iter().filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
-    outcome::of(&seen.set.name_any(), &names, recorded, &seen.deployments, &versions)
+    outcome::of(&seen.set, &names, &seen.deployments, &versions)
 }
 
 /// The name of the Secret with the inventory, once there is one.

@@ -30,6 +30,18 @@ impl Host<'_> {
     pub fn address(&self) -> String {
         format!("{}:{}", self.ansible_host, self.ansible_port)
     }
+
+    /// The host where it was reached at another address, as `host:port`.
+    #[must_use]
+    pub fn at(mut self, address: &str) -> Self {
+        if let Some((host, port)) = address.rsplit_once(':')
+            && let Ok(port) = port.parse()
+        {
+            host.clone_into(&mut self.ansible_host);
+            self.ansible_port = port;
+        }
+        self
+    }
 }
 
 /// The hosts, in the order of their keys.

@@ -101,7 +101,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     world.sources.depends(key, all);
     let deployments = world.deployments.indexed(BY_NODE_SET, key);
     let inventory = Inventory::of(&world.sources, &own);
-    let is_busy = deployments.iter().any(|it| outcome::is_under_way(it, &key.name));
+    let is_busy = deployments.iter().any(|it| outcome::is_under_way(it, &set));
     let written = if is_busy { content(world, &own).await? } else { None };
     let mut objects = Objects::new();
     for source in of_vars {

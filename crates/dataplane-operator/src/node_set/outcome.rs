@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::api::dataplane::deployment::DeploymentSpec;
 use common::api::dataplane::{
-    Deployment, ExecutionSummary, HostProgress, HostState, NodeSetFailure, NodeSetHost,
+    Deployment, ExecutionSummary, HostProgress, HostState, NodeSet, NodeSetFailure, NodeSetHost,
     NodeSetProgress, NodeSetStatus, RunState,
 };
 use common::conditions::Condition;
@@ -53,21 +53,25 @@ pub struct Outcome {
 }
 
 /// Whether a deployment has begun with a node set and is not over.
-pub fn is_under_way(deployment: &Deployment, node_set: &str) -> bool {
+pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
     deployment.progress_of(node_set).is_some() && !deployment.has_ended()
 }
 
-/// The outcome, from what the status says and what the deployments that name the node set say since.
+/// The outcome, from what the status says and what the deployments that began with the node set say
+/// since.
 ///
 /// `versions` are the services that bring another version to the hosts.
 pub fn of(
-    node_set: &str,
+    node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
-    recorded: &NodeSetStatus,
     deployments: &[Arc<Deployment>],
     versions: &BTreeSet<&str>,
 ) -> Outcome {
-    let mut deployments: Vec<&Deployment> = deployments.iter().map(|it| &**it).collect();
+    let nothing = NodeSetStatus::default();
+    let recorded = node_set.status.as_ref().unwrap_or(&nothing);
+    let began = |it: &&Deployment| it.progress_of(node_set).is_some();
+    let mut deployments: Vec<&Deployment> =
+        deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = Outcome::recorded(hosts, recorded, &deployments);
     for deployment in &deployments {
@@ -76,7 +80,7 @@ pub fn of(
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(node_set, deployment, progress);
+        outcome.follow(&node_set.name_any(), deployment, progress);
         if deployment.has_ended() {
             outcome.settled.push(uid);
             outcome.settle(deployment, progress, recorded, versions);
@@ -85,7 +89,7 @@ pub fn of(
         }
     }
     outcome.end();
-    outcome.tell(node_set, &deployments);
+    outcome.tell(&node_set.name_any(), &deployments);
     outcome
 }
 

@@ -3,12 +3,14 @@
 use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
+use common::finalizers::is_terminating;
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::Digests;
 
 use crate::group::faults::{Fault, Named, sources_of};
+use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
 use crate::inputs::{Inputs, changed};
 use crate::node_set::decide::{Judged, published_inventory};
@@ -18,9 +20,14 @@ use crate::node_set::{faults, host_keys, inputs};
 
 /// There is an inventory that deployments can begin with.
 pub const SETUP_READY: &str = "SetupReady";
+/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
+pub const INPUT_MISSING: &str = "InputMissing";
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
+/// What each run of a deployment takes from the node set as it is made, so that it can be corrected
+/// while runs fail for it.
+const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMounts"];
 /// How long the part of a message about one host, or about changed inputs, may be.
 const TEXT: usize = 300;
 
@@ -93,7 +100,7 @@ fn findings(
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
     let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
-    findings.extend([input(&all_faults), setup(&name, judged, recorded), deployment]);
+    findings.extend([input(&all_faults), setup(seen, judged, recorded), deployment]);
     findings.extend(refusal);
     // What is missing for a deployment takes nothing from hosts that need none.
     let missing = [INPUT_READY, SETUP_READY];
@@ -119,10 +126,16 @@ fn provisioning(seen: &Observed) -> Option<Finding> {
     })
 }
 
-fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
+fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
+    let name = seen.set.name_any();
+    if is_terminating(&*seen.set) {
+        let cause = held(seen, judged);
+        let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
+        return Finding::warning(SETUP_READY, "DeletionWaits", text);
+    }
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
-        return Finding::waiting(SETUP_READY, "InputMissing", text);
+        return Finding::waiting(SETUP_READY, INPUT_MISSING, text);
     }
     if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
         && *known != inputs::digest(&judged.inputs)
@@ -136,6 +149,21 @@ fn setup(name: &str, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
     }
     let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
     Finding::good(SETUP_READY, "Ready", text)
+}
+
+/// What holds a node set that is to be deleted.
+fn held(seen: &Observed, judged: &Judged<'_>) -> String {
+    let Some(first) = judged.outcome.under_way.first() else {
+        let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY);
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        return format!("waits for whoever set its finalizers: {}.", others.join(", "));
+    };
+    format!(
+        "waits for OpenStackDataPlaneDeployment {first}, which is under way and needs its inventory: \
+         it goes when that has ended. To end that one as well: kubectl delete -n {} \
+         openstackdataplanedeployment/{first}",
+        seen.namespace
+    )
 }
 
 fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
@@ -217,7 +245,9 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
 /// Its changes wait for the end of what is under way, which began with other inputs.
 fn under_way(seen: &Observed, judged: &Judged<'_>, deployment: &str) -> Finding {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
-    let names = changed(&recorded, &judged.inputs).join(", ");
+    let mut names = changed(&recorded, &judged.inputs);
+    names.retain(|it| !OF_PODS.contains(&it.as_str()));
+    let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
     if !names.is_empty() && !recorded.is_empty() {
         let names = trimmed(&names, TEXT);

@@ -129,8 +129,8 @@ impl World {
 
     /// One pass.
     fn pass(&mut self) -> Plan {
-        let name = self.seen.set.name_any();
-        let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &name));
+        let set = Arc::clone(&self.seen.set);
+        let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &set));
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
@@ -241,7 +241,10 @@ impl World {
                 .unwrap();
         object["status"] = json!({
             "progress": {
-                SET: { "services": services, "configHash": self.hash(), "hosts": progress },
+                SET: {
+                    "uid": self.seen.set.uid(), "services": services, "configHash": self.hash(),
+                    "hosts": progress,
+                },
             },
         });
         let deployment: Deployment = serde_json::from_value(object).unwrap();

@@ -7,8 +7,8 @@ use super::{
     DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND,
     SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
-use crate::deployment::faults::SETUP_READY;
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
+use crate::node_set::status::SETUP_READY;
 
 /// Of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[Aspect] = &[
@@ -31,11 +31,17 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
         &[
             Word::good("Ready", "Every input is there."),
             NODE_SET_NOT_FOUND,
+            Word::bad(
+                "NodeSetReplaced",
+                "A node set with which the deployment began was deleted, and another one has its name.",
+                "No.",
+                "Delete the deployment, and create one for the new node set.",
+            ),
             SERVICE_NOT_FOUND,
             DATA_SOURCE_NOT_FOUND,
             Word::bad(
                 "DataSourceInvalid",
-                "Two objects of a service have the same key, or a key is no plain file name.",
+                "A key of a service's object is no plain file name.",
                 "When it is corrected.",
                 "Rename the key.",
             ),
@@ -57,7 +63,8 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             ),
             Word::bad(
                 "TooManyHosts",
-                "A service that has one run for all node sets would have more than 500 hosts.",
+                "A service that has one run for all node sets would have more than 500 hosts, or the \
+                 status cannot tell of so many.",
                 "No.",
                 "Create several deployments, each with fewer node sets.",
             ),

@@ -45,6 +45,13 @@ pub(super) const NODE_SET: &[Aspect] = &[
                 "When that deployment has ended.",
                 "Wait, or look at the deployment.",
             ),
+            Word::bad(
+                "DeletionWaits",
+                "The node set is to be deleted; the message names the deployment that needs it, or \
+                 the finalizers of others.",
+                "When that deployment has ended.",
+                "Wait, or delete the deployment.",
+            ),
         ],
     ),
     aspect(
@@ -116,7 +123,7 @@ const INPUTS: &[Word] = &[
     DATA_SOURCE_NOT_FOUND,
     Word::bad(
         "DataSourceInvalid",
-        "A key of a service's object is no file name, or two objects have the same key.",
+        "A key of a service's object is no plain file name.",
         "When it is corrected.",
         "Rename the key.",
     ),

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::{CustomResource, KubeSchema};
+use kube::{CustomResource, KubeSchema, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::node_set::NodeSet;
 use super::service_run::RunState;
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
 use crate::conditions::{Condition, Severity, Truth, find};
@@ -132,24 +133,32 @@ pub struct DeploymentStatus {
     pub node_set_conditions: BTreeMap<String, Vec<Condition>>,
     /// How far each node set is, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub progress: BTreeMap<String, NodeSetProgress>,
     /// What failed on the first five hosts that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<DeploymentFailure>,
     /// Digest of the inputs of each run, by the run's name.
     #[serde(rename = "ansibleEEHashes", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub ansible_ee_hashes: BTreeMap<String, String>,
     /// What Ansible counted in each run that ended, by the run's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub ansible_execution_summaries: BTreeMap<String, ExecutionSummary>,
-    /// Digest of each `ConfigMap` that was used, by its name.
+    /// Digest of each `ConfigMap` that was used, by its name; `mixed` where hosts or services were
+    /// given different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub config_map_hashes: BTreeMap<String, String>,
-    /// Digest of each Secret that was used, by its name.
+    /// Digest of each Secret that was used, by its name; `mixed` where hosts or services were given
+    /// different contents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub secret_hashes: BTreeMap<String, String>,
     /// The `configHash` of each node set that was deployed, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub node_set_hashes: BTreeMap<String, String>,
     /// Digest of the bare metal of each node set that was deployed, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -182,9 +191,11 @@ impl Deployment {
         status.deployed == Some(true) || has_failed
     }
 
-    /// How far it is with a node set; nothing where it has not begun there.
-    pub fn progress_of(&self, node_set: &str) -> Option<&NodeSetProgress> {
-        self.status.as_ref()?.progress.get(node_set)
+    /// How far it is with a node set; nothing where it has not begun there, or began with another
+    /// one of that name.
+    pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
+        let progress = self.status.as_ref()?.progress.get(&node_set.name_any())?;
+        progress.is_of(node_set).then_some(progress)
     }
 }
 
@@ -192,15 +203,29 @@ impl Deployment {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetProgress {
+    /// UID of the node set with which the deployment began: another one of its name is not meant.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
     /// The services that run on this node set's hosts, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
+    /// Those of them that begin with another node set and are for all: they come last here, and what
+    /// precedes them does not wait for the other node set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
     /// The node set's `configHash` when its deployment began.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub config_hash: String,
     /// How far each host is, by its name in the inventory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostProgress>,
+}
+
+impl NodeSetProgress {
+    /// Whether it tells of this node set, and not of one that had its name before.
+    pub fn is_of(&self, node_set: &NodeSet) -> bool {
+        node_set.uid().is_some_and(|it| it == self.uid)
+    }
 }
 
 /// How far a deployment is with one host: at most one of the services is on its way.

@@ -234,6 +234,27 @@ fn a_host_takes_at_most_a_hundred_bytes_in_either_status() {
     assert!(size <= 100 * MAX_HOSTS, "{size}");
 }
 
+/// Each entry of another map would stand in `managedFields` once more.
+#[test]
+fn maps_that_grow_with_hosts_and_runs_are_written_as_one() {
+    let maps = [
+        "progress",
+        "ansibleEEHashes",
+        "ansibleExecutionSummaries",
+        "configMapHashes",
+        "secretHashes",
+        "nodeSetHashes",
+    ];
+    let mut n_found = 0;
+    each_schema(|path, schema| {
+        if maps.iter().any(|it| path == format!("OpenStackDataPlaneDeployment.status.{it}")) {
+            assert_eq!(schema["x-kubernetes-map-type"], "atomic", "{path}");
+            n_found += 1;
+        }
+    });
+    assert_eq!(n_found, maps.len());
+}
+
 #[test]
 fn what_a_backup_restores_is_labelled_as_upstream_labels_it() {
     let mut found = String::new();

@@ -76,62 +76,34 @@ pub fn known_hosts_files(node_set: &str) -> [String; 2] {
     [KNOWN_HOSTS, LEARNED].map(|it| format!("{KNOWN_HOSTS_DIR}/{node_set}/{it}"))
 }
 
-/// Why the files of a service cannot be mounted.
+/// A key of a data source that is no plain file name.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum SourceFault {
-    /// A key is no plain file name.
-    Path {
-        /// The object, as `ConfigMap x`.
-        object: String,
-        /// The key.
-        key: String,
-    },
-    /// Two objects have the same key, which would be the same file.
-    Twice {
-        /// The key.
-        key: String,
-        /// The object that is mounted first.
-        first: String,
-        /// The other one.
-        other: String,
-    },
+pub struct SourceFault {
+    /// The object, as `ConfigMap x`.
+    pub object: String,
+    /// The key.
+    pub key: String,
 }
 
 impl fmt::Display for SourceFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path { object, key } => write!(
-                f,
-                "key {key:?} of {object} is no plain file name: rename it, a service's files lie in \
-                 one folder"
-            ),
-            Self::Twice { key, first, other } => write!(
-                f,
-                "{first} and {other} both have the key {key}, which would be one file: rename it in \
-                 one of them"
-            ),
-        }
+        let Self { object, key } = self;
+        write!(
+            f,
+            "key {key:?} of {object} is no plain file name: rename it, a service's files lie in one \
+             folder"
+        )
     }
 }
 
 /// What is wrong with the objects whose keys a service gets as files.
 pub fn faults(sources: &[Source]) -> Vec<SourceFault> {
-    let mut owners: BTreeMap<&str, &Source> = BTreeMap::new();
-    let mut faults = Vec::new();
-    for source in in_order(sources) {
-        for key in sorted(source) {
-            if key.is_empty() || key == "." || key == ".." || key.contains('/') {
-                faults.push(SourceFault::Path { object: title(source), key: key.to_owned() });
-                continue;
-            }
-            let first = owners.entry(key).or_insert(source);
-            if (first.is_secret, &first.name) != (source.is_secret, &source.name) {
-                let (key, first) = (key.to_owned(), title(first));
-                faults.push(SourceFault::Twice { key, first, other: title(source) });
-            }
-        }
-    }
-    faults
+    let is_bad = |it: &&str| it.is_empty() || *it == "." || *it == ".." || it.contains('/');
+    let of_source = |source| {
+        let fault = |key: &str| SourceFault { object: title(source), key: key.to_owned() };
+        sorted(source).into_iter().filter(is_bad).map(fault).collect::<Vec<_>>()
+    };
+    in_order(sources).flat_map(of_source).collect()
 }
 
 /// All ConfigMaps before all Secrets, each in the order in which the service names them.
@@ -204,23 +176,19 @@ impl Volumes {
     }
 }
 
-/// A key that another object has as well is a fault; of an object that is named twice, it is one.
+/// Each key is in one object only: see [`crate::engine::sources::mounted`].
 fn sources(volumes: &mut Volumes, all: &[Source], service_type: &str) -> Vec<VolMounts> {
-    let mut files: BTreeSet<String> = BTreeSet::new();
-    let mut entries = Vec::new();
-    for source in in_order(all) {
+    let entry = |source: &Source| {
         let mut entry = VolMounts::default();
         for (idx, key) in sorted(source).into_iter().enumerate() {
-            if files.insert(key.to_owned()) {
-                let VolMounts { volumes, mounts, .. } =
-                    source_key(volumes, source, idx, key, service_type);
-                entry.volumes.extend(volumes);
-                entry.mounts.extend(mounts);
-            }
+            let VolMounts { volumes, mounts, .. } =
+                source_key(volumes, source, idx, key, service_type);
+            entry.volumes.extend(volumes);
+            entry.mounts.extend(mounts);
         }
-        entries.extend(Some(entry).filter(|it| !it.volumes.is_empty()));
-    }
-    entries
+        entry
+    };
+    in_order(all).map(entry).filter(|it| !it.volumes.is_empty()).collect()
 }
 
 fn source_key(

@@ -7,6 +7,7 @@ use super::*;
 use crate::api::ansibleee::AnsibleEe;
 use crate::engine::build::{Deployed, Options, Play};
 use crate::engine::mounts::{self, Layout};
+use crate::engine::sources::mounted;
 use crate::plan::{Kind, Target};
 
 fn source(kind: &str, name: &str, keys: &[&str]) -> Source {
@@ -26,7 +27,7 @@ fn recipe(node_sets: NodeSets, sources: Vec<Source>) -> Recipe {
         network_attachments: vec![],
         dns_config: None,
         layout: Layout::NodeSets(node_sets),
-        sources,
+        sources: mounted(sources),
         options: Options::default(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
@@ -207,18 +208,26 @@ fn an_object_that_is_named_twice_is_mounted_once() {
 }
 
 #[test]
-fn one_key_in_two_objects_and_a_key_with_a_path_are_named() {
+fn of_one_key_in_two_objects_the_last_one_listed_is_mounted() {
+    let sources = vec![
+        source("Secret", "s", &["a", "b"]),
+        source("ConfigMap", "m", &["b", "c"]),
+        source("Secret", "t", &["c"]),
+    ];
+    assert_eq!(faults(&sources), []);
+    let found = lines(&recipe(of(&[]), sources));
+    let of_key = |key: &str| found.iter().find(|it| it.ends_with(key)).unwrap().clone();
+    assert_eq!(found.len(), 3, "{found:?}");
+    for (key, object) in [("a", "s"), ("b", "m"), ("c", "t")] {
+        assert!(of_key(key).starts_with(&format!("{object}-")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_key_with_a_path_is_named() {
     let texts = |sources: &[Source]| -> Vec<String> {
         faults(sources).iter().map(ToString::to_string).collect()
     };
-    let found = texts(&[
-        source("Secret", "s", &["a", "b"]),
-        source("ConfigMap", "m", &["b", "c"]),
-        source("Secret", "t", &["b"]),
-    ]);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].starts_with("ConfigMap m and Secret s both have the key b"), "{found:?}");
-    assert!(found[1].starts_with("ConfigMap m and Secret t both have the key b"), "{found:?}");
     for key in ["../x", "a/b", "..", ".", ""] {
         let found = texts(&[source("ConfigMap", "m", &[key])]);
         assert!(

@@ -115,3 +115,23 @@ fn at_most_five_hosts_are_told_of_by_name() {
     assert!(message.contains("9 of 9 hosts") && message.contains("And 4 more."), "{message}");
     assert!(!message.contains("n7"), "{message}");
 }
+
+#[test]
+fn failed_and_unreachable_hosts_are_counted_and_named_for_each_run() {
+    let hosts = ["n0", "n1", "n2", "n3"];
+    let mut world = World::with(vec![node_set("compute", &hosts, &["first"])], json!({}));
+    world.settle();
+    world.finish_with(|_, host| match host {
+        "n1" => "Failed",
+        "n2" => "Unreachable",
+        "n3" => "KeyRefused",
+        _ => "Ok",
+    });
+    world.settle();
+    let run = world.run("first").name_any();
+    let summary = world.status().ansible_execution_summaries[&run].clone();
+    assert_eq!((summary.total_hosts, summary.failed_hosts), (Some(4), Some(1)));
+    assert_eq!((summary.unreachable_hosts, summary.failure_percent), (Some(2), Some(75)));
+    assert_eq!(summary.failed_host_list, ["n1"]);
+    assert_eq!(summary.unreachable_host_list, ["n2", "n3"]);
+}

@@ -49,21 +49,50 @@ fn what_is_missing_before_it_begins_is_named_and_waited_for() {
     });
 }
 
+/// Says of a condition of the node set that it does not hold.
+fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
+    world.edit("compute", |it| {
+        let status = it.status.as_mut().unwrap();
+        let found = status.conditions.iter_mut().find(|it| it.type_ == type_).unwrap();
+        found.status = common::conditions::Truth::False;
+        (found.reason, found.message) = (reason.into(), message.into());
+    });
+}
+
 #[test]
 fn a_node_set_that_is_not_set_up_says_why() {
     let mut world = World::new();
-    world.edit("compute", |it| {
-        let status = it.status.as_mut().unwrap();
-        let input = status.conditions.iter_mut().find(|it| it.type_ == "InputReady").unwrap();
-        input.status = common::conditions::Truth::False;
-        input.message = "Secret key does not exist".into();
-    });
+    fails(&mut world, "InputReady", "SshSecretNotFound", "Secret key does not exist");
+    fails(&mut world, "SetupReady", "InputMissing", "see InputReady");
     world.settle();
+    assert_eq!(world.condition("SetupReady"), is("False", "NodeSetNotReady"));
     assert!(world.message("SetupReady").contains("Secret key does not exist"));
+    fails(&mut world, "SetupReady", "DeploymentUnderWay", "it waits for d");
+    world.settle();
+    assert!(world.message("SetupReady").contains("it waits for d"));
     let going = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now);
     world.edit("compute", |it| it.metadata.deletion_timestamp = Some(going));
     world.settle();
     assert!(world.message("SetupReady").contains("being deleted"));
+}
+
+#[test]
+fn what_only_other_services_lack_is_not_waited_for() {
+    let sets = || vec![node_set("compute", &["n0"], &["first", "second"])];
+    let lacking = |spec: Value| {
+        let mut world = World::with(sets(), spec);
+        let sources = json!([{ "configMapRef": { "name": "gone" } }]);
+        let spec = json!({ "playbook": "a.b.second", "dataSources": sources });
+        world.seen.services.extend([service("second", &spec)]);
+        fails(&mut world, "InputReady", "DataSourceNotFound", "ConfigMap gone does not exist");
+        world
+    };
+    let mut world = lacking(json!({ "servicesOverride": ["first"] }));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    let mut world = lacking(json!({}));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
 }
 
 /// A world whose second service is given a ConfigMap and a Secret.
@@ -132,6 +161,36 @@ fn the_hashes_are_of_what_was_there_when_the_runs_were_made() {
 }
 
 #[test]
+fn content_that_changes_between_the_runs_of_one_deployment_counts_as_nothing_deployed() {
+    let snippet = SourceRef::config_map(NAMESPACE, "snippet");
+    let mut world = with_sources();
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    world.finish();
+    world.settle();
+    world.finish_with(|_, host| if host == "n1" { "Failed" } else { "Ok" });
+    world.settle();
+    assert_eq!(world.status().config_map_hashes["snippet"], "n1q");
+    let mut same = world.clone();
+    same.run_out(|_, _| "Ok");
+    assert_eq!(same.status().config_map_hashes["snippet"], "n1q");
+    world.seen.sources.insert(snippet.clone(), digests("2", &["x.conf"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.status().config_map_hashes["snippet"], "mixed", "n0 has the first content");
+    // So it is for two services that are given one object.
+    let mut world = with_sources();
+    let first = world.seen.services["second"].spec.data_sources.clone();
+    let spec = json!({ "playbook": "a.b.first", "dataSources": first });
+    world.seen.services.extend([service("first", &spec)]);
+    world.seen.sources.insert(snippet.clone(), digests("1", &["x.conf"]));
+    world.settle();
+    world.seen.sources.insert(snippet, digests("2", &["x.conf"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.status().config_map_hashes["snippet"], "mixed");
+}
+
+#[test]
 fn what_the_deployment_says_reaches_its_runs() {
     let mut world = World::with(
         vec![node_set("compute", &["n0"], &["first", "second"])],
@@ -169,6 +228,20 @@ fn what_the_deployment_says_reaches_its_runs() {
     assert_eq!(dns.nameservers.unwrap(), ["192.0.2.53"]);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.status().progress["compute"].services, ["third"]);
+}
+
+#[test]
+fn a_service_brings_its_own_runner_image() {
+    let mut world = World::new();
+    let spec = json!({
+        "playbook": "a.b.second", "openStackAnsibleEERunnerImage": "registry.example/runner:1",
+    });
+    world.seen.services.extend([service("second", &spec)]);
+    world.settle();
+    world.finish();
+    world.settle();
+    let image = |service: &str| world.run(service).spec.image.as_deref();
+    assert_eq!((image("first"), image("second")), (None, Some("registry.example/runner:1")));
 }
 
 #[test]

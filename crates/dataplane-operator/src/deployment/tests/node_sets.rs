@@ -17,8 +17,12 @@ fn node_sets_go_on_beside_each_other() {
     assert_eq!(writes, ["hold", "status", "run first on a0,a1", "run third on b0", "status"]);
     let progress = &world.status().progress;
     assert_eq!(progress["a"].services, ["first", "everywhere", "second"]);
-    // What is for all runs with the first node set, and duplicates are left out.
-    assert_eq!(progress["b"].services, ["third"]);
+    // What is for all begins with the first node set, and duplicates are left out.
+    assert_eq!(progress["b"].services, ["third", "everywhere"]);
+    assert_eq!(
+        (&progress["a"].joined, &progress["b"].joined),
+        (&vec![], &vec!["everywhere".into()])
+    );
     world.run_out(|_, _| "Ok");
     assert_eq!(world.status().node_set_hashes.len(), 2);
     once(&world);
@@ -29,7 +33,7 @@ fn a_service_for_all_node_sets_has_one_run_on_all_hosts() {
     let mut world = two(json!({}));
     world.settle();
     world.finish();
-    assert!(world.settle().contains(&"run everywhere on a0,a1".to_owned()));
+    assert!(world.settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
     let run = world.run("everywhere");
     let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(hosts, ["a0", "a1", "b0"]);
@@ -65,12 +69,94 @@ fn a_service_for_all_waits_until_each_host_has_come_to_it_or_has_failed_for_good
     world.sleep(60);
     assert!(!is_made(&world.settle()));
     world.finish_with(fails);
-    assert!(world.settle().contains(&"run everywhere on a0".to_owned()));
+    assert!(world.settle().contains(&"run everywhere on a0,b0".to_owned()));
     world.run_out(fails);
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
     // The other node set is done.
     assert_eq!(world.status().node_set_hashes.keys().collect::<Vec<_>>(), ["b"]);
     assert_eq!(world.set_condition("b", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+}
+
+#[test]
+fn what_fails_on_hosts_of_another_node_set_counts_there_and_is_tried_again_for_them() {
+    let fails = |service: &str, host: &str| match (service, host) {
+        ("everywhere", "b0") => "Failed",
+        _ => "Ok",
+    };
+    let mut world = two(json!({ "backoffLimit": 1 }));
+    world.settle();
+    world.finish();
+    world.settle();
+    world.finish_with(fails);
+    world.settle();
+    // The others go on, and this one is tried again; the play is for all of them each time.
+    assert_eq!(world.run("second").spec.hosts.len(), 2);
+    assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));
+    let failure = world.status().failures[0].clone();
+    assert_eq!((failure.node_set, failure.host), ("b".into(), "b0".into()));
+    world.finish_with(fails);
+    world.settle();
+    world.sleep(60);
+    assert!(world.settle().contains(&"run everywhere on b0".to_owned()));
+    assert_eq!(world.seen.runs.last().unwrap().spec.hosts.len(), 3);
+    let mut healed = world.clone();
+    healed.run_out(|_, _| "Ok");
+    assert_eq!(healed.condition("Ready"), is("True", "Ready"));
+    once(&healed);
+    world.run_out(fails);
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    assert_eq!(world.set_condition("a", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+    assert_eq!(
+        world.set_condition("b", "ServiceEverywhereDeploymentReady"),
+        Some(is("False", "BackoffLimitExceeded"))
+    );
+}
+
+#[test]
+fn a_host_takes_its_result_of_a_service_for_all_when_it_comes_to_it() {
+    let sets = vec![
+        node_set("a", &["a0"], &["everywhere", "second"]),
+        node_set("b", &["b0"], &["first", "third"]),
+    ];
+    let mut world = World::with(sets, json!({}));
+    let writes = world.settle();
+    assert!(writes.contains(&"run everywhere on a0,b0".to_owned()), "{writes:?}");
+    assert!(writes.contains(&"run first on b0".to_owned()), "b0 waits for nobody: {writes:?}");
+    let end_of = |world: &mut World, ends: &str| {
+        let others: Vec<_> = world.seen.runs.clone();
+        world.finish();
+        for (run, before) in world.seen.runs.iter_mut().zip(others) {
+            if run.labels()["openstackdataplaneservice"] != ends {
+                *run = before;
+            }
+        }
+        world.settle()
+    };
+    assert_eq!(end_of(&mut world, "everywhere"), ["run second on a0", "status"]);
+    assert_eq!(world.status().progress["b"].hosts["b0"].done, 0);
+    assert_eq!(end_of(&mut world, "second"), ["status"]);
+    assert!(end_of(&mut world, "first").contains(&"run third on b0".to_owned()));
+    assert_eq!(end_of(&mut world, "third"), ["release", "status"]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.status().progress["b"].hosts["b0"].done, 3);
+    once(&world);
+}
+
+#[test]
+fn a_service_for_all_runs_although_the_first_that_lists_it_has_no_hosts_within_the_limit() {
+    let mut world = two(json!({ "ansibleLimit": "b0" }));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    let ran: BTreeSet<(String, String, i64)> =
+        ["everywhere", "third"].map(|it| (it.to_owned(), "b0".to_owned(), 1)).into();
+    assert_eq!(once(&world), ran);
+    assert_eq!(world.status().progress["b"].services, ["everywhere", "third"]);
+    // Nor is it left out where only a node set without hosts lists it.
+    let sets =
+        vec![node_set("a", &[], &["first", "everywhere"]), node_set("b", &["b0"], &["third"])];
+    let mut world = World::with(sets, json!({}));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(once(&world), ran);
 }
 
 #[test]
@@ -88,6 +174,31 @@ fn a_limit_that_leaves_out_all_hosts_is_told() {
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("InputReady"), is("False", "LimitMatchesNoHost"));
     assert!(world.message("Ready").contains("nobody"));
+}
+
+#[test]
+fn a_deployment_whose_status_no_object_holds_is_refused_with_the_way_out() {
+    let of = |n_sets: usize| {
+        let set = |idx: usize| {
+            let names: Vec<String> =
+                (0..500).map(|it| format!("compute-{idx:02}-{it:03}")).collect();
+            let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+            node_set(&format!("s{idx:02}"), &hosts, &["first", "second"])
+        };
+        World::with((0..n_sets).map(set).collect(), json!({}))
+    };
+    let mut world = of(6);
+    world.pass();
+    assert_eq!(world.condition("InputReady"), is("True", "Ready"));
+    // The largest that may begin tells of all its hosts and runs, several attempts as well.
+    let size = serde_json::to_string(world.status()).unwrap().len();
+    assert!(size < 700_000, "{size} bytes");
+    let mut world = of(7);
+    world.pass();
+    assert_eq!(world.writes, ["status"]);
+    assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
+    let message = world.message("Ready");
+    assert!(message.contains("3500 hosts") && message.contains("several deployments"), "{message}");
 }
 
 #[test]
@@ -112,6 +223,20 @@ fn an_edit_of_a_node_set_changes_nothing_that_has_begun() {
 }
 
 #[test]
+fn a_host_that_moves_is_reached_until_the_end_where_the_inventory_has_it() {
+    let mut world = World::new();
+    world.settle();
+    let before = world.run("first").spec.hosts.clone();
+    world.edit("compute", |it| {
+        let node = it.spec.nodes.get_mut("n0").unwrap();
+        node.ansible.as_mut().unwrap().ansible_host = Some("192.0.2.251".into());
+    });
+    world.finish();
+    world.settle();
+    assert_eq!(world.run("second").spec.hosts, before);
+}
+
+#[test]
 fn a_host_that_is_taken_out_of_its_node_set_holds_nobody() {
     let mut world = World::new();
     world.settle();
@@ -121,4 +246,19 @@ fn a_host_that_is_taken_out_of_its_node_set_holds_nobody() {
     world.run_out(|_, host| if host == "n1" { "Failed" } else { "Ok" });
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.status().progress["compute"].hosts.keys().collect::<Vec<_>>(), ["n0"]);
+}
+
+#[test]
+fn a_node_set_that_takes_the_name_of_another_one_is_told_and_not_touched() {
+    let mut world = World::new();
+    world.settle();
+    world.finish();
+    world.edit("compute", |it| it.metadata.uid = Some("another".into()));
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready"), is("False", "NodeSetReplaced"));
+    assert!(world.message("Ready").contains("create one for the new node set"));
+    assert_eq!(world.seen.runs.len(), 1, "the second service does not begin");
+    world.edit("compute", |it| it.metadata.uid = Some("compute".into()));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }

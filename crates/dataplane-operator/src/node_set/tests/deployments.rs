@@ -77,6 +77,26 @@ fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
 }
 
 #[test]
+fn deployments_of_a_node_set_that_had_its_name_before_count_for_nobody() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("ended");
+    world.deploy("open", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    let set = Arc::make_mut(&mut world.seen.set);
+    set.metadata.uid = Some("another".into());
+    set.status = None;
+    world.settle();
+    assert_eq!(world.states(), [HostState::Undeployed; 2]);
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    let status = world.seen.set.status.clone().unwrap();
+    assert!(status.settled_deployments.is_empty() && status.deployment_statuses.is_empty());
+    // One that began with it counts.
+    world.deployed("own");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
 fn a_failed_host_is_named_with_its_cause_and_the_next_step() {
     let mut world = World::new();
     world.settle();
@@ -228,6 +248,51 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
 }
 
 #[test]
+fn what_later_runs_of_a_deployment_take_anew_is_not_said_to_wait() {
+    let mut world = World::new();
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.edit("/env", json!([{ "name": "ANSIBLE_FORKS", "value": "9" }]));
+    world.edit("/nodeTemplate/extraMounts", json!([{ "volumes": [], "mounts": [] }]));
+    world.settle();
+    let text = world.message("UpToDate");
+    assert_eq!(text, "OpenStackDataPlaneDeployment d is under way.");
+    world.deployed("d");
+    world.settle();
+    let text = world.message("UpToDate");
+    assert!(text.contains(": env, nodeTemplate.extraMounts."), "{text}");
+}
+
+#[test]
+fn the_newest_deployments_that_have_ended_are_told_with_conditions_and_summaries() {
+    let mut world = World::new();
+    world.settle();
+    for idx in 0..12 {
+        let name = format!("d{idx:02}");
+        world.deployed(&name);
+        let deployment = Arc::make_mut(world.seen.deployments.last_mut().unwrap());
+        let status = deployment.status.as_mut().unwrap();
+        let condition = json!({
+            "type": "NodeSetDeploymentReady", "status": "True", "reason": "Ready",
+            "message": name, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let condition = serde_json::from_value(condition).unwrap();
+        status.node_set_conditions.insert(SET.into(), vec![condition]);
+        let summary = serde_json::from_value(json!({ "totalHosts": idx })).unwrap();
+        status.ansible_execution_summaries.insert("run".into(), summary);
+    }
+    world.deploy("open", &json!({}), &[("n0", 1, "Running")]);
+    world.settle();
+    let status = world.seen.set.status.clone().unwrap();
+    let told: Vec<String> = status.deployment_statuses.keys().cloned().collect();
+    let newest: Vec<String> = (2..12).map(|it| format!("d{it:02}")).collect();
+    assert_eq!(told, newest, "the ten newest, and of one that runs its own status tells");
+    assert_eq!(status.deployment_statuses["d07"][0].message, "d07");
+    assert_eq!(status.deployment_execution_summaries["d07"]["run"].total_hosts, Some(7));
+    assert_eq!(status.deployment_execution_summaries.len(), 10);
+}
+
+#[test]
 fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
     let mut world = World::new();
     world.settle();
@@ -265,10 +330,17 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
     world.deploy("d", &json!({}), &[("n0", 1, "Running")]);
     let deletion = serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(deletion);
-    world.writes.clear();
-    world.pass();
-    assert_eq!(world.writes, [""; 0], "a run may still need the inventory");
+    // A run may still need the inventory.
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    let message = world.message("SetupReady");
+    assert!(message.ends_with("openstackdataplanedeployment/d"), "{message}");
     world.end("d", false, ["c1", "s1"]);
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().push("somebody/else".into());
+    world.settle();
+    assert!(world.message("SetupReady").contains("finalizers: somebody/else."));
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().pop();
+    world.writes.clear();
     world.pass();
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
     assert_eq!(world.writes, expected);

@@ -112,13 +112,16 @@ fn variables_that_are_missing_or_no_text_leave_the_inventory_as_it_was() {
 }
 
 #[test]
-fn an_object_of_a_service_that_is_missing_or_clashes_is_told() {
+fn an_object_of_a_service_that_is_missing_or_has_a_key_that_is_no_file_name_is_told() {
     let mut world = World::new();
     let map = SourceRef::config_map(NAMESPACE, "web-config");
-    world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
+    world.seen.sources.insert(map.clone(), digests("c1", &["a/b"]));
     assert_eq!(told(&mut world).0, "DataSourceInvalid");
     let text = world.message("InputReady");
-    assert!(text.contains("ConfigMap web-config and Secret web-secret both have"), "{text}");
+    assert!(text.contains("key \"a/b\" of ConfigMap web-config"), "{text}");
+    // Of one key in two objects the last one is mounted, which the service itself tells.
+    world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
+    assert_eq!(told(&mut world).0, "InputComplete");
     world.seen.sources.remove(&map);
     world.seen.sources.remove(&SourceRef::secret(NAMESPACE, "web-secret"));
     assert_eq!(told(&mut world).0, "DataSourceNotFound");

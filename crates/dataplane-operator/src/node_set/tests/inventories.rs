@@ -180,6 +180,25 @@ fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_onc
     assert_eq!(world.content["known_hosts"], "");
 }
 
+#[test]
+fn a_host_that_moves_while_a_deployment_runs_stays_known_where_that_reaches_it() {
+    let mut world = World::new();
+    world.seen.runs = vec![run("n0", "192.0.2.10:22", KEY)];
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.edit("/nodes/n0/ansible/ansibleHost", json!("192.0.2.99"));
+    world.settle();
+    assert_eq!(host(&world, "n0")["ansible_host"], "192.0.2.10");
+    let known = format!("192.0.2.10 {KEY}");
+    assert!(world.content["known_hosts"].lines().any(|it| it == known), "{:?}", world.content);
+    assert_eq!(world.settle(), [""; 0]);
+    world.deployed("d");
+    world.settle();
+    assert_eq!(host(&world, "n0")["ansible_host"], "192.0.2.99");
+    assert_eq!(world.content["known_hosts"], format!("192.0.2.99 {KEY}\n"));
+}
+
 /// Golden: another value here would say of every node set that it is out of date after an upgrade.
 #[test]
 fn the_digest_of_the_same_inputs_never_changes() {

@@ -1,0 +1,82 @@
+//! When the status tells what is new of the hosts: what runs tell shortly after each other is written
+//! together, and what fails at once.
+
+use common::api::dataplane::{HostProgress, NodeSetProgress, RunState};
+use common::engine::chain::Chain;
+use common::engine::{Run, State};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+
+use crate::deployment::judge::Judged;
+use crate::deployment::progress::{compacted, position};
+
+/// How long the news of one run waits for those of the others at the same service.
+const TOGETHER: SignedDuration = SignedDuration::from_secs(5);
+
+/// What the status does not say of a host yet, and since when.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum News {
+    /// A run that was made then is at work.
+    Begun(Timestamp),
+    /// Its last service succeeded then.
+    Done(Timestamp),
+    /// Anything else: it is written at once.
+    Urgent,
+}
+
+/// What the status does not say of a host, where there is anything.
+pub fn news(kept: &HostProgress, chain: &Chain, runs: &[Run<'_>]) -> Option<News> {
+    let next = compacted(&chain.services);
+    (next != *kept).then(|| match (kept.state, next.state) {
+        (RunState::Pending, RunState::Running) => {
+            let run = runs.iter().find(|it| Some(it.name()) == next.run);
+            let made = run.and_then(|it| it.object.creation_timestamp());
+            News::Begun(made.map(|it| it.0).unwrap_or_default())
+        }
+        (_, RunState::Succeeded) => {
+            News::Done(chain.services.last().map(|it| it.since.0).unwrap_or_default())
+        }
+        _ => News::Urgent,
+    })
+}
+
+/// From when on the status tells the news of hosts; nothing where there are none.
+///
+/// Runs of one service begin, and end, one shortly after the other: their news wait a moment for the
+/// last of them, so that one write tells all.
+pub fn told_at(hosts: &[Judged]) -> Option<Timestamp> {
+    let last = hosts.iter().map(|it| position(&it.live)).max().unwrap_or_default();
+    let is_going_on = |it: &&Judged| match &it.chain.state {
+        State::NeedsRun(_) | State::InRun { waiting_for: None, .. } => true,
+        State::InRun { .. } | State::Done | State::OutOfDate | State::Failed { .. } => false,
+    };
+    let going_on: Vec<&Judged> = hosts.iter().filter(is_going_on).collect();
+    let others_begin = going_on.iter().any(|it| it.live.state == RunState::Pending);
+    let others_end = going_on.iter().any(|it| position(&it.live) + 1 >= last);
+    let at = |news: News| match news {
+        News::Begun(since) if others_begin => since + TOGETHER,
+        News::Done(since) if others_end => since + TOGETHER,
+        News::Begun(_) | News::Done(_) | News::Urgent => Timestamp::UNIX_EPOCH,
+    };
+    hosts.iter().filter_map(|it| it.news.map(at)).min()
+}
+
+/// Whether all hosts have left a service, and the next runs have begun.
+///
+/// What the runs tell themselves in the middle of the chains is written only then: one write for each
+/// service, which also names the runs that are at work.
+pub fn has_advanced(hosts: &[Judged], kept: &NodeSetProgress) -> bool {
+    let front = hosts.iter().map(|it| position(&it.live)).min().unwrap_or_default();
+    let told = hosts.iter().filter_map(|it| kept.hosts.get(&it.name));
+    let told = told.map(position).min();
+    let is_about_to_begin = |it: &Judged| match &it.chain.state {
+        // Another node set may be long in coming to it.
+        State::NeedsRun(need) => !kept.joined.contains(&need.service),
+        State::InRun { waiting_for, .. } => {
+            waiting_for.is_none() && it.live.state == RunState::Pending
+        }
+        State::Done | State::OutOfDate | State::Failed { .. } => false,
+    };
+    let at_front = |it: &&Judged| position(&it.live) == front;
+    told.is_some_and(|it| it < front) && !hosts.iter().filter(at_front).any(is_about_to_begin)
+}
