@@ -9,8 +9,9 @@ use kube::ResourceExt;
 
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::count;
+use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::{Named, sources_of};
-use crate::node_set::observe::sources_of_vars;
+use crate::node_set::observe::{brings_certificates, sources_of_vars};
 
 /// Adds the objects that were used, each with the hash that upstream's operators publish too.
 ///
@@ -27,7 +28,13 @@ pub fn used(
         named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
     }
     let used = seen.services.iter().filter(|(name, _)| services.contains(name.as_str()));
-    named.extend(used.flat_map(|(_, it)| sources_of(&it.spec)));
+    for (_, service) in used {
+        named.extend(sources_of(&service.spec));
+        if brings_certificates(service) {
+            let secrets = seen.node_sets.values().flat_map(|it| certificate_secrets(it));
+            named.extend(secrets.map(|it| Named::secret(it)));
+        }
+    }
     for named in named {
         let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
         let hashes =
