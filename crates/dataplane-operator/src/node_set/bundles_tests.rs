@@ -56,9 +56,9 @@ fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> 
     let (names, service) = (names(), service());
     let (hosts, wishes) = (tests::hosts(&names, &names), wishes([("agent", &service)]));
     let (names, steps) = of(set, &wishes[0], &hosts, issued)?;
-    let object = |it: Step| match it.write {
-        Write::Apply { object, .. } => object,
-        other => panic!("{other:?}"),
+    let object = |it: Step| {
+        let Write::Apply { object, .. } = it.write else { panic!("{:?}", it.write) };
+        object
     };
     Some((names, steps.into_iter().map(object).collect()))
 }

@@ -9,6 +9,7 @@ use common::api::dataplane::{NodeSetStatus, Service};
 use common::conditions::Finding;
 use common::finalizers::is_terminating;
 use common::plan::Step;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::group::faults::Fault;
@@ -22,6 +23,9 @@ use crate::node_set::{bundles, inputs};
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;
+
+/// What the part of the inputs begins with that the DNS server is.
+const DNS_SERVER: &str = "DNSMasq ";
 
 /// What is served, and what is asked for.
 #[derive(Clone, Debug, Default)]
@@ -229,7 +233,8 @@ fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<St
     if seen.infra.is_used { members.iter().map(of).collect() } else { BTreeMap::new() }
 }
 
-/// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it.
+/// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it. What is
+/// made anew counts as it was until it is there again.
 pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
     let mut found = Inputs::new();
     if !seen.infra.is_used {
@@ -248,7 +253,16 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
             inputs::add(&mut found, name, &json!(vars));
         }
     }
-    inputs::add(&mut found, "DNSMasq".to_owned(), &json!(seen.infra.dns_addresses()));
+    match seen.infra.dns_masq() {
+        Some(it) => {
+            let name = format!("{DNS_SERVER}{}", it.name_any());
+            inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
+        }
+        None => {
+            let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
+            found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
+        }
+    }
     if served.has_certificates {
         inputs::add(&mut found, "certificates".to_owned(), &json!(true));
     }

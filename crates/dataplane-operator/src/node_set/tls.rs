@@ -314,9 +314,12 @@ fn certificate(
     };
     let networks: Vec<String> = wish.cert.networks.iter().map(|it| it.to_lowercase()).collect();
     let on = |all: &BTreeMap<String, String>, what: &str| {
-        let is_in = |it: &&String| networks.is_empty() || networks.contains(it);
-        let values = all.iter().filter(|(network, _)| is_in(network)).map(|(_, it)| it.clone());
-        if wish.cert.contents.iter().any(|it| it == what) { values.collect() } else { Vec::new() }
+        let is_in = |it: &String| networks.is_empty() || networks.contains(it);
+        let is_named = wish.cert.contents.iter().any(|it| it == what);
+        // A network may be known under two names.
+        let mut known = BTreeSet::new();
+        let values = all.iter().filter(|it| is_named && is_in(it.0)).map(|it| it.1);
+        values.filter(|it| known.insert(it.as_str())).cloned().collect::<Vec<String>>()
     };
     let annotation = |name: &str| issuer.annotations().get(name).cloned();
     let usages = wish.cert.key_usages.clone();
@@ -398,7 +401,7 @@ fn why_none(
             "nobody reserves the names that they need; with networks and an operator of addresses, \
              they do"
         }
-        None => "the cluster has no cert-manager; with it, or with tlsEnabled: true, they do",
+        None => "the cluster has no cert-manager; with it they do, where addresses are reserved",
     })
 }
 
