@@ -259,8 +259,10 @@ pub type Asked = Result<Vec<Step>, Vec<Fault>>;
 /// The first reasons why nothing can be asked, as a condition.
 pub fn told(type_: &str, asked: &Asked) -> Option<Finding> {
     let faults = asked.as_ref().err()?;
+    let first = faults.iter().min_by_key(|it| it.is_missing)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
-    Some(Finding::error(type_, faults.first()?.reason, texts.join(" ")))
+    let tell = if first.is_missing { Finding::warning } else { Finding::error };
+    Some(tell(type_, first.reason, texts.join(" ")))
 }
 
 /// How far the addresses are.

@@ -14,12 +14,11 @@ use serde_json::{Value, json};
 
 use crate::group::faults::Fault;
 use crate::inputs::Inputs;
-use crate::node_set::dns::{self, DNS_DATA_READY};
 use crate::node_set::host::{self, Host};
-use crate::node_set::ipam::{self, IP_RESERVATION_READY, Member, OnNetworks, networks_of};
+use crate::node_set::ipam::{self, Asked, Member, OnNetworks, networks_of};
 use crate::node_set::observe::Observed;
-use crate::node_set::tls::{self, CERTIFICATES_READY, Hosts, Wish};
-use crate::node_set::{bundles, inputs};
+use crate::node_set::tls::{self, Hosts, Wish};
+use crate::node_set::{bundles, dns, inputs};
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;
@@ -105,40 +104,46 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
         }
     }
     served.vars = vars(&members, seen);
+    let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
+    let on_networks = [ipam::wanted(set, &members, infra), dns::wanted(set, &members, infra)];
+    let [for_addresses, for_names] = on_networks.map(may_ask);
+    let wishes = wishes(seen);
+    let certified = certified(seen, &members, &served.names, &served.addresses);
+    let for_certificates = may_ask(tls::wanted(set, &wishes, &certified, issued, !is_frozen));
+    let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
+    let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
+    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified);
+    let findings = [
+        ipam::finding(&members, infra, &for_addresses),
+        dns::finding(infra, &for_names),
+        tls::finding(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
+    ];
+    let asked = [for_addresses, for_names, for_certificates].into_iter().flatten().flatten();
+    served.asked = asked.take(ONE_PASS).collect();
     if !faults.is_empty() {
-        served.findings = unasked();
+        served.findings = findings.map(unasked).into();
         served.certificates = recorded.certificates;
         return served;
     }
-    let on_networks = (ipam::wanted(set, &members, infra), dns::wanted(set, &members, infra));
-    served.findings =
-        vec![ipam::finding(&members, infra, &on_networks.0), dns::finding(infra, &on_networks.1)];
-    let wishes = wishes(seen);
-    let certified = certified(seen, &members, &served.names, &served.addresses);
-    let asked = tls::wanted(set, &wishes, &certified, issued, !is_frozen);
-    let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
-    let granted = if is_on { wishes.as_slice() } else { &[] };
-    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified);
-    let state = (&asked, are_bundled);
-    served.findings.push(tls::finding(set, &wishes, &certified, issued, state));
-    served.has_certificates = is_on && served.findings.iter().all(Finding::holds);
+    served.findings = findings.into();
+    served.has_certificates = is_on && served.missing().is_none();
     served.certificates = certificates;
     served.bundles = steps;
-    let kept: Vec<&str> =
-        served.certificates.iter().flat_map(|it| &it.secrets).map(String::as_str).collect();
     if !is_frozen && are_bundled {
+        let secrets = served.certificates.iter().flat_map(|it| &it.secrets);
+        let kept: Vec<&str> = secrets.map(String::as_str).collect();
         served.bundles.extend(bundles::left(set, &kept, issued));
     }
-    let all = [on_networks.0, on_networks.1, asked];
-    served.asked = all.into_iter().flatten().flatten().take(ONE_PASS).collect();
     served
 }
 
-/// The conditions where nothing is asked for.
-fn unasked() -> Vec<Finding> {
+/// A condition of what nobody is asked for yet.
+fn unasked(finding: Finding) -> Finding {
+    if finding.reason == "NotRequired" {
+        return finding;
+    }
     let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
-    let types = [IP_RESERVATION_READY, DNS_DATA_READY, CERTIFICATES_READY];
-    types.map(|it| Finding::waiting(it, "InputMissing", text)).into()
+    Finding::waiting(&finding.type_, "InputMissing", text)
 }
 
 fn recorded(seen: &Observed) -> NodeSetStatus {

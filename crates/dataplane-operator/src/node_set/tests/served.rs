@@ -2,6 +2,7 @@
 
 use common::api::cert_manager::Certificate;
 use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use common::refusal::Refusal;
 
 use super::*;
 use crate::node_set::bundles::{Bundle, MADE_FROM};
@@ -300,9 +301,10 @@ fn nothing_is_asked_for_hosts_that_are_not_as_they_should_be() {
     world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.10" } }));
     let writes = world.settle();
     assert!(writes.iter().all(|it| !it.contains("IPSet")), "{writes:?}");
-    for type_ in ["NodeSetIPReservationReady", "NodeSetDNSDataReady", "NodeSetCertificatesReady"] {
+    for type_ in ["NodeSetIPReservationReady", "NodeSetDNSDataReady"] {
         assert_eq!(world.condition(type_), is("False", "InputMissing"));
     }
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
     assert_eq!(world.condition("Ready"), is("False", "HostTwice"));
 }
 
@@ -439,4 +441,41 @@ fn the_node_set_takes_its_certificates_with_it() {
         "release NodeSet compute",
     ];
     assert_eq!(world.writes, expected);
+}
+
+#[test]
+fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
+    let mut world = World::certified();
+    let nodes: serde_json::Map<String, Value> =
+        (0..500).map(|it| (format!("n{it}"), json!({}))).collect();
+    world.edit("/nodes", Value::Object(nodes));
+    let n_asked = |world: &mut World| world.pass().apart.len();
+    // One host went, and the DNS server is told of hosts when all have an address.
+    assert_eq!(n_asked(&mut world), 500);
+    world.settle();
+    world.reserve();
+    assert_eq!(n_asked(&mut world), 500, "the names, and certificates of all but one");
+    world.name();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for() {
+    let mut world = World::on_networks();
+    let plan = decide::decide(&world.seen, world.now);
+    assert_eq!(plan.apart.len(), 2, "they do not depend on each other");
+    let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
+    let telling = decide::refused(&world.seen, &refusal, world.now);
+    assert_eq!(telling.apart, []);
+    let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
+    let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
+    world.take_status(status);
+    assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
+    assert!(world.message("WritesAccepted").contains("IPSet n0"));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
 }
