@@ -14,6 +14,7 @@ pub mod installation;
 pub mod journey;
 pub mod kstatus;
 mod namespace;
+pub mod neighbours;
 pub mod operator;
 pub mod plugin;
 mod program;

@@ -164,6 +164,7 @@ impl Plan {
     /// The plan without the writes of anything but statuses: what is told after a refused write.
     #[must_use]
     pub fn telling(mut self) -> Self {
+        self.apart.clear();
         self.steps.retain(|it| matches!(it.write, Write::Status { .. }));
         self
     }

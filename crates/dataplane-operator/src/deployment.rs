@@ -16,6 +16,7 @@ pub mod record;
 pub mod services;
 pub mod status;
 pub mod texts;
+pub mod tls;
 pub mod wake;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! It runs nothing itself: deployments do, and it follows what their statuses tell.
 
 pub mod build;
+pub mod bundles;
 pub mod decide;
 pub mod dns;
 pub mod faults;
@@ -14,6 +15,7 @@ pub mod ipam;
 pub mod observe;
 pub mod others;
 pub mod outcome;
+pub mod served;
 pub mod status;
 pub mod tls;
 pub mod wake;

@@ -28,7 +28,8 @@ use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
 use crate::group::Group;
 use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
-use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
+use crate::node_set::observe::{BY_LABEL, BY_NODE_SET, node_set_of, node_sets_of};
+use crate::node_set::others::{self, Others};
 use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
@@ -79,12 +80,13 @@ pub const RULES: &[Rule] = &[
         ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of roles, nodes, runs and exposed
-    // ports.
+    // blockOwnerDeletion in the owner references of roles, nodes, runs, exposed ports, and what is asked
+    // for node sets.
     Rule::of(
         &["dataplane.openstack.org"],
         &[
             "openstackdataplanedeployments/finalizers",
+            "openstackdataplanenodesets/finalizers",
             "openstackdataplanes/finalizers",
             "openstackdataplaneroles/finalizers",
             "openstackdataplanenodes/finalizers",
@@ -108,6 +110,11 @@ pub const RULES: &[Rule] = &[
     // Variables from Secrets go into Secrets beside the inventories.
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
+    // Addresses, names and certificates of node sets, where the cluster has who serves them.
+    others::RULES[0],
+    others::RULES[1],
+    others::RULES[2],
+    others::RULES[3],
     EVENTS,
 ];
 
@@ -132,7 +139,7 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
-    let watched = Watched::new();
+    let watched = Watched::new(Others::new(|| candidate.watches()));
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources);
@@ -182,10 +189,11 @@ struct Watched {
     slices: Arc<Cache<EndpointSlice>>,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
+    others: Arc<Others>,
 }
 
 impl Watched {
-    fn new() -> Self {
+    fn new(others: Others) -> Self {
         Self {
             planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
             roles: Cache::new(vec![
@@ -211,13 +219,14 @@ impl Watched {
             slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             // Inventories that are edited or deleted by hand are known by what is left of our own
             // fields.
-            secrets: sources::metadata(NAME),
-            config_maps: sources::metadata(NAME),
+            secrets: sources::metadata(NAME, vec![(BY_LABEL, Box::new(node_set_of))]),
+            config_maps: sources::metadata(NAME, vec![]),
+            others: Arc::new(others),
         }
     }
 
     fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
-        vec![
+        let mut all: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<DataPlane>>::clone(&self.planes),
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
@@ -229,7 +238,9 @@ impl Watched {
             Arc::<Cache<EndpointSlice>>::clone(&self.slices),
             Arc::<MetadataCache<Secret>>::clone(&self.secrets),
             Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
-        ]
+        ];
+        all.extend(self.others.absorbing());
+        all
     }
 
     fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
@@ -255,7 +266,9 @@ impl Watched {
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
+            secrets: Arc::clone(&self.secrets),
             vault: Vault::default(),
+            others: Arc::clone(&self.others),
             attachments: Arc::clone(attachments),
             api: Arc::clone(api),
         }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use shell::api::Api;
-use shell::cache::{Cache, Key, Watchable};
+use shell::cache::{Absorb, Cache, Key, Watchable};
 use shell::error::Result;
 use shell::leader::Watches;
 use tokio::sync::Mutex;
@@ -27,6 +27,11 @@ impl<K: Watchable> Optional<K> {
     pub fn new(watches: Watches) -> Self {
         let opening = Mutex::new(Opening { watches, is_open: false });
         Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
+    }
+
+    /// The cache, for what is written to be seen at once.
+    pub fn absorbing(&self) -> Arc<dyn Absorb> {
+        Arc::<Cache<K>>::clone(&self.cache)
     }
 
     /// Calls `wake` with each object that comes, changes or goes.

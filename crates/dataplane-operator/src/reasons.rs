@@ -18,7 +18,7 @@ use crate::service::status::{
 mod data_plane;
 mod deployment;
 mod node_set;
-pub mod others;
+mod others;
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[

@@ -83,7 +83,7 @@ impl World {
         let Watched { nodes, roles, computes, runs } = watched;
         let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
-        let secrets = sources::metadata::<Secret>(NAME);
+        let secrets = sources::metadata::<Secret>(NAME, vec![]);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
         let absorbing: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),

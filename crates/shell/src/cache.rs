@@ -71,7 +71,8 @@ impl<K> Watchable for K where
 {
 }
 
-type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
+/// The keys under which an object is also found.
+pub type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
 type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 

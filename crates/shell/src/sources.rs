@@ -12,7 +12,7 @@ use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use crate::api::Api;
-use crate::cache::{Cache, Key, MetadataCache, Watchable};
+use crate::cache::{Cache, Index, IndexName, Key, MetadataCache, Watchable};
 use crate::error::Result;
 use crate::owned::Owned;
 
@@ -82,9 +82,14 @@ impl Values {
         Self { version, published, content: texts.chain(binary).collect() }
     }
 
+    /// The value of a key.
+    pub fn bytes(&self, key: &str) -> Option<&[u8]> {
+        self.content.get(key).map(Vec::as_slice)
+    }
+
     /// The text of a key; `None` where it is absent or no UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
-        std::str::from_utf8(self.content.get(key)?).ok()
+        std::str::from_utf8(self.bytes(key)?).ok()
     }
 
     /// The keys.
@@ -111,12 +116,22 @@ impl Values {
     }
 }
 
+impl From<Secret> for Values {
+    fn from(read: Secret) -> Self {
+        let version = read.resource_version().unwrap_or_default();
+        Self::of_secret(version, read.data.unwrap_or_default(), &read.type_.unwrap_or_default())
+    }
+}
+
 /// A cache of metadata that remembers which parts of its own objects `manager` still owns.
-pub fn metadata<K>(manager: &'static str) -> Arc<MetadataCache<K>>
+pub fn metadata<K>(
+    manager: &'static str,
+    indexes: Vec<(IndexName, Index<PartialObjectMeta<K>>)>,
+) -> Arc<MetadataCache<K>>
 where
     PartialObjectMeta<K>: Watchable,
 {
-    Cache::trimmed(vec![], move |it: &mut PartialObjectMeta<K>| {
+    Cache::trimmed(indexes, move |it: &mut PartialObjectMeta<K>| {
         Owned::keep(it.meta_mut(), manager);
     })
 }
@@ -207,11 +222,7 @@ impl Sources {
         }
         if source.is_secret {
             let read: Option<Secret> = api.get(&source.key).await?;
-            return Ok(read.map(|it| {
-                let version = it.resource_version().unwrap_or_default();
-                let type_ = it.type_.unwrap_or_default();
-                Values::of_secret(version, it.data.unwrap_or_default(), &type_)
-            }));
+            return Ok(read.map(Values::from));
         }
         let read: Option<ConfigMap> = api.get(&source.key).await?;
         Ok(read.map(|it| Values::of_config_map(it.resource_version().unwrap_or_default(), it)))

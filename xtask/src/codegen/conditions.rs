@@ -120,24 +120,6 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
     (
         "dataplane-operator",
         &[
-            // Of addresses, names and certificates (`reasons/others.rs`), which no condition tells yet.
-            "CertManagerNotFound",
-            "DnsServerNotReady",
-            "Issued",
-            "IssuerNotFound",
-            "Issuing",
-            "Named",
-            "Naming",
-            "Reserved",
-            "Reserving",
-            "NameTaken",
-            "NetConfigNotFound",
-            "NetworkMissing",
-            "NetworkUnknown",
-            "NodeSetCertificatesReady",
-            "NodeSetDNSDataReady",
-            "NodeSetIPReservationReady",
-            "SeveralDnsServers",
             // Kinds and types.
             "ConfigMap",
             // An Event without a condition.

@@ -93,6 +93,13 @@ pub struct IssuerRef {
     pub kind: String,
 }
 
+impl CertificateStatus {
+    /// Whether another certificate is being made for it.
+    pub fn is_issuing(&self) -> bool {
+        self.conditions.iter().any(|it| it.type_ == "Issuing" && it.status == "True")
+    }
+}
+
 /// What became of a certificate.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

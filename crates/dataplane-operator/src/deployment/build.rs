@@ -9,7 +9,7 @@ use common::engine::State;
 use common::engine::build::{self, Deployed, Options, Reach, Recipe};
 use common::engine::chain::Need;
 use common::engine::mounts::Layout;
-use common::engine::mounts::node_sets::{NodeSets, Tls};
+use common::engine::mounts::node_sets::NodeSets;
 use common::engine::run::Attempt;
 use common::engine::shards::{BATCH_SIZE, Shard, shards};
 use common::plan::{Step, Target};
@@ -18,11 +18,11 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::deployment::course::hash_of;
-use crate::deployment::hosts;
 use crate::deployment::judge::{Judged, Part, attempts, is_ended};
-use crate::deployment::observe::{Observed, ca_bundle};
+use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
 use crate::deployment::services::is_global;
+use crate::deployment::{hosts, tls};
 use crate::group::build::{play, sources};
 use crate::inputs::service_type;
 
@@ -162,11 +162,7 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
         extra_vars.insert("edpm_services_override".into(), json!(spec.services_override));
     }
     let type_ = service_type(&service.spec, name);
-    let tls = ca_bundle(service).map(|secret| Tls::Bundle {
-        service: name.to_owned(),
-        service_type: type_.clone(),
-        secret: secret.to_owned(),
-    });
+    let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
     let ssh_secret = |it: &&Part| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -184,7 +180,7 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
         layout: Layout::NodeSets(NodeSets {
             ssh_secrets,
             is_global,
-            tls: tls.into_iter().collect(),
+            tls: tls::mounts(seen, (name, service), touched),
         }),
         sources: sources(&seen.sources, &seen.namespace, service),
         options: options(seen),

@@ -12,8 +12,9 @@ use kube::{Resource as _, ResourceExt};
 
 use crate::deployment::hosts::ssh_digests;
 use crate::deployment::judge::hosts_of;
-use crate::deployment::observe::{Observed, ca_bundle};
+use crate::deployment::observe::Observed;
 use crate::deployment::services::{List, is_global};
+use crate::deployment::tls;
 use crate::group::build::sources;
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::networks;
@@ -73,7 +74,7 @@ pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<
     for name in services {
         match seen.services.get(name) {
             None => faults.push(unknown_service(seen, node_set, name)),
-            Some(service) => faults.extend(of_service(seen, name, service)),
+            Some(service) => faults.extend(of_service(seen, node_set, name, service)),
         }
     }
     faults
@@ -95,15 +96,11 @@ fn unknown_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
     Fault::missing("ServiceNotFound", text)
 }
 
-fn of_service(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
-    let bundle = ca_bundle(service).map(|it| Named {
-        is_secret: true,
-        name: it.to_owned(),
-        is_optional: false,
-    });
+fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Fault> {
     let is_missing =
         |it: &Named| !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace));
-    let missing = sources_of(&service.spec).into_iter().chain(bundle).filter(is_missing);
+    let tls = tls::needed(seen, node_set, service);
+    let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
     let mut faults: Vec<Fault> = missing
         .map(|it| {
             let text = format!(

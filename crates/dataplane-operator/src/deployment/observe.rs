@@ -16,10 +16,11 @@ use shell::sources::{Digests, SourceRef, Sources};
 use crate::attachments::Attachments;
 use crate::default_services;
 use crate::deployment::holding::RUNNING;
+use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
 use crate::group::observe::BY_OWNER;
-use crate::node_set::observe::sources_of_vars;
+use crate::node_set::observe::{brings_certificates, sources_of_vars};
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
@@ -115,9 +116,18 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let find = |it: String| {
         Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?))
     };
-    let services: BTreeMap<String, Arc<Service>> =
+    let mut services: BTreeMap<String, Arc<Service>> =
         service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
-    let wanted = wanted_sources(&namespace, &node_sets, &services);
+    let mut wanted = wanted_sources(&namespace, &node_sets, &services);
+    if services.values().any(|it| brings_certificates(it)) {
+        // The others' certificates and CA bundles go with it.
+        let all = node_sets.values().flat_map(|it| it.spec.services.clone());
+        services.extend(all.filter_map(find));
+        let bundles = services.values().filter_map(|it| ca_bundle(it).map(str::to_owned));
+        let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
+        let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
+        wanted.extend(secrets);
+    }
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Before reading, so that a change in between wakes the deployment again.
     let all = wanted.iter().cloned().chain(node_sets.keys().map(secret)).collect();

@@ -12,8 +12,9 @@ use kube::ResourceExt;
 
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::{count, position};
+use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::{Named, sources_of};
-use crate::node_set::observe::sources_of_vars;
+use crate::node_set::observe::{brings_certificates, sources_of_vars};
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:
 /// it equals no hash, so nobody takes one of them for deployed.
@@ -47,8 +48,15 @@ pub fn used(
 }
 
 fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<Named> {
-    let services = seen.services.iter().filter(|(name, _)| services.contains(name.as_str()));
-    services.flat_map(|(_, it)| sources_of(&it.spec)).collect()
+    let mut named = Vec::new();
+    for (_, service) in seen.services.iter().filter(|(it, _)| services.contains(it.as_str())) {
+        named.extend(sources_of(&service.spec));
+        if brings_certificates(service) {
+            let secrets = seen.node_sets.values().flat_map(|it| certificate_secrets(it));
+            named.extend(secrets.map(|it| Named::secret(it)));
+        }
+    }
+    named
 }
 
 /// The services that some host has been given already.

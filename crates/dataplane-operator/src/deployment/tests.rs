@@ -21,6 +21,7 @@ use super::{Observed, decide};
 use crate::group::networks::Networks;
 use crate::reasons::KINDS;
 
+mod certificates;
 mod deaths;
 mod ends;
 mod inputs;

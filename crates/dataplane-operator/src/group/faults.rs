@@ -62,6 +62,11 @@ impl Named {
         (self.is_secret, &self.name) == (other.is_secret, &other.name)
     }
 
+    /// A Secret that must be there.
+    pub fn secret(name: &str) -> Self {
+        Self { is_secret: true, name: name.to_owned(), is_optional: false }
+    }
+
     /// Its address.
     pub fn source(&self, namespace: &str) -> SourceRef {
         SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }

@@ -18,11 +18,12 @@ use crate::group::holding::INVENTORY;
 use crate::group::networks;
 use crate::inputs::{Inputs, service_type};
 use crate::node_set::build::{self, Content};
-use crate::node_set::host::{self, Host};
+use crate::node_set::host::Host;
 use crate::node_set::host_keys::{self, Trusts};
 use crate::node_set::observe::Observed;
 use crate::node_set::outcome::{self, Outcome};
-use crate::node_set::{faults, inputs, inventory, status};
+use crate::node_set::served::{self, Served};
+use crate::node_set::{faults, inputs, inventory, others, status, tls};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -46,6 +47,8 @@ pub struct Judged<'a> {
     pub inputs: Inputs,
     /// What deployments have done to its hosts.
     pub outcome: Outcome,
+    /// What operators of others serve for it.
+    pub served: Served,
     /// What its inventory Secret is to hold; nothing where that cannot be told.
     pub content: Option<Content>,
 }
@@ -88,13 +91,18 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let judged = judge(seen);
     let because = "its inventory must not go before it";
+    plan.apart.clone_from(&judged.served.asked);
     plan.steps.extend(hold(&*seen.set, INVENTORY, because));
+    plan.steps.extend(judged.served.bundles.clone());
     plan.steps.extend(judged.content.as_ref().and_then(|it| build::secret(seen, it)));
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let refusal = refusal::finding(refusal, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &judged, refusal, now));
     if networks::are_unserved(&judged.service_faults) {
         plan.look_again_in(networks::LOOK_AGAIN);
+    }
+    if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {
+        plan.look_again_in(others::LOOK_AGAIN);
     }
     plan
 }
@@ -107,17 +115,24 @@ fn releases(seen: &Observed) -> Vec<Step> {
         return Vec::new();
     }
     let because = "its inventory is gone, and nobody else holds it";
-    build::removal(seen).into_iter().chain(release(&*seen.set, INVENTORY, because)).collect()
+    let mut steps = tls::removals(&seen.set, &seen.issued);
+    steps.extend(build::removal(seen));
+    steps.extend(release(&*seen.set, INVENTORY, because));
+    steps
 }
 
 /// What holds for a node set.
 pub fn judge(seen: &Observed) -> Judged<'_> {
-    let hosts = host::hosts(&seen.set);
-    let mut faults = faults::of_set(seen, &hosts);
+    let hosts = served::hosts(seen);
+    let outcome = outcome(seen, &hosts);
+    let mut faults = faults::of_hosts(seen, &hosts);
+    let served = served::of(seen, &hosts, &faults, !outcome.under_way.is_empty());
+    faults.extend(faults::of_set(seen));
     let trusts = host_keys::trusts(seen, &hosts);
-    let content = if faults.is_empty() {
+    let content = if faults.is_empty() && served.missing().is_none() {
         let known_hosts = host_keys::known_hosts(&hosts, &trusts);
-        let content = build::content(seen, &hosts, inventory::inventory(seen, &hosts), known_hosts);
+        let inventory = inventory::inventory(seen, &hosts, &served);
+        let content = build::content(seen, &hosts, inventory, known_hosts);
         let size = content.values().map(String::len).sum();
         faults.extend(faults::of_inventory(&seen.set.name_any(), size));
         faults.is_empty().then_some(content)
@@ -126,11 +141,12 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
     };
     Judged {
         service_faults: faults::of_services(seen),
-        inputs: inputs::of(seen, &hosts),
-        outcome: outcome(seen, &hosts),
+        inputs: inputs::of(seen, &hosts, &served),
+        outcome,
         hosts,
         faults,
         trusts,
+        served,
         content,
     }
 }

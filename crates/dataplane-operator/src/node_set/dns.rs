@@ -9,20 +9,18 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::group::faults::Fault;
-use crate::node_set::ipam::{Infra, Member, is_fqdn, labels, short_name};
+use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_of, labels, short_name, told};
 
 /// The DNS server knows every host, or there is none to tell.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 
 /// The step that writes the names of all hosts, where they are not as they should be: nothing while
 /// the DNS server is not ready, or a host has no address yet.
-pub fn wanted(
-    set: &NodeSet,
-    members: &[Member<'_>],
-    infra: &Infra,
-) -> Result<Vec<Step>, Vec<Fault>> {
+pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Asked {
     if !infra.is_used {
-        return Ok(Vec::new());
+        let left = infra.dns_data.iter().filter(|it| is_of(&***it, set));
+        let because = "the node set names no networks any more";
+        return Ok(left.map(|it| Step::delete(Target::of(&**it), because)).collect());
     }
     if infra.dns_masqs.len() > 1 {
         return Err(vec![several(infra)]);
@@ -94,14 +92,14 @@ pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
 }
 
 /// Whether the DNS server knows the hosts.
-pub fn finding(infra: &Infra, faults: &[Fault]) -> Finding {
+pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
     if !infra.is_used {
         let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
                     addresses.";
         return Finding::good(DNS_DATA_READY, "NotRequired", text);
     }
-    if let Some(fault) = faults.first() {
-        return Finding::error(DNS_DATA_READY, fault.reason, fault.message.clone());
+    if let Some(found) = told(DNS_DATA_READY, asked) {
+        return found;
     }
     if server(infra).is_none() {
         let text = match infra.dns_masq() {
@@ -112,7 +110,8 @@ pub fn finding(infra: &Infra, faults: &[Fault]) -> Finding {
         return Finding::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
     }
     let status = infra.dns_data.as_ref().and_then(|it| it.status.as_ref());
-    if status.is_some_and(|it| is_ready(&it.conditions)) {
+    let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
+    if is_told && status.is_some_and(|it| is_ready(&it.conditions)) {
         return Finding::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
     }
     let text = "The DNS server does not know the hosts yet.";

@@ -20,7 +20,7 @@ fn written(set: &NodeSet, infra: &Infra) -> Option<Value> {
 }
 
 fn reason(infra: &Infra) -> String {
-    finding(infra, &[]).reason
+    finding(infra, &Ok(vec![])).reason
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_dns_server_that_is_not_ready_or_absent_is_waited_for_and_several_are_a_faul
     infra.dns_masqs = vec![];
     assert_eq!((written(&set, &infra), reason(&infra).as_str()), (None, "DnsServerNotReady"));
     infra.dns_masqs = vec![server.clone(), server];
-    let faults = wanted(&set, &members(&set), &infra).unwrap_err();
-    let found = finding(&infra, &faults);
+    let asked = wanted(&set, &members(&set), &infra);
+    let found = finding(&infra, &asked);
     assert_eq!((found.status, found.reason.as_str()), (Truth::False, "SeveralDnsServers"));
 }
 

@@ -23,15 +23,20 @@ pub const SIZE_LIMIT: usize = 1_000_000;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// Everything that keeps the node set from having an inventory: nothing of it can be deployed.
-pub fn of_set(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
+/// What is wrong with its hosts: nothing is asked for on their behalf.
+pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
     faults.extend(provisioning(seen));
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
     faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
     faults.extend(of_claims(seen));
-    faults.extend(of_variables(seen));
+    faults
+}
+
+/// What else keeps the node set from having an inventory: nothing of it can be deployed.
+pub fn of_set(seen: &Observed) -> Vec<Fault> {
+    let mut faults = of_variables(seen);
     let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
     let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
     faults.extend(ssh_fault(&seen.namespace, secret, digests));

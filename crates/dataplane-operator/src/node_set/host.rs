@@ -4,6 +4,7 @@ use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetNode};
 use serde_json::Value;
 
 use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::node_set::ipam::OnNetworks;
 
 /// The network over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -44,15 +45,29 @@ impl Host<'_> {
     }
 }
 
-/// The hosts, in the order of their keys.
+/// The hosts, in the order of their keys, at the addresses that the status tells where the spec tells
+/// none.
 pub fn hosts(set: &NodeSet) -> Vec<Host<'_>> {
-    set.spec.nodes.iter().map(|(key, node)| host(set, key, node)).collect()
+    let none = OnNetworks::new();
+    hosts_at(set, set.status.as_ref().map_or(&none, |it| &it.all_ips))
 }
 
-fn host<'a>(set: &'a NodeSet, key: &'a str, node: &'a NodeSetNode) -> Host<'a> {
+/// The same, at these addresses where the spec tells none.
+pub fn hosts_at<'a>(set: &'a NodeSet, reserved: &OnNetworks) -> Vec<Host<'a>> {
+    set.spec.nodes.iter().map(|(key, node)| host(set, key, node, reserved)).collect()
+}
+
+fn host<'a>(
+    set: &'a NodeSet,
+    key: &'a str,
+    node: &'a NodeSetNode,
+    reserved: &OnNetworks,
+) -> Host<'a> {
     let host_name = host_name(set, key, node);
     let name = host_name.split('.').next().unwrap_or_default().to_owned();
-    let ansible_host = host_of(node).or_else(|| reserved(set, &host_name));
+    // Of the network over which hosts are managed.
+    let reserved = || reserved.get(&host_name)?.get(CTLPLANE).cloned();
+    let ansible_host = host_of(node).or_else(reserved);
     let ansible_host = ansible_host.unwrap_or_else(|| host_name.clone());
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
@@ -66,11 +81,6 @@ fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
         Some(domain) if !own.contains('.') => format!("{key}.{domain}"),
         _ => own.to_owned(),
     }
-}
-
-/// The address that was reserved for the host on the network over which hosts are managed.
-fn reserved(set: &NodeSet, host_name: &str) -> Option<String> {
-    set.status.as_ref()?.all_ips.get(host_name)?.get(CTLPLANE).cloned()
 }
 
 /// A variable wins over the field, as in the inventory.

@@ -13,6 +13,7 @@ use shell::vault::Content;
 use crate::inputs::{Inputs, of_service};
 use crate::node_set::host::{self, Host};
 use crate::node_set::observe::Observed;
+use crate::node_set::served::{self, Served};
 use crate::vars::{named, title};
 
 /// The list of parts below; a new number would mean another digest for everyone, so it never changes
@@ -20,7 +21,7 @@ use crate::vars::{named, title};
 const VERSION: &str = "v1";
 
 /// Part → digest. Parts that are not set are left out.
-pub fn of(seen: &Observed, hosts: &[Host<'_>]) -> Inputs {
+pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
     let (spec, template) = (&seen.set.spec, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
     let mut inputs = Inputs::new();
@@ -50,6 +51,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>]) -> Inputs {
         inputs.extend(of_service(service, name, &BTreeMap::new()));
     }
     inputs.extend(of_variables(seen));
+    inputs.extend(served::inputs(seen, served));
     inputs
 }
 
@@ -97,7 +99,8 @@ fn entries(seen: &Observed) -> Option<(String, String)> {
     (!named(list).is_empty()).then(|| (part, hash::short(list)))
 }
 
-fn add(inputs: &mut Inputs, name: String, value: &Value) {
+/// Adds a part, where it is set.
+pub fn add(inputs: &mut Inputs, name: String, value: &Value) {
     let is_empty = value.is_null()
         || value.as_array().is_some_and(Vec::is_empty)
         || value.as_object().is_some_and(serde_json::Map::is_empty);

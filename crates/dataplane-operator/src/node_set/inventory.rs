@@ -1,10 +1,11 @@
 //! The inventory of a node set: which variables its hosts get, by upstream's precedence.
 //!
 //! From weak to strong: what is derived and may be replaced, `ansibleVarsFrom`, the fields,
-//! `ansibleVars`, the networks; for all hosts also what the operator decides alone. A host's own
-//! variables win over those of all hosts.
+//! `ansibleVars`, the networks, and what is reserved on them; for all hosts also what the operator
+//! decides alone. A host's own variables win over those of all hosts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use common::api::dataplane::node_section::Network;
 use common::api::dataplane::{AnsibleOpts, NodeSet, Service};
@@ -16,7 +17,9 @@ use serde_json::{Value, json};
 
 use crate::inputs::service_type;
 use crate::node_set::host::{self, CTLPLANE, Host};
+use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observe::Observed;
+use crate::node_set::served::Served;
 use crate::vars::{self, Objects};
 
 /// Variable → value.
@@ -26,18 +29,18 @@ pub type Vars = BTreeMap<String, Var>;
 ///
 /// # Guarantees
 /// Values of Secrets are data; what a human wrote into `ansibleVars` or a ConfigMap stays a template.
-pub fn inventory(seen: &Observed, hosts: &[Host<'_>]) -> String {
+pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> String {
     let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
-    let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen)))]);
+    let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen, served)))]);
     if !hosts.is_empty() {
-        let hosts = hosts.iter().map(|it| (it.name.clone(), tree(host_vars(seen, it))));
+        let hosts = hosts.iter().map(|it| (it.name.clone(), tree(host_vars(seen, it, served))));
         group.insert("hosts".to_owned(), Tree::map(hosts));
     }
     Tree::map([(seen.set.name_any(), Tree::Map(group))]).render()
 }
 
 /// The variables of all hosts.
-pub fn group_vars(seen: &Observed) -> Vars {
+fn group_vars(seen: &Observed, served: &Served) -> Vars {
     let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
     let mut files = known_hosts_files(&set.name_any()).to_vec();
@@ -47,29 +50,30 @@ pub fn group_vars(seen: &Observed) -> Vars {
     let user = AnsibleOpts { ansible_user: Some(host::user(set)), ..opts.clone() };
     vars.extend(fields(&user, Some(&template.management_network)));
     vars.extend(own(&opts));
-    vars.extend(networks(&template.networks));
-    vars.extend(decided(set, &seen.services));
+    vars.extend(networks(&template.networks, &seen.infra));
+    vars.extend(decided(set, &seen.services, served.has_certificates));
     vars
 }
 
 /// The variables of one host.
-pub fn host_vars(seen: &Observed, host: &Host<'_>) -> Vars {
+fn host_vars(seen: &Observed, host: &Host<'_>, served: &Served) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
-    let mut vars = addresses(&seen.set, host);
+    let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
     vars.extend(given(&seen.namespace, &opts, &seen.objects));
     vars.extend(data([("ansible_host", json!(host.ansible_host))]));
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
     vars.extend(own(&opts));
-    vars.extend(networks(&host.node.networks));
+    vars.extend(networks(&host.node.networks, &seen.infra));
+    let reserved = served.vars.get(&host.host_name).into_iter().flatten();
+    vars.extend(reserved.map(|(name, it)| (name.clone(), Var::Data(it.clone()))));
     vars
 }
 
 /// What plays ask of every host, where nobody manages addresses: a human's variables win.
 fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
-    let (own, common) = (&host.node.networks, &set.spec.node_template.networks);
-    let networks = if own.is_empty() { common } else { own };
-    let fixed = networks.iter().filter_map(|it| {
-        Some((format!("{}_ip", service_network(it)), Var::Data(json!(it.fixed_ip.as_ref()?))))
+    let fixed = networks_of(set, host.node).iter().filter_map(|it| {
+        let name = format!("{}_ip", it.name.to_lowercase());
+        Some((name, Var::Data(json!(it.fixed_ip.as_ref()?))))
     });
     let mut vars = data([
         ("canonical_hostname", json!(host.host_name)),
@@ -107,10 +111,15 @@ fn own(opts: &AnsibleOpts) -> Vars {
 }
 
 /// What plays are told of the networks beside that over which hosts are managed.
-fn networks(networks: &[Network]) -> Vars {
+fn networks(networks: &[Network], infra: &Infra) -> Vars {
     if networks.is_empty() {
         return Vars::new();
     }
+    let known = infra.service_networks();
+    let service_network = |it: &Network| {
+        let name = it.name.to_lowercase();
+        known.get(&name).cloned().unwrap_or(name)
+    };
     let others: Vec<&Network> =
         networks.iter().filter(|it| service_network(it) != CTLPLANE).collect();
     let names: Vec<&str> = others.iter().map(|it| it.name.as_str()).collect();
@@ -123,13 +132,12 @@ fn networks(networks: &[Network]) -> Vars {
     ])
 }
 
-/// What a network is called in variables.
-fn service_network(network: &Network) -> String {
-    network.name.to_ascii_lowercase()
-}
-
 /// What the operator decides alone.
-fn decided(set: &NodeSet, services: &BTreeMap<String, std::sync::Arc<Service>>) -> Vars {
+fn decided(
+    set: &NodeSet,
+    services: &BTreeMap<String, Arc<Service>>,
+    has_certificates: bool,
+) -> Vars {
     let type_of = |name: &String| {
         services.get(name).map_or_else(|| name.clone(), |it| service_type(&it.spec, name))
     };
@@ -140,7 +148,7 @@ fn decided(set: &NodeSet, services: &BTreeMap<String, std::sync::Arc<Service>>) 
         ("edpm_nodeset_name", json!(name)),
         ("edpm_service_types", json!(types)),
         ("edpm_services", json!(set.spec.services)),
-        ("edpm_tls_certs_enabled", json!(set.spec.tls_enabled.unwrap_or(false))),
+        ("edpm_tls_certs_enabled", json!(has_certificates)),
     ]);
     if !set.spec.tags.is_empty() {
         vars.extend(data([("nodeset_tags", json!(set.spec.tags))]));

@@ -23,13 +23,17 @@ pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
 /// The network over which hosts are managed, as variables and statuses name it.
 const CTLPLANE: &str = "ctlplane";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
+/// The variable with the DNS servers of the network over which hosts are managed.
+pub const DNS_SERVERS: &str = "ctlplane_dns_nameservers";
 
 /// What was seen of the operator that manages addresses and names; all empty where the cluster lacks
-/// its kinds, or the node set names no networks.
+/// its kinds, or the node set has never named a network.
 #[derive(Clone, Debug, Default)]
 pub struct Infra {
     /// Whether the cluster has the kinds and the node set names networks.
     pub is_used: bool,
+    /// Whether the node set names networks and the cluster lacks the kinds.
+    pub is_missed: bool,
     /// The networks of the namespace.
     pub net_configs: Vec<Arc<NetConfig>>,
     /// The reservations of the namespace.
@@ -85,12 +89,22 @@ impl Infra {
 
     /// The reservations of a host, once there is one for each of its networks.
     pub fn reservations(&self, member: &Member<'_>) -> Option<&[Reservation]> {
-        let status = self.ip_set(member.host_name)?.status.as_ref()?;
+        let ip_set = self.ip_set(member.host_name)?;
+        let status = ip_set.status.as_ref()?;
+        if status.observed_generation.is_some_and(|it| Some(it) != ip_set.metadata.generation) {
+            return None;
+        }
         let has = |it: &Network| {
             status.reservations.iter().any(|found| found.network.eq_ignore_ascii_case(&it.name))
         };
         (is_ready(&status.conditions) && member.networks.iter().all(has))
             .then_some(status.reservations.as_slice())
+    }
+
+    /// The addresses of that server as hosts reach it.
+    pub fn dns_addresses(&self) -> &[String] {
+        let status = self.dns_masq().and_then(|it| it.status.as_ref());
+        status.map(|it| it.dns_addresses.as_slice()).unwrap_or_default()
     }
 
     /// The DNS server, where it is the only one of the namespace.
@@ -100,21 +114,15 @@ impl Infra {
 }
 
 /// The steps that ask for the addresses of all hosts, and give back those of hosts that went.
-pub fn wanted(
-    set: &NodeSet,
-    members: &[Member<'_>],
-    infra: &Infra,
-) -> Result<Vec<Step>, Vec<Fault>> {
-    if !infra.is_used {
-        return Ok(Vec::new());
-    }
+pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Asked {
     let faults = faults(set, members, infra);
     if !faults.is_empty() {
         return Err(faults);
     }
+    let members = if infra.is_used { members } else { &[] };
     let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
     let is_left = |it: &&Arc<IpSet>| is_of(&***it, set) && !names.contains(it.name_any().as_str());
-    let because = "its host is not in the node set any more";
+    let because = "its host is not in the node set any more, or on no network";
     let left = infra.ip_sets.iter().filter(is_left);
     let mut steps: Vec<Step> = left.map(|it| Step::delete(Target::of(&**it), because)).collect();
     steps.extend(members.iter().filter_map(|it| request(set, it, infra)));
@@ -122,7 +130,7 @@ pub fn wanted(
 }
 
 /// Whether a node set controls an object.
-fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
+pub fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
     object
         .meta()
         .owner_references
@@ -191,6 +199,9 @@ fn is_ctlplane(network: &str, infra: &Infra) -> bool {
 }
 
 fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Fault> {
+    if !infra.is_used {
+        return Vec::new();
+    }
     let (name, namespace) = (set.name_any(), set.namespace().unwrap_or_default());
     let Some(config) = infra.net_config() else {
         let text = format!(
@@ -242,18 +253,36 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
     faults
 }
 
+/// What is asked of others in this pass, or why nothing can be asked.
+pub type Asked = Result<Vec<Step>, Vec<Fault>>;
+
+/// The first reasons why nothing can be asked, as a condition.
+pub fn told(type_: &str, asked: &Asked) -> Option<Finding> {
+    let faults = asked.as_ref().err()?;
+    let first = faults.iter().min_by_key(|it| it.is_missing)?;
+    let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
+    let tell = if first.is_missing { Finding::warning } else { Finding::error };
+    Some(tell(type_, first.reason, texts.join(" ")))
+}
+
 /// How far the addresses are.
-pub fn finding(members: &[Member<'_>], infra: &Infra, faults: &[Fault]) -> Finding {
+pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding {
     if !infra.is_used {
-        let text = "Nobody is asked for addresses: they come from ansibleHost and the variables.";
+        let why = if infra.is_missed {
+            "The cluster has nobody who reserves addresses"
+        } else {
+            "Nobody is asked for addresses"
+        };
+        let text = format!("{why}: they come from ansibleHost and the variables.");
         return Finding::good(IP_RESERVATION_READY, "NotRequired", text);
     }
-    if let Some(first) = faults.first() {
-        let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
-        return Finding::error(IP_RESERVATION_READY, first.reason, texts.join(" "));
+    if let Some(found) = told(IP_RESERVATION_READY, asked) {
+        return found;
     }
-    let open: Vec<&Member<'_>> =
-        members.iter().filter(|it| infra.reservations(it).is_none()).collect();
+    let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();
+    let is_open =
+        |it: &&Member<'_>| asks.contains(it.host_name) || infra.reservations(it).is_none();
+    let open: Vec<&Member<'_>> = members.iter().filter(is_open).collect();
     let Some(first) = open.first() else {
         let text = "Every host has an address on each of its networks.";
         return Finding::good(IP_RESERVATION_READY, "Reserved", text);
@@ -287,9 +316,7 @@ pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> 
             var("vlan_id", json!(vlan));
         }
         if network == CTLPLANE {
-            let servers = infra.dns_masq().and_then(|it| it.status.as_ref());
-            let servers = servers.map(|it| it.dns_addresses.clone()).unwrap_or_default();
-            var("dns_nameservers", json!(servers));
+            vars.insert(DNS_SERVERS.to_owned(), json!(infra.dns_addresses()));
             let own = member.host_name.split_once('.').map(|it| it.1);
             domains.extend(own.filter(|own| is_fqdn(member.host_name) && *own != it.dns_domain));
             vars.insert("canonical_hostname".into(), json!(full_name(member.host_name, it)));
@@ -323,7 +350,8 @@ pub fn is_fqdn(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(rest, top)| is_top(top) && rest.split('.').all(is_label))
 }
 
-/// What statuses tell of a host on each of its networks, by the network's name in lower case.
+/// What statuses tell of a host on each of its networks, by the network's name in lower case; one that
+/// serves as the network over which hosts are managed is found under that name too.
 pub type OnNetworks = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Host → network → address, of the hosts that have all of theirs.
@@ -348,8 +376,12 @@ fn on_networks(
 ) -> OnNetworks {
     let of = |member: &Member<'_>| {
         let found = infra.reservations(member)?;
-        let found = found.iter().map(|it| (it.network.to_lowercase(), value(member, it)));
-        Some((member.host_name.to_owned(), found.collect()))
+        let named = found.iter().map(|it| (it.network.to_lowercase(), value(member, it)));
+        let mut all: BTreeMap<String, String> = named.collect();
+        if let Some(it) = found.iter().find(|it| it.service_network() == CTLPLANE) {
+            all.entry(CTLPLANE.to_owned()).or_insert_with(|| value(member, it));
+        }
+        Some((member.host_name.to_owned(), all))
     };
     members.iter().filter_map(of).collect()
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, Node, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
+use kube::{Resource as _, ResourceExt};
 use shell::api::Api;
-use shell::cache::{Cache, Key};
+use shell::cache::{Cache, Key, MetadataCache};
 use shell::error::Result;
-use shell::sources::{Digests, SourceRef, Sources};
+use shell::owned::Owned;
+use shell::sources::{Digests, SourceRef, Sources, Values};
 use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
@@ -19,11 +22,17 @@ use crate::default_services;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
 use crate::group::observe::{BY_HOST_KEY, Inventory};
-use crate::node_set::{host, outcome};
+use crate::node_set::bundles::Bundle;
+use crate::node_set::ipam::Infra;
+use crate::node_set::others::Others;
+use crate::node_set::tls::Issued;
+use crate::node_set::{bundles, host, outcome, served, tls};
 use crate::vars::{Objects, named};
 
 /// Index of deployments by the node sets that they name.
 pub const BY_NODE_SET: &str = "node set";
+/// Index of Secrets with certificates by the node set that their label names.
+pub const BY_LABEL: &str = "label";
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
@@ -48,6 +57,12 @@ pub struct Observed {
     pub neighbours: Vec<Claim>,
     /// What stands on its inventory Secret, where it exists.
     pub inventory: Option<Inventory>,
+    /// The services whose certificates listed ones use that name none, by the listed one.
+    pub lenders: BTreeMap<String, Arc<Service>>,
+    /// What was seen of who manages addresses and names.
+    pub infra: Infra,
+    /// What was seen of who issues certificates.
+    pub issued: Issued,
     /// The content of that Secret, read only while a deployment is under way.
     pub written: Option<Content>,
 }
@@ -66,8 +81,12 @@ pub struct World {
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<Sources>,
+    /// All Secrets, indexed [`BY_LABEL`].
+    pub secrets: Arc<MetadataCache<Secret>>,
     /// The content of those that variables come from.
     pub vault: Vault,
+    /// What operators of others serve, if the cluster has them.
+    pub others: Arc<Others>,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
     /// For the content of sources.
@@ -81,6 +100,17 @@ pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
     names.into_iter().map(|it| Key::new(&namespace, it)).collect()
 }
 
+/// The index [`BY_LABEL`].
+pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    let set = secret.labels().get(tls::SET).into_iter();
+    set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
+}
+
+/// Whether a service's runs mount the certificates of all.
+pub fn brings_certificates(service: &Service) -> bool {
+    service.spec.add_cert_mounts.unwrap_or(false)
+}
+
 /// Reads a node set; `None` where it does not exist.
 pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
@@ -88,10 +118,10 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let find = |name: &String| {
-        Some((name.clone(), default_services::get(&world.services, &Key::new(&namespace, name))?))
-    };
+    let get = |name: &str| default_services::get(&world.services, &Key::new(&namespace, name));
+    let find = |name: &String| Some((name.clone(), get(name)?));
     let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
+    let lenders = served::lenders(&services, get);
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
@@ -118,7 +148,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let (runs, neighbours) = (runs(world, &namespace, &set), neighbours(world, &namespace, &set));
-    Ok(Some(Observed {
+    let infra = world.others.infra(&world.api, &set).await?;
+    let are_named =
+        services.values().chain(lenders.values()).any(|it| !it.spec.tls_certs.is_empty());
+    let issued = issued(world, key, &set, are_named).await?;
+    let mut seen = Observed {
         set,
         namespace,
         services,
@@ -129,15 +163,50 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         runs,
         neighbours,
         inventory,
+        lenders,
+        infra,
+        issued,
         written,
-    }))
+    };
+    for labels in served::needed_secrets(&seen) {
+        let read: Vec<Secret> = world.api.list(&seen.namespace, &labels).await?;
+        let content = |it: Secret| (it.name_any(), Content::from(Values::from(it)));
+        seen.issued.files.extend(read.into_iter().map(content));
+    }
+    Ok(Some(seen))
+}
+
+/// What issues certificates, and what it has issued; nothing is asked where the node set wants none
+/// and has none.
+async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
+    let has_some = set.status.as_ref().is_some_and(|it| !it.certificates.is_empty());
+    let wants_some = are_named && set.spec.tls_enabled != Some(false);
+    if !wants_some && !has_some {
+        return Ok(Issued::default());
+    }
+    let Some((issuers, certificates)) =
+        world.others.certificates(&world.api, &key.namespace).await?
+    else {
+        return Ok(Issued::default());
+    };
+    let certificates = certificates.into_iter().map(|it| (it.name_any(), it)).collect();
+    let mut issued = Issued { is_served: true, issuers, certificates, ..Issued::default() };
+    for secret in world.secrets.indexed(BY_LABEL, key) {
+        let name = secret.name_any();
+        if let Some(made_from) = secret.annotations().get(bundles::MADE_FROM).cloned() {
+            issued.bundles.insert(name, Bundle { made_from, owned: Owned::of(secret.meta()) });
+        } else if secret.labels().contains_key(tls::HOST) {
+            issued.secrets.insert(name, secret.resource_version().unwrap_or_default());
+        }
+    }
+    Ok(issued)
 }
 
 async fn content(world: &World, source: &SourceRef) -> Result<Option<Content>> {
     world.vault.content(&world.api, &world.sources, source).await
 }
 
-/// The ssh Secret, and what the services are given.
+/// The ssh Secret, what the services are given, and the certificates.
 fn wanted_sources(
     namespace: &str,
     set: &NodeSet,
@@ -145,7 +214,11 @@ fn wanted_sources(
 ) -> BTreeSet<SourceRef> {
     let ssh = &set.spec.node_template.ansible_ssh_private_key_secret;
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
-    data.chain([SourceRef::secret(namespace, ssh)]).collect()
+    let certificates = set.status.iter().flat_map(|it| &it.certificates).flat_map(|it| &it.secrets);
+    let are_mounted = services.values().any(|it| brings_certificates(it));
+    let certificates = certificates.filter(|_| are_mounted);
+    let secrets = certificates.chain([ssh]).map(|it| SourceRef::secret(namespace, it));
+    data.chain(secrets).collect()
 }
 
 /// The objects that lists of `ansibleVarsFrom` name.

@@ -2,6 +2,7 @@
 //! addresses and names, and certificates.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::api::cert_manager::{Certificate, Issuer};
 use common::api::dataplane::NodeSet;
@@ -9,12 +10,11 @@ use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
 use common::rbac::Rule;
 use kube::ResourceExt;
 use shell::api::Api;
-use shell::cache::{Key, Watchable};
+use shell::cache::{Absorb, Key, Watchable};
 use shell::error::Result;
 use shell::leader::Watches;
 
 use crate::node_set::ipam::{Infra, names_networks};
-use crate::node_set::tls::Issued;
 use crate::optional::Optional;
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -27,6 +27,10 @@ pub const RULES: [Rule; 4] = [
     Rule::of(&["cert-manager.io"], &["issuers"], READ),
     Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
 ];
+
+/// When it is looked again for kinds that a node set would use and the cluster lacks: no watch tells
+/// when they come.
+pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// All objects of these kinds, if the cluster has them.
 pub struct Others {
@@ -51,6 +55,11 @@ impl Others {
         }
     }
 
+    /// The caches of what is written.
+    pub fn absorbing(&self) -> [Arc<dyn Absorb>; 3] {
+        [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
+    }
+
     /// Calls `wake` with the namespace of each object that comes, changes or goes: a node set has
     /// objects of its own, and depends on those that its namespace has for all.
     pub fn on_change(&self, wake: impl Fn(&str) + Clone + Send + Sync + 'static) {
@@ -65,35 +74,35 @@ impl Others {
         listen(&self.certificates, wake);
     }
 
-    /// What manages the addresses and names of a node set's hosts; nothing is asked where it names no
-    /// networks.
+    /// What manages the addresses and names of a node set's hosts; nothing is asked where it has never
+    /// named a network.
     pub async fn infra(&self, api: &Api, set: &NodeSet) -> Result<Infra> {
         let namespace = set.namespace().unwrap_or_default();
-        if !names_networks(set) {
+        let is_named = names_networks(set);
+        if !is_named && set.status.as_ref().is_none_or(|it| it.all_ips.is_empty()) {
             return Ok(Infra::default());
         }
-        let Some(ip_sets) = self.ip_sets.seen(api, &namespace).await? else {
-            return Ok(Infra::default());
+        // They come one by one: a part of them is none.
+        let (Some(ip_sets), Some(net_configs), Some(dns_masqs), Some(dns_data)) = (
+            self.ip_sets.seen(api, &namespace).await?,
+            self.net_configs.seen(api, &namespace).await?,
+            self.dns_masqs.seen(api, &namespace).await?,
+            self.dns_data.seen(api, &namespace).await?,
+        ) else {
+            return Ok(Infra { is_missed: is_named, ..Infra::default() });
         };
-        let net_configs = self.net_configs.seen(api, &namespace).await?.unwrap_or_default();
-        let dns_masqs = self.dns_masqs.seen(api, &namespace).await?.unwrap_or_default();
-        let dns_data = self.dns_data.seen(api, &namespace).await?.unwrap_or_default();
         let is_own = |it: &Arc<DnsData>| it.metadata.name == set.metadata.name;
         let dns_data = dns_data.into_iter().find(is_own);
-        Ok(Infra { is_used: true, net_configs, ip_sets, dns_masqs, dns_data })
+        Ok(Infra { is_used: is_named, is_missed: false, net_configs, ip_sets, dns_masqs, dns_data })
     }
 
-    /// What issues certificates; nothing is asked where the node set wants none, or no service names
-    /// any.
-    pub async fn issued(&self, api: &Api, set: &NodeSet, are_named: bool) -> Result<Issued> {
-        if !are_named || set.spec.tls_enabled == Some(false) {
-            return Ok(Issued::default());
-        }
-        let namespace = set.namespace().unwrap_or_default();
-        let Some(certificates) = self.certificates.seen(api, &namespace).await? else {
-            return Ok(Issued::default());
-        };
-        let issuers = self.issuers.seen(api, &namespace).await?.unwrap_or_default();
-        Ok(Issued { is_served: true, issuers, certificates })
+    /// The issuers and the certificates of a namespace; `None` where the cluster has no cert-manager.
+    pub async fn certificates(&self, api: &Api, namespace: &str) -> Result<Option<Issuing>> {
+        let certificates = self.certificates.seen(api, namespace).await?;
+        let issuers = self.issuers.seen(api, namespace).await?;
+        Ok(issuers.zip(certificates))
     }
 }
+
+/// The issuers and the certificates of a namespace.
+pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

@@ -14,8 +14,11 @@ use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
 use crate::inputs::{Inputs, changed};
 use crate::node_set::decide::{Judged, published_inventory};
-use crate::node_set::observe::Observed;
+use crate::node_set::dns::DNS_DATA_READY;
+use crate::node_set::ipam::IP_RESERVATION_READY;
+use crate::node_set::observe::{Observed, brings_certificates};
 use crate::node_set::outcome::FAILURES;
+use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{faults, host_keys, inputs};
 
 /// There is an inventory that deployments can begin with.
@@ -65,11 +68,12 @@ pub fn step(
         deployment_execution_summaries: outcome.summaries,
         container_images: outcome.images,
         deployed_version: outcome.version,
+        all_hostnames: judged.served.names.clone(),
+        all_ips: judged.served.addresses.clone(),
+        dns_cluster_addresses: judged.served.dns_servers.clone(),
+        ctlplane_search_domain: judged.served.search_domain.clone(),
+        certificates: judged.served.certificates.clone(),
         // What others manage, and this version does not ask them for.
-        all_hostnames: recorded.all_hostnames.clone(),
-        all_ips: recorded.all_ips.clone(),
-        dns_cluster_addresses: recorded.dns_cluster_addresses.clone(),
-        ctlplane_search_domain: recorded.ctlplane_search_domain.clone(),
         bmh_ref_hash: recorded.bmh_ref_hash.clone(),
         deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
     };
@@ -100,10 +104,13 @@ fn findings(
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
     let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
-    findings.extend([input(&all_faults), setup(seen, judged, recorded), deployment]);
+    findings.push(input(&all_faults));
+    findings.extend(judged.served.findings.clone());
+    findings.extend([setup(seen, judged, recorded), deployment]);
     findings.extend(refusal);
     // What is missing for a deployment takes nothing from hosts that need none.
-    let missing = [INPUT_READY, SETUP_READY];
+    let missing =
+        [INPUT_READY, IP_RESERVATION_READY, DNS_DATA_READY, CERTIFICATES_READY, SETUP_READY];
     let is_blocking = |it: &&Finding| !is_deployed || !missing.contains(&it.type_.as_str());
     let blocking: Vec<Finding> = findings.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
@@ -132,6 +139,11 @@ fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Find
         let cause = held(seen, judged);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
         return Finding::warning(SETUP_READY, "DeletionWaits", text);
+    }
+    let is_complete = judged.faults.is_empty();
+    if let Some(it) = judged.served.missing().filter(|_| is_complete) {
+        let text = format!("{}: {}", it.type_, it.message);
+        return Finding::waiting(SETUP_READY, "NotServedYet", text);
     }
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
@@ -228,6 +240,7 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
         changed(&outcome.deployed_inputs, &judged.inputs)
     };
     names.extend(changed_sources(seen, judged));
+    names.extend(changed_certificates(seen, judged));
     if is_same && names.is_empty() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -271,6 +284,20 @@ fn changed_sources(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
         }
     }
     names
+}
+
+/// The Secrets with certificates that were renewed, or came or went, since they were last deployed.
+fn changed_certificates(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
+    let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
+    let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
+    let secrets = judged.served.certificates.iter().flat_map(|it| &it.secrets);
+    let named = secrets.map(|it| Named::secret(it));
+    let is_other = |it: &Named| {
+        let present = seen.sources.get(&it.source(&seen.namespace));
+        // Until it was read, nothing is known of one that was just written.
+        present.is_some() && is_changed(judged, it, present)
+    };
+    named.filter(is_other).map(|it| format!("{} of service {service}", it.title())).collect()
 }
 
 fn is_changed(judged: &Judged<'_>, named: &Named, present: Option<&Digests>) -> bool {

@@ -17,7 +17,9 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Values};
 use shell::vault::Content;
 
+use super::ipam::Infra;
 use super::observe::Observed;
+use super::tls::Issued;
 use super::{decide, outcome};
 use crate::group::holding::INVENTORY;
 use crate::group::networks::Networks;
@@ -28,6 +30,7 @@ use crate::vars::Objects;
 mod deployments;
 mod faults;
 mod inventories;
+mod served;
 
 const NAMESPACE: &str = "openstack";
 const SET: &str = "compute";
@@ -112,6 +115,9 @@ impl World {
             runs: Vec::new(),
             neighbours: Vec::new(),
             inventory: None,
+            lenders: BTreeMap::new(),
+            infra: Infra::default(),
+            issued: Issued::default(),
             written: None,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -135,13 +141,21 @@ impl World {
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
         let plan = decide::decide(&self.seen, self.now);
-        for step in &plan.steps {
+        for step in plan.all() {
             let (kind, name) = (&step.target.kind.kind, &step.target.name);
             let kind = kind.trim_start_matches("OpenStackDataPlane");
             let verb = match &step.write {
-                Write::Apply { object, .. } => {
+                Write::Apply { object, .. } if name == SECRET => {
                     self.store(object);
                     "apply"
+                }
+                Write::Apply { object, .. } => {
+                    self.serve(object);
+                    "apply"
+                }
+                Write::Delete { .. } if name != SECRET => {
+                    self.take_back(kind, name);
+                    "delete"
                 }
                 Write::Status { status, .. } => {
                     self.take_status(status);

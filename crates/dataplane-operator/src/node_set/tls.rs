@@ -1,29 +1,40 @@
-//! Certificates of a node set's hosts, where cert-manager is in the cluster: all are asked for at
-//! once, and each service's are bundled into Secrets that runs mount.
+//! Certificates of a node set's hosts, where cert-manager is in the cluster: all are asked for at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::cert_manager::{
-    Certificate, CertificateSpec, Issuer, IssuerRef, SecretTemplate, Subject,
+    Certificate, CertificateSpec, CertificateStatus, Issuer, IssuerRef, SecretTemplate, Subject,
 };
 use common::api::dataplane::service::TlsCert;
 use common::api::dataplane::{NodeSet, Service};
 use common::api::infra::is_ready;
 use common::conditions::Finding;
 use common::engine::build::owner;
-use common::engine::mounts::node_sets::Tls;
 use common::names;
 use common::plan::{Kind, Step, Target};
+use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
+use shell::vault::Content;
 
 use crate::group::faults::Fault;
 use crate::inputs::service_type;
-use crate::node_set::ipam::OnNetworks;
+use crate::node_set::bundles::Bundle;
+use crate::node_set::host::CTLPLANE;
+use crate::node_set::ipam::{Asked, OnNetworks, is_of, told};
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
+/// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
+/// among the service's, and on what is of one host alone, the host.
+pub const SET: &str = "osdpns";
+const SERVICE: &str = "osdp-service";
+const KEY: &str = "osdp-service-cert-key";
+/// See [`SET`].
+pub const HOST: &str = "hostname";
+/// What the Secret of a certificate begins with.
+const SECRET_PREFIX: &str = "cert-";
 /// The label of the issuer of certificates that name none.
 const DEFAULT_ISSUER: &str = "osp-rootca-issuer-internal";
 /// What the keys of certificates that name nothing may be used for.
@@ -31,32 +42,55 @@ const DEFAULT_USAGES: [&str; 3] = ["key encipherment", "digital signature", "ser
 /// Annotations of an issuer with the times of its certificates.
 const DURATION: &str = "osp-rootca-issuer-duration";
 const RENEW_BEFORE: &str = "osp-rootca-issuer-renew-before";
-/// The network over which hosts are managed.
-const CTLPLANE: &str = "ctlplane";
+const NOT_SERVED: &str = "CertManagerNotFound";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// What was seen of cert-manager.
+/// What was seen of cert-manager, and of the Secrets that it and the operator make.
 #[derive(Clone, Debug, Default)]
 pub struct Issued {
-    /// Whether the cluster has it.
+    /// Whether the cluster has it, and it was asked.
     pub is_served: bool,
     /// The issuers of the namespace.
     pub issuers: Vec<Arc<Issuer>>,
-    /// The certificates of the namespace.
-    pub certificates: Vec<Arc<Certificate>>,
+    /// The certificates of the namespace, by name.
+    pub certificates: BTreeMap<String, Arc<Certificate>>,
+    /// The Secrets with the certificates of single hosts: name → version.
+    pub secrets: BTreeMap<String, String>,
+    /// The Secrets with the certificates of all hosts, by name.
+    pub bundles: BTreeMap<String, Bundle>,
+    /// The content of those Secrets of single hosts that are to be bundled anew.
+    pub files: BTreeMap<String, Content>,
 }
 
-/// Whether hosts get certificates: what the node set says, else whether somebody can issue them.
-pub fn is_enabled(set: &NodeSet, issued: &Issued) -> bool {
-    set.spec.tls_enabled.unwrap_or(issued.is_served)
+impl Issued {
+    /// Whether a certificate can be had.
+    fn is_ready(&self, name: &str) -> bool {
+        let status = self.certificates.get(name).and_then(|it| it.status.as_ref());
+        status.is_some_and(|it| is_ready(&it.conditions))
+    }
+
+    /// The version of the Secret of a certificate that is not just being renewed.
+    pub fn settled(&self, certificate: &str) -> Option<&String> {
+        let is_issuing =
+            |it: &Arc<Certificate>| it.status.as_ref().is_some_and(CertificateStatus::is_issuing);
+        let settled = self.certificates.get(certificate).filter(|it| !is_issuing(it));
+        settled.filter(|_| self.is_ready(certificate))?;
+        self.secrets.get(&secret_name(certificate))
+    }
+}
+
+/// Whether hosts get certificates: what the node set says, else whether somebody can issue them for
+/// names that are reserved.
+pub fn is_enabled(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> bool {
+    set.spec.tls_enabled.unwrap_or(issued.is_served && hosts.are_reserved)
 }
 
 /// A certificate of each host that a service names.
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
-    /// The service's name.
+    /// The service's name, as it is listed.
     pub service: &'a str,
-    /// The service.
+    /// The service that names the certificate: the listed one, or the one that its type names.
     pub spec: &'a Service,
     /// The name of the certificate, among the service's.
     pub key: &'a str,
@@ -72,33 +106,60 @@ pub fn wishes<'a>(services: impl IntoIterator<Item = (&'a str, &'a Service)>) ->
     services.into_iter().flat_map(of).collect()
 }
 
-/// Names and addresses of all hosts on their networks, as their reservations have them.
+impl Wish<'_> {
+    /// The folder below that of all certificates whose folder of the certificate's name has it.
+    pub fn directory(&self) -> String {
+        let own = self.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
+        own.unwrap_or_else(|| service_type(&self.spec.spec, &self.spec.name_any()))
+    }
+
+    /// The labels of all its objects.
+    pub fn labels(&self, set: &str) -> BTreeMap<String, String> {
+        let values = [(SET, set), (SERVICE, self.service), (KEY, self.key)];
+        let label = |it: &str| names::derived(&[it], names::LABEL_LIMIT);
+        values.into_iter().map(|(name, it)| (name.to_owned(), label(it))).collect()
+    }
+}
+
+/// The service whose certificates a listed one uses that names none: the one that its type names.
+pub fn lender(service: &Service) -> Option<&str> {
+    let type_ = service.spec.edpm_service_type.as_deref()?;
+    let is_other = !type_.is_empty() && service.metadata.name.as_deref() != Some(type_);
+    (service.spec.tls_certs.is_empty() && is_other).then_some(type_)
+}
+
+/// The hosts of a node set, with their names and addresses as they are reserved.
 #[derive(Clone, Debug)]
 pub struct Hosts<'a> {
+    /// The names of all of them.
+    pub all: BTreeSet<&'a str>,
+    /// Whether anybody reserves addresses.
+    pub are_reserved: bool,
     /// Host → network → name.
     pub names: &'a OnNetworks,
     /// Host → network → address.
     pub addresses: &'a OnNetworks,
 }
 
-/// The steps that ask for the certificates that are not as they should be, and take back those of
-/// hosts that went.
+impl Hosts<'_> {
+    /// Whether each host has its names.
+    pub fn are_complete(&self) -> bool {
+        self.all.iter().all(|it| self.names.contains_key(*it))
+    }
+}
+
+/// The steps that ask for the certificates that are not as they should be, and take back those that
+/// no host needs any more, where `may_remove` says so.
 pub fn wanted(
     set: &NodeSet,
     wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
-) -> Result<Vec<Step>, Vec<Fault>> {
-    if !is_enabled(set, issued) || wishes.is_empty() {
-        return Ok(Vec::new());
-    }
-    if !issued.is_served {
-        let text = format!(
-            "{KIND} {} has tlsEnabled: true, and the cluster has no cert-manager to issue \
-             certificates: install it, or set tlsEnabled: false.",
-            set.name_any()
-        );
-        return Err(vec![Fault::missing("CertManagerNotFound", text)]);
+    may_remove: bool,
+) -> Asked {
+    let wishes = if is_enabled(set, hosts, issued) { wishes } else { &[] };
+    if !wishes.is_empty() {
+        refuse(set, hosts, issued)?;
     }
     let (mut specs, mut faults) = (BTreeMap::new(), Vec::new());
     for wish in wishes {
@@ -117,17 +178,9 @@ pub fn wanted(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let present: BTreeSet<String> = hosts.names.keys().map(|it| host_label(it)).collect();
-    let is_left = |it: &&Arc<Certificate>| {
-        let is_ours = it.labels().get("osdpns") == Some(&set.name_any());
-        is_ours && it.labels().get("hostname").is_some_and(|it| !present.contains(it))
-    };
-    let left = issued.certificates.iter().filter(is_left);
-    let because = "its host is not in the node set any more";
-    let mut steps: Vec<Step> = left.map(|it| Step::delete(Target::of(&**it), because)).collect();
+    let mut steps = if may_remove { left(set, wishes, hosts, issued) } else { Vec::new() };
     for (name, (spec, wish, host)) in specs {
-        let seen = issued.certificates.iter().find(|it| it.name_any() == name);
-        if seen.is_some_and(|it| it.spec == spec) {
+        if issued.certificates.get(&name).is_some_and(|it| it.spec == spec && is_of(&**it, set)) {
             continue;
         }
         let object = json!({
@@ -144,30 +197,82 @@ pub fn wanted(
     Ok(steps)
 }
 
+/// Why nobody can issue certificates.
+fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<Fault>> {
+    let name = set.name_any();
+    if !issued.is_served {
+        let text = format!(
+            "{KIND} {name} has tlsEnabled: true, and the cluster has no cert-manager to issue \
+             certificates: install it, or set tlsEnabled: false."
+        );
+        return Err(vec![Fault::missing(NOT_SERVED, text)]);
+    }
+    if !hosts.are_reserved {
+        let text = format!(
+            "{KIND} {name} has tlsEnabled: true, and nobody reserves the names on the network \
+             {CTLPLANE} that certificates need: list the network, with an operator that reserves \
+             addresses, or set tlsEnabled: false."
+        );
+        return Err(vec![Fault::wrong("NetworkMissing", text)]);
+    }
+    Ok(())
+}
+
+/// The steps that take back what no host needs any more: certificates first, for a Secret that goes
+/// before its certificate is made again.
+fn left(set: &NodeSet, wishes: &[Wish<'_>], hosts: &Hosts<'_>, issued: &Issued) -> Vec<Step> {
+    let names = |it: &Wish<'_>| hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>();
+    let wanted: BTreeSet<String> = wishes.iter().flat_map(names).collect();
+    let is_left = |it: &&Arc<Certificate>| is_of(&***it, set) && !wanted.contains(&it.name_any());
+    let because = "no host and no service of the node set needs it any more";
+    let certificates = issued.certificates.values().filter(is_left);
+    let mut steps: Vec<Step> =
+        certificates.map(|it| Step::delete(Target::of(&**it), because)).collect();
+    let kept: BTreeSet<String> =
+        wanted.iter().chain(issued.certificates.keys()).map(|it| secret_name(it)).collect();
+    let secrets = issued.secrets.keys().filter(|it| !kept.contains(*it));
+    steps.extend(secrets.map(|it| Step::delete(secret(set, it), because)));
+    steps
+}
+
+/// The steps that take back everything before the node set goes: cert-manager leaves its Secrets.
+pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
+    let because = "its node set is being deleted";
+    let certificates = issued.certificates.values().filter(|it| is_of(&***it, set));
+    let certificates = certificates.map(|it| Step::delete(Target::of(&**it), because));
+    let secrets = issued.secrets.keys().map(|it| Step::delete(secret(set, it), because));
+    certificates.chain(secrets).collect()
+}
+
+/// A Secret of that name.
+pub fn secret(set: &NodeSet, name: &str) -> Target {
+    Target {
+        kind: Kind::of::<Secret>(),
+        namespace: set.namespace().unwrap_or_default(),
+        name: name.to_owned(),
+        uid: None,
+    }
+}
+
 /// The name of a host's certificate; its Secret's begins with `cert-`.
-fn name_of(wish: &Wish<'_>, host: &str) -> String {
+pub fn name_of(wish: &Wish<'_>, host: &str) -> String {
     // Leaves room for the beginning of the Secret's name.
-    names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - "cert-".len())
+    names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len())
 }
 
 /// The Secret with the key and the certificate of a host.
 pub fn secret_of(wish: &Wish<'_>, host: &str) -> String {
-    format!("cert-{}", name_of(wish, host))
+    secret_name(&name_of(wish, host))
+}
+
+fn secret_name(certificate: &str) -> String {
+    format!("{SECRET_PREFIX}{certificate}")
 }
 
 fn labels(set: &NodeSet, wish: &Wish<'_>, host: &str) -> BTreeMap<String, String> {
-    let values = [
-        ("osdpns", set.name_any()),
-        ("osdp-service", wish.service.to_owned()),
-        ("osdp-service-cert-key", wish.key.to_owned()),
-        ("hostname", host_label(host)),
-    ];
-    values.into_iter().map(|(name, it)| (name.to_owned(), it)).collect()
-}
-
-/// A host's name as a label can have it.
-fn host_label(host: &str) -> String {
-    names::derived(&[host], names::LABEL_LIMIT)
+    let mut labels = wish.labels(&set.name_any());
+    labels.insert(HOST.to_owned(), names::derived(&[host], names::LABEL_LIMIT));
+    labels
 }
 
 /// Who signs: the issuer that carries the label that the certificate names.
@@ -180,7 +285,8 @@ fn issuer<'a>(wish: &Wish<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> 
             let count = if first.is_some() { "several Issuers carry" } else { "no Issuer carries" };
             let text = format!(
                 "Certificate {} of OpenStackDataPlaneService {} is to be signed by the Issuer with \
-                 label {label}, and {count} it: label one, or name another in tlsCerts.",
+                 label {label}, and {count} it: label one, name another in tlsCerts, or set tlsEnabled: \
+                 false in the node set.",
                 wish.key, wish.service
             );
             Err(Fault::missing("IssuerNotFound", text))
@@ -208,9 +314,12 @@ fn certificate(
     };
     let networks: Vec<String> = wish.cert.networks.iter().map(|it| it.to_lowercase()).collect();
     let on = |all: &BTreeMap<String, String>, what: &str| {
-        let is_in = |it: &&String| networks.is_empty() || networks.contains(it);
-        let values = all.iter().filter(|(network, _)| is_in(network)).map(|(_, it)| it.clone());
-        if wish.cert.contents.iter().any(|it| it == what) { values.collect() } else { Vec::new() }
+        let is_in = |it: &String| networks.is_empty() || networks.contains(it);
+        let is_named = wish.cert.contents.iter().any(|it| it == what);
+        // A network may be known under two names.
+        let mut known = BTreeSet::new();
+        let values = all.iter().filter(|it| is_named && is_in(it.0)).map(|it| it.1);
+        values.filter(|it| known.insert(it.as_str())).cloned().collect::<Vec<String>>()
     };
     let annotation = |name: &str| issuer.annotations().get(name).cloned();
     let usages = wish.cert.key_usages.clone();
@@ -233,96 +342,69 @@ fn certificate(
     })
 }
 
-/// How far the certificates are.
+/// Whether certificates are wanted and the cluster has no cert-manager: no watch tells when it comes.
+pub fn is_unserved(findings: &[Finding]) -> bool {
+    findings.iter().any(|it| it.reason == NOT_SERVED)
+}
+
+/// How far the certificates are; `are_bundled` says whether runs can mount all of them.
 pub fn finding(
     set: &NodeSet,
     wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
-    faults: &[Fault],
+    (asked, are_bundled): (&Asked, bool),
 ) -> Finding {
-    if !is_enabled(set, issued) {
-        let why = match set.spec.tls_enabled {
-            Some(_) => "tlsEnabled is false",
-            None => "the cluster has no cert-manager; with it, or with tlsEnabled: true, they do",
-        };
+    if let Some(why) = why_none(set, wishes, hosts, issued) {
         let text = format!("Hosts get no certificates: {why}.");
         return Finding::good(CERTIFICATES_READY, "NotRequired", text);
     }
-    if let Some(first) = faults.first() {
-        let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
-        return Finding::error(CERTIFICATES_READY, first.reason, texts.join(" "));
+    if let Some(found) = told(CERTIFICATES_READY, asked) {
+        return found;
     }
-    let is_there = |name: &str| {
-        let found = issued.certificates.iter().find(|it| it.name_any() == name);
-        found.and_then(|it| it.status.as_ref()).is_some_and(|it| is_ready(&it.conditions))
-    };
-    let all = wishes.iter().flat_map(|it| hosts.names.keys().map(|host| name_of(it, host)));
-    let open: Vec<String> = all.filter(|it| !is_there(it)).collect();
-    let Some(first) = open.first() else {
-        let text = "Every host has its certificates.";
-        return Finding::good(CERTIFICATES_READY, "Issued", text);
-    };
-    let text = format!(
-        "{} certificates are not issued yet, the first one is Certificate {first}.",
-        open.len()
-    );
-    Finding::waiting(CERTIFICATES_READY, "Issuing", text)
+    let waiting = |text: String| Finding::waiting(CERTIFICATES_READY, "Issuing", text);
+    if !hosts.are_complete() {
+        return waiting("Certificates are asked for when each host has its addresses.".to_owned());
+    }
+    let all = wishes.iter().flat_map(|it| hosts.all.iter().map(|host| name_of(it, host)));
+    let open: Vec<String> = all.filter(|it| !issued.is_ready(it)).collect();
+    if let Some(first) = open.first() {
+        return waiting(format!(
+            "{} certificates are not issued yet, the first one is Certificate {first}.",
+            open.len()
+        ));
+    }
+    if !are_bundled {
+        return waiting(
+            "The Secrets of the certificates that were issued are not there yet.".into(),
+        );
+    }
+    Finding::good(CERTIFICATES_READY, "Issued", "Every host has its certificates.")
 }
 
-/// Files of one host: the key, the certificate and the CA that signed it.
-const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
-
-/// Files by their names, of one Secret.
-pub type Files = BTreeMap<String, Vec<u8>>;
-
-/// The certificates of all hosts in as few Secrets as fit: by the names on the network over which
-/// hosts are managed, the files of a host always together.
-///
-/// `read` gives a file of a host's own Secret.
-pub fn bundles<'a>(
+/// Why hosts get no certificates; nothing where they do.
+fn why_none(
+    set: &NodeSet,
+    wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
-    max_size: usize,
-    read: impl Fn(&str, &str) -> Option<&'a [u8]>,
-) -> Vec<Files> {
-    let mut bundles: Vec<Files> = vec![Files::new()];
-    let mut size = 0;
-    for (host, names) in hosts.names {
-        let Some(own) = names.get(CTLPLANE) else { continue };
-        let files = FILES.iter().filter_map(|it| Some((format!("{own}-{it}"), read(host, it)?)));
-        let files: Files = files.map(|(name, it)| (name, it.to_vec())).collect();
-        let more: usize = files.iter().map(|(name, it)| name.len() + it.len()).sum();
-        if size > 0 && size + more > max_size {
-            bundles.push(Files::new());
-            size = 0;
-        }
-        size += more;
-        if let Some(last) = bundles.last_mut() {
-            last.extend(files);
-        }
+    issued: &Issued,
+) -> Option<&'static str> {
+    if wishes.is_empty() {
+        return Some("no service of the node set names any in tlsCerts");
     }
-    bundles
-}
-
-/// The names of the Secrets that have a service's certificates.
-pub fn bundle_names(set: &str, wish: &Wish<'_>, count: usize) -> Vec<String> {
-    let name = |idx: usize| {
-        let part = format!("certs-{idx}");
-        names::derived(&[set, wish.service, wish.key, &part], names::SUBDOMAIN_LIMIT)
-    };
-    (0..count).map(name).collect()
-}
-
-/// The folder of a certificate in the pod; `count` Secrets have it.
-pub fn mount(set: &str, wish: &Wish<'_>, count: usize) -> Tls {
-    let own = wish.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
-    Tls::Certificates {
-        secrets: bundle_names(set, wish, count),
-        service_type: own.unwrap_or_else(|| service_type(&wish.spec.spec, wish.service)),
-        key: wish.key.to_owned(),
+    if is_enabled(set, hosts, issued) {
+        return None;
     }
+    Some(match set.spec.tls_enabled {
+        Some(_) => "tlsEnabled is false",
+        None if issued.is_served => {
+            "nobody reserves the names that they need; with networks and an operator of addresses, \
+             they do"
+        }
+        None => "the cluster has no cert-manager; with it they do, where addresses are reserved",
+    })
 }
 
 #[cfg(test)]
 #[path = "tls_tests.rs"]
-mod tests;
+pub(super) mod tests;

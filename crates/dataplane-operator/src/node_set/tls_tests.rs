@@ -30,7 +30,7 @@ fn issuer(name: &str, label: &str) -> Arc<Issuer> {
 
 fn issued() -> Issued {
     let issuers = vec![issuer("internal", DEFAULT_ISSUER), issuer("other", "other-label")];
-    Issued { is_served: true, issuers, certificates: vec![] }
+    Issued { is_served: true, issuers, ..Issued::default() }
 }
 
 fn on_networks(pairs: &[(&str, &[(&str, &str)])]) -> OnNetworks {
@@ -54,11 +54,19 @@ fn addresses() -> OnNetworks {
     ])
 }
 
+/// The two hosts, with what is reserved for them.
+pub(in crate::node_set) fn hosts<'a>(
+    names: &'a OnNetworks,
+    addresses: &'a OnNetworks,
+) -> Hosts<'a> {
+    Hosts { all: ["n0", "n1.example.org"].into(), are_reserved: true, names, addresses }
+}
+
 /// What is written for one service.
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>> {
     let (names, addresses) = (names(), addresses());
-    let hosts = Hosts { names: &names, addresses: &addresses };
-    let steps = wanted(&two(), &wishes([("agent", service)]), &hosts, issued)?;
+    let hosts = hosts(&names, &addresses);
+    let steps = wanted(&two(), &wishes([("agent", service)]), &hosts, issued, true)?;
     let object = |step: Step| {
         if let Write::Apply { object, .. } = step.write {
             return object;
@@ -68,11 +76,17 @@ fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>>
     Ok(steps.into_iter().map(object).collect())
 }
 
-fn told(set: &NodeSet, service: &Service, issued: &Issued, faults: &[Fault]) -> (Truth, String) {
+fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (Truth, String) {
     let (names, addresses) = (names(), addresses());
-    let hosts = Hosts { names: &names, addresses: &addresses };
-    let found = finding(set, &wishes([("agent", service)]), &hosts, issued, faults);
+    let (hosts, wishes) = (hosts(&names, &addresses), wishes([("agent", service)]));
+    let asked = wanted(set, &wishes, &hosts, issued, true);
+    let found = finding(set, &wishes, &hosts, issued, (&asked, true));
     (found.status, found.reason)
+}
+
+fn add(issued: &mut Issued, certificate: &Value) {
+    let certificate: Certificate = serde_json::from_value(certificate.clone()).unwrap();
+    issued.certificates.insert(certificate.name_any(), Arc::new(certificate));
 }
 
 #[test]
@@ -123,19 +137,31 @@ fn contents_networks_issuer_and_usages_are_the_services() {
 fn nothing_is_asked_twice_and_those_of_a_host_that_went_are_taken_back() {
     let (service, mut issued) = (agent(&both()), issued());
     let mut found = written(&service, &issued).unwrap();
-    assert_eq!(told(&two(), &service, &issued, &[]), (Truth::False, "Issuing".into()));
+    assert_eq!(said(&two(), &service, &issued), (Truth::False, "Issuing".into()));
     for it in &mut found {
         it["status"] = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
-        issued.certificates.push(Arc::new(serde_json::from_value(it.clone()).unwrap()));
+        add(&mut issued, it);
     }
     assert_eq!(written(&service, &issued), Ok(vec![]));
-    assert_eq!(told(&two(), &service, &issued, &[]), (Truth::True, "Issued".into()));
+    assert_eq!(said(&two(), &service, &issued), (Truth::True, "Issued".into()));
     let mut gone = found[0].clone();
     gone["metadata"]["name"] = json!("agent-default-n9");
     gone["metadata"]["labels"]["hostname"] = json!("n9");
-    issued.certificates.push(Arc::new(serde_json::from_value(gone).unwrap()));
+    add(&mut issued, &gone);
     let taken_back = written(&service, &issued).unwrap();
     assert_eq!(taken_back[0]["deleted"], "agent-default-n9");
+    // The Secret goes after its certificate, which would make it again.
+    issued.secrets.insert("cert-agent-default-n9".into(), "1".into());
+    assert_eq!(written(&service, &issued).unwrap().len(), 1);
+    issued.certificates.remove("agent-default-n9");
+    assert_eq!(written(&service, &issued).unwrap()[0]["deleted"], "cert-agent-default-n9");
+    // What others made stays.
+    let mut foreign = found[0].clone();
+    foreign["metadata"]["name"] = json!("theirs");
+    foreign["metadata"]["ownerReferences"] = json!([]);
+    add(&mut issued, &foreign);
+    issued.secrets.clear();
+    assert_eq!(written(&service, &issued), Ok(vec![]));
 }
 
 #[test]
@@ -143,18 +169,19 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     let (service, mut set) = (agent(&both()), two());
     let absent = Issued::default();
     assert_eq!(written(&service, &absent), Ok(vec![]));
-    assert_eq!(told(&set, &service, &absent, &[]), (Truth::True, "NotRequired".into()));
-    assert!(is_enabled(&set, &issued()));
-    set.spec.tls_enabled = Some(false);
-    assert!(!is_enabled(&set, &issued()));
-    set.spec.tls_enabled = Some(true);
+    assert_eq!(said(&set, &service, &absent), (Truth::True, "NotRequired".into()));
     let (names, addresses) = (names(), addresses());
-    let hosts = Hosts { names: &names, addresses: &addresses };
-    let faults = wanted(&set, &wishes([("agent", &service)]), &hosts, &absent).unwrap_err();
-    assert_eq!(
-        told(&set, &service, &absent, &faults),
-        (Truth::False, "CertManagerNotFound".into())
-    );
+    let hosts = hosts(&names, &addresses);
+    assert!(is_enabled(&set, &hosts, &issued()));
+    let unnamed = Hosts { are_reserved: false, ..hosts.clone() };
+    assert!(!is_enabled(&set, &unnamed, &issued()), "certificates need names");
+    set.spec.tls_enabled = Some(false);
+    assert!(!is_enabled(&set, &hosts, &issued()));
+    set.spec.tls_enabled = Some(true);
+    assert_eq!(said(&set, &service, &absent), (Truth::False, "CertManagerNotFound".into()));
+    let wishes = wishes([("agent", &service)]);
+    let faults = wanted(&set, &wishes, &unnamed, &issued(), true).unwrap_err();
+    assert_eq!(faults[0].reason, "NetworkMissing");
 }
 
 #[test]
@@ -173,47 +200,53 @@ fn an_issuer_that_is_absent_or_not_the_only_one_is_named_by_its_label() {
 #[test]
 fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let names = on_networks(&[("n0", &[("internalapi", "n0.int.example.com")])]);
-    let hosts = Hosts { names: &names, addresses: &names };
-    let service = agent(&both());
-    let faults = wanted(&two(), &wishes([("agent", &service)]), &hosts, &issued()).unwrap_err();
+    let (hosts, service) = (hosts(&names, &names), agent(&both()));
+    let wishes = wishes([("agent", &service)]);
+    let faults = wanted(&two(), &wishes, &hosts, &issued(), true).unwrap_err();
     assert_eq!(faults[0].reason, "NetworkMissing");
 }
 
 #[test]
-fn certificates_are_bundled_by_host_up_to_the_size_that_a_secret_may_have() {
-    let (names, addresses) = (names(), addresses());
-    let hosts = Hosts { names: &names, addresses: &addresses };
-    let bundle = |max_size| {
-        let found = bundles(&hosts, max_size, |_, _| Some(&b"x"[..]));
-        found.iter().map(|it| it.keys().cloned().collect::<Vec<_>>()).collect::<Vec<_>>()
-    };
-    let files = |name: &str| FILES.map(|it| format!("{name}-{it}")).to_vec();
-    let (first, second) = (files("n0.ctl.example.com"), files("n1.example.org"));
-    assert_eq!(bundle(1_000_000), [[first.clone(), second.clone()].concat()]);
-    assert_eq!(bundle(100), [first, second]);
-    let service = agent(&both());
-    let wish = wishes([("agent", &service)]).remove(0);
-    let expected = ["edpm-agent-default-certs-0", "edpm-agent-default-certs-1"];
-    assert_eq!(bundle_names("edpm", &wish, 2), expected);
-    let long = "s".repeat(260);
-    let wish = Wish { service: &long, ..wish };
-    assert_eq!(bundle_names("edpm", &wish, 1)[0].len(), 253);
+fn names_and_labels_of_any_length_are_ones_that_kubernetes_takes() {
+    let (service, long) = (agent(&both()), "s".repeat(260));
+    let wish = Wish { service: &long, ..wishes([("agent", &service)]).remove(0) };
     assert!(secret_of(&wish, "n0").len() <= 253);
+    assert!(labels(&two(), &wish, &long).values().all(|it| it.len() <= 63));
 }
 
 #[test]
-fn runs_mount_certificates_by_the_services_type_or_its_older_name() {
-    let of = |service: &Service| {
-        let wish = wishes([("agent", service)]).remove(0);
-        match mount("edpm", &wish, 1) {
-            Tls::Certificates { service_type, key, secrets } => (service_type, key, secrets.len()),
-            Tls::Bundle { .. } => panic!("not a bundle"),
-        }
-    };
+fn certificates_lie_in_the_folder_of_the_services_type_or_its_older_name() {
+    let of = |service: &Service| wishes([("listed", service)]).remove(0).directory();
     let typed = service(&json!({ "edpmServiceType": "kind", "tlsCerts": { "k": both() } }));
-    assert_eq!(of(&typed), ("kind".into(), "k".into(), 1));
+    assert_eq!(of(&typed), "kind");
     let mut cert = both();
     cert["edpmRoleServiceName"] = json!("old");
-    assert_eq!(of(&agent(&cert)), ("old".into(), "default".into(), 1));
-    assert_eq!(of(&agent(&both())).0, "agent");
+    assert_eq!(of(&agent(&cert)), "old");
+    assert_eq!(of(&agent(&both())), "agent");
+}
+
+#[test]
+fn a_service_without_certificates_uses_those_of_the_one_that_its_type_names() {
+    assert_eq!(lender(&service(&json!({ "edpmServiceType": "kind" }))), Some("kind"));
+    assert_eq!(lender(&service(&json!({ "edpmServiceType": "agent" }))), None);
+    let own = json!({ "edpmServiceType": "kind", "tlsCerts": { "k": both() } });
+    assert_eq!(lender(&service(&own)), None);
+}
+
+#[test]
+fn a_certificate_that_is_being_renewed_is_there_and_not_settled() {
+    let (service, mut issued) = (agent(&both()), issued());
+    let mut found = written(&service, &issued).unwrap().remove(0);
+    let name = found["metadata"]["name"].as_str().unwrap().to_owned();
+    issued.secrets.insert(format!("cert-{name}"), "7".into());
+    let ready = json!({ "type": "Ready", "status": "True" });
+    let mut state = |conditions: Value| {
+        found["status"] = json!({ "conditions": conditions });
+        add(&mut issued, &found);
+        (issued.is_ready(&name), issued.settled(&name).cloned())
+    };
+    assert_eq!(state(json!([])), (false, None));
+    assert_eq!(state(json!([ready])), (true, Some("7".into())));
+    let issuing = json!({ "type": "Issuing", "status": "True" });
+    assert_eq!(state(json!([ready, issuing])), (true, None));
 }

@@ -10,14 +10,17 @@ use shell::queue::Queue;
 
 use crate::claims::{BY_HOST, Claim};
 use crate::node_set::host;
-use crate::node_set::observe::{World, node_sets_of};
+use crate::node_set::observe::{World, node_set_of, node_sets_of};
+use crate::node_set::tls::lender;
 
-/// How long a change of a deployment waits for others: each host that ends changes its status.
+/// How long a change of a deployment, or of what is served, waits for others: each host that ends
+/// changes a status.
 const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
 pub fn wake(queue: &Arc<Queue>, world: &World) {
     wake_by_hosts(queue, world);
+    wake_by_others(queue, world);
     let to = Arc::clone(queue);
     world.deployments.on_change(move |deployment| {
         for key in node_sets_of(deployment) {
@@ -25,9 +28,16 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
         }
     });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    let services = Arc::clone(&world.services);
     world.services.on_change(move |service| {
         let (name, namespace) = (service.name_any(), service.namespace());
-        let lists = |it: &&Arc<NodeSet>| it.spec.services.contains(&name);
+        let borrows = |it: &String| {
+            let borrower = services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
+            borrower.is_some_and(|it| lender(&it) == Some(name.as_str()))
+        };
+        let lists = |it: &&Arc<NodeSet>| {
+            it.spec.services.contains(&name) || it.spec.services.iter().any(borrows)
+        };
         for set in all.all().iter().filter(|it| it.namespace() == namespace).filter(lists) {
             to.push(Key::of(&**set));
         }
@@ -42,6 +52,22 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     });
     let to = Arc::clone(queue);
     world.sources.on_change(move |reader| to.push(reader));
+}
+
+/// What is served comes host by host: changes are looked at together.
+fn wake_by_others(queue: &Arc<Queue>, world: &World) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.others.on_change(move |namespace| {
+        for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
+            to.push_in(Key::of(&**set), GATHER);
+        }
+    });
+    let to = Arc::clone(queue);
+    world.secrets.on_change(move |secret| {
+        for key in node_set_of(secret) {
+            to.push_in(key, GATHER);
+        }
+    });
 }
 
 /// Changes of whoever describes a host concern the node sets that describe it as well.

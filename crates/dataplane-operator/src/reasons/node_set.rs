@@ -6,6 +6,7 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
+use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::{
     DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, NETWORK_NOT_FOUND,
     NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
@@ -28,6 +29,9 @@ pub(super) const NODE_SET: &[Aspect] = &[
         &[Word::good("Ready", "The last deployment succeeded on every host.")],
     ),
     aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    IP_RESERVATION,
+    DNS_DATA,
+    CERTIFICATES,
     aspect(
         SETUP_READY,
         "There is an inventory that deployments can begin with.",
@@ -38,6 +42,12 @@ pub(super) const NODE_SET: &[Aspect] = &[
                 "An input is missing.",
                 "When it appears.",
                 "See `InputReady`.",
+            ),
+            Word::bad(
+                "NotServedYet",
+                "Addresses, names or certificates are missing; the message names the condition.",
+                "When they are there.",
+                "See that condition.",
             ),
             Word::bad(
                 "DeploymentUnderWay",

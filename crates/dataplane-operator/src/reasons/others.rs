@@ -13,8 +13,15 @@ const NETWORK_MISSING: Word = Word::bad(
     "Add the network to the node or to the template.",
 );
 
+const INPUT_MISSING: Word = Word::bad(
+    "InputMissing",
+    "The hosts are not as they should be, so nothing is asked for.",
+    "When they are.",
+    "See `InputReady`.",
+);
+
 /// Whether every host has its addresses.
-pub const IP_RESERVATION: Aspect = aspect(
+pub(super) const IP_RESERVATION: Aspect = aspect(
     IP_RESERVATION_READY,
     "Every host has its addresses, or nobody manages any.",
     &[
@@ -45,11 +52,12 @@ pub const IP_RESERVATION: Aspect = aspect(
             "When that goes.",
             "Take the host out there, or give it another name here.",
         ),
+        INPUT_MISSING,
     ],
 );
 
 /// Whether the DNS server knows the hosts.
-pub const DNS_DATA: Aspect = aspect(
+pub(super) const DNS_DATA: Aspect = aspect(
     DNS_DATA_READY,
     "The DNS server of the control plane knows every host, or there is none to tell.",
     &[
@@ -68,15 +76,19 @@ pub const DNS_DATA: Aspect = aspect(
             "When one is left.",
             "Delete all but one.",
         ),
+        INPUT_MISSING,
     ],
 );
 
 /// Whether every host has its certificates.
-pub const CERTIFICATES: Aspect = aspect(
+pub(super) const CERTIFICATES: Aspect = aspect(
     CERTIFICATES_READY,
     "Every host has the certificates that its services name, or gets none.",
     &[
-        Word::good("NotRequired", "`tlsEnabled` is false, or there is no cert-manager."),
+        Word::good(
+            "NotRequired",
+            "`tlsEnabled` is false, no service names certificates, or nobody issues them or reserves names.",
+        ),
         Word::good("Issued", "Every host has its certificates."),
         Word::bad(
             "Issuing",
@@ -87,15 +99,16 @@ pub const CERTIFICATES: Aspect = aspect(
         Word::bad(
             "CertManagerNotFound",
             "`tlsEnabled` is true, and nobody issues certificates.",
-            "Within a quarter of an hour of cert-manager's installation.",
+            "Within a minute of cert-manager's installation.",
             "Install cert-manager, or set `tlsEnabled: false`.",
         ),
         Word::bad(
             "IssuerNotFound",
             "No Issuer, or several, carry the label that a certificate names.",
             "When one does.",
-            "Label one, or name another in `tlsCerts`.",
+            "Label one, name another in `tlsCerts`, or set `tlsEnabled: false`.",
         ),
         NETWORK_MISSING,
+        INPUT_MISSING,
     ],
 );

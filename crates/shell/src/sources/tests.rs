@@ -15,7 +15,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (secrets, config_maps) = (metadata("op"), metadata("op"));
+        let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
         let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
         let woken: Arc<Mutex<Vec<Key>>> = Arc::default();
         let wake = Arc::clone(&woken);
@@ -69,7 +69,7 @@ async fn two_who_ask_at_once_make_one_read() {
 
 #[tokio::test]
 async fn only_the_texts_that_were_asked_for_are_kept() {
-    let (secrets, config_maps) = (metadata("op"), metadata("op"));
+    let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
     let kept = Sources::keeping(&["key", "absent"], Arc::clone(&secrets), config_maps.clone());
     let plain = Sources::new(Arc::clone(&secrets), config_maps);
     secrets.absorb(&secret("5", "a"));

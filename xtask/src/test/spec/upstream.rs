@@ -22,9 +22,10 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "Deployment.status.failures",
     "Deployment.status.progress",
+    "NodeSet.status.certificates",
     "NodeSet.status.deployedInputs",
     "NodeSet.status.failures",
     "NodeSet.status.hostKeys",

@@ -294,6 +294,9 @@ pub struct NodeSetStatus {
     /// The domain of the control plane's network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctlplane_search_domain: Option<String>,
+    /// The Secrets with the hosts' certificates, as deployments mount them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<NodeSetCertificates>,
     /// Images of the control plane's version that were deployed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub container_images: BTreeMap<String, String>,
@@ -334,6 +337,20 @@ pub enum HostState {
     Deployed,
     /// The last deployment failed there.
     Failed,
+}
+
+/// The certificates of all hosts that one entry of a service's `tlsCerts` asks for.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSetCertificates {
+    /// The service, as the node set lists it.
+    pub service: String,
+    /// The name of the certificate, among the service's.
+    pub key: String,
+    /// The folder below `/var/lib/openstack/certs` whose folder of the certificate's name has them.
+    pub directory: String,
+    /// The Secrets with the files of all hosts.
+    pub secrets: Vec<String>,
 }
 
 /// What failed on a host of a node set.

@@ -115,7 +115,8 @@ pub struct ServiceSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub certs_from: Option<String>,
-    /// Whether the certificates of all services are mounted; accepted, without effect yet.
+    /// Whether deployments of node sets mount the certificates and CA bundles of all services of the
+    /// node set; roles do not use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add_cert_mounts: Option<bool>,
     /// Whether one run covers all node sets of a deployment; roles do not use it.

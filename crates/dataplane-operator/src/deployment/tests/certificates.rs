@@ -1,0 +1,100 @@
+//! The certificates and CA bundles that runs mount, and what is recorded of them.
+
+use common::api::dataplane::node_set::NodeSetCertificates;
+
+use super::*;
+
+/// A node set whose service agent has certificates, and whose service certs brings them.
+fn certified(name: &str, hosts: &[&str]) -> Arc<NodeSet> {
+    let mut set = node_set(name, hosts, &["certs", "agent"]);
+    let certificates = NodeSetCertificates {
+        service: "agent".into(),
+        key: "default".into(),
+        directory: "kind".into(),
+        secrets: vec![format!("{name}-agent-default-certs-0")],
+    };
+    Arc::make_mut(&mut set).status.as_mut().unwrap().certificates = vec![certificates];
+    set
+}
+
+fn world(node_sets: Vec<Arc<NodeSet>>, spec: Value, is_global: bool) -> World {
+    let names: Vec<String> = node_sets.iter().map(|it| it.name_any()).collect();
+    let mut world = World::with(node_sets, spec);
+    let certs = json!({ "playbook": "a.b.certs", "addCertMounts": true,
+        "deployOnAllNodeSets": is_global });
+    let agent = json!({ "playbook": "a.b.agent", "edpmServiceType": "kind", "caCerts": "ca",
+        "tlsCerts": { "default": { "contents": ["dnsnames"] } } });
+    world.seen.services.extend([service("certs", &certs), service("agent", &agent)]);
+    let bundles = names.iter().map(|it| format!("{it}-agent-default-certs-0"));
+    for secret in bundles.chain(["ca".to_owned()]) {
+        world.seen.sources.insert(SourceRef::secret(NAMESPACE, &secret), digests("1", &["x"]));
+    }
+    world
+}
+
+/// What a run mounts of certificates and CA bundles: path → Secrets.
+fn mounted(run: &AnsibleEe) -> BTreeMap<String, Vec<String>> {
+    let volumes: Vec<_> = run.spec.extra_mounts.iter().flat_map(|it| &it.volumes).collect();
+    let mounts = run.spec.extra_mounts.iter().flat_map(|it| &it.mounts);
+    let secrets = |name: &str| -> Vec<String> {
+        let volume = volumes.iter().find(|it| it.name == name).unwrap();
+        let whole = volume.secret.iter().filter_map(|it| it.secret_name.clone());
+        let parts = volume.projected.iter().flat_map(|it| it.sources.iter().flatten());
+        whole.chain(parts.filter_map(|it| Some(it.secret.as_ref()?.name.clone()))).collect()
+    };
+    let is_tls = |it: &str| it.contains("/cacerts/") || it.contains("/certs/");
+    let of_tls = mounts.filter(|it| is_tls(&it.mount_path));
+    of_tls.map(|it| (it.mount_path.clone(), secrets(&it.name))).collect()
+}
+
+#[test]
+fn a_service_that_brings_certificates_mounts_those_of_all_services_and_their_ca_bundles() {
+    let mut world = world(vec![certified("compute", &["n0", "n1"])], json!({}), false);
+    world.run_out(|_, _| "Ok");
+    let expected = BTreeMap::from([
+        ("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()]),
+        (
+            "/var/lib/openstack/certs/kind/default".to_owned(),
+            vec!["compute-agent-default-certs-0".to_owned()],
+        ),
+    ]);
+    assert_eq!(mounted(world.run("certs")), expected);
+    let own =
+        BTreeMap::from([("/var/lib/openstack/cacerts/kind".to_owned(), vec!["ca".to_owned()])]);
+    assert_eq!(mounted(world.run("agent")), own, "another service has its own CA bundle alone");
+    assert_eq!(world.status().secret_hashes["compute-agent-default-certs-0"], "n1q");
+}
+
+#[test]
+fn it_brings_them_alone_as_well() {
+    let spec = json!({ "servicesOverride": ["certs"] });
+    let mut world = world(vec![certified("compute", &["n0"])], spec, false);
+    world.run_out(|_, _| "Ok");
+    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
+    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn one_run_for_all_node_sets_has_the_certificates_of_all_in_one_volume() {
+    let sets = vec![certified("a", &["a0"]), certified("b", &["b0"])];
+    let mut world = world(sets, json!({}), true);
+    world.run_out(|_, _| "Ok");
+    let mounted = mounted(world.run("certs"));
+    let expected = ["a-agent-default-certs-0", "b-agent-default-certs-0"];
+    assert_eq!(mounted["/var/lib/openstack/certs/kind/default"], expected);
+}
+
+#[test]
+fn certificates_that_are_gone_are_waited_for_by_name() {
+    let mut world = world(vec![certified("compute", &["n0"])], json!({}), false);
+    let secret = SourceRef::secret(NAMESPACE, "compute-agent-default-certs-0");
+    let content = world.seen.sources.remove(&secret).unwrap();
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
+    assert!(world.message("Ready").contains("Secret compute-agent-default-certs-0"));
+    world.seen.sources.insert(secret, content);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}

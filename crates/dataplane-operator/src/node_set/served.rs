@@ -1,0 +1,287 @@
+//! What operators of others serve for a node set, judged together: addresses, then names, then
+//! certificates.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::dataplane::node_set::NodeSetCertificates;
+use common::api::dataplane::{NodeSetStatus, Service};
+use common::conditions::Finding;
+use common::finalizers::is_terminating;
+use common::plan::Step;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::group::faults::Fault;
+use crate::inputs::Inputs;
+use crate::node_set::host::{self, Host};
+use crate::node_set::ipam::{self, Asked, Member, OnNetworks, networks_of};
+use crate::node_set::observe::Observed;
+use crate::node_set::tls::{self, Hosts, Wish};
+use crate::node_set::{bundles, dns, inputs};
+
+/// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
+const ONE_PASS: usize = 500;
+
+/// What the part of the inputs begins with that the DNS server is.
+const DNS_SERVER: &str = "DNSMasq ";
+
+/// What is served, and what is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Writes that do not depend on each other.
+    pub asked: Vec<Step>,
+    /// Writes of what runs mount.
+    pub bundles: Vec<Step>,
+    /// The conditions of addresses, names and certificates.
+    pub findings: Vec<Finding>,
+    /// Host → network → name.
+    pub names: OnNetworks,
+    /// Host → network → address.
+    pub addresses: OnNetworks,
+    /// The domain of the network over which hosts are managed.
+    pub search_domain: Option<String>,
+    /// Addresses of the DNS server inside the cluster.
+    pub dns_servers: Vec<String>,
+    /// The Secrets with the hosts' certificates.
+    pub certificates: Vec<NodeSetCertificates>,
+    /// Whether every host has its certificates.
+    pub has_certificates: bool,
+    /// Variables of each host's reservations, by its own name; they win over a human's.
+    pub vars: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+impl Served {
+    /// What an inventory waits for, if anything.
+    pub fn missing(&self) -> Option<&Finding> {
+        self.findings.iter().find(|it| !it.holds())
+    }
+}
+
+/// The hosts, at the addresses that are reserved for them where the human gives none.
+pub fn hosts(seen: &Observed) -> Vec<Host<'_>> {
+    let plain = host::hosts(&seen.set);
+    let reserved = addresses(seen, &members(seen, &plain));
+    host::hosts_at(&seen.set, &reserved)
+}
+
+/// The label selectors of the Secrets with single hosts' certificates that are to be read.
+pub fn needed_secrets(seen: &Observed) -> Vec<String> {
+    if is_terminating(&*seen.set) {
+        return Vec::new();
+    }
+    let wishes = wishes(seen);
+    let plain = host::hosts(&seen.set);
+    let members = members(seen, &plain);
+    let (names, addresses) = (names(seen, &members), addresses(seen, &members));
+    let hosts = certified(seen, &members, &names, &addresses);
+    if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
+        return Vec::new();
+    }
+    bundles::needed(&seen.set, &wishes, &hosts, &seen.issued)
+}
+
+/// Judges what is served; nothing is asked for while `faults` say that the hosts are not what they
+/// should be.
+///
+/// Nothing is taken back while a deployment is under way, which `is_frozen` says: its runs may mount
+/// it.
+pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool) -> Served {
+    let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
+    let members = members(seen, hosts);
+    let recorded = recorded(seen);
+    let mut served = Served {
+        names: names(seen, &members),
+        addresses: addresses(seen, &members),
+        ..Served::default()
+    };
+    if infra.is_used {
+        served.search_domain = ipam::search_domain(&members, infra);
+        served.search_domain = served.search_domain.or(recorded.ctlplane_search_domain);
+        served.dns_servers = dns::cluster_addresses(infra);
+        if served.dns_servers.is_empty() {
+            served.dns_servers = recorded.dns_cluster_addresses;
+        }
+    }
+    served.vars = vars(&members, seen);
+    let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
+    let on_networks = [ipam::wanted(set, &members, infra), dns::wanted(set, &members, infra)];
+    let [for_addresses, for_names] = on_networks.map(may_ask);
+    let wishes = wishes(seen);
+    let certified = certified(seen, &members, &served.names, &served.addresses);
+    let for_certificates = may_ask(tls::wanted(set, &wishes, &certified, issued, !is_frozen));
+    let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
+    let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
+    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified);
+    let findings = [
+        ipam::finding(&members, infra, &for_addresses),
+        dns::finding(infra, &for_names),
+        tls::finding(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
+    ];
+    let asked = [for_addresses, for_names, for_certificates].into_iter().flatten().flatten();
+    served.asked = asked.take(ONE_PASS).collect();
+    if !faults.is_empty() {
+        served.findings = findings.map(unasked).into();
+        served.certificates = recorded.certificates;
+        return served;
+    }
+    served.findings = findings.into();
+    served.has_certificates = is_on && served.missing().is_none();
+    served.certificates = certificates;
+    served.bundles = steps;
+    if !is_frozen && are_bundled {
+        let secrets = served.certificates.iter().flat_map(|it| &it.secrets);
+        let kept: Vec<&str> = secrets.map(String::as_str).collect();
+        served.bundles.extend(bundles::left(set, &kept, issued));
+    }
+    served
+}
+
+/// A condition of what nobody is asked for yet.
+fn unasked(finding: Finding) -> Finding {
+    if finding.reason == "NotRequired" {
+        return finding;
+    }
+    let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
+    Finding::waiting(&finding.type_, "InputMissing", text)
+}
+
+fn recorded(seen: &Observed) -> NodeSetStatus {
+    seen.set.status.clone().unwrap_or_default()
+}
+
+fn members<'a>(seen: &'a Observed, hosts: &'a [Host<'a>]) -> Vec<Member<'a>> {
+    let member = |it: &'a Host<'a>| Member {
+        key: it.key,
+        host_name: &it.host_name,
+        ansible_host: it.node.ansible.as_ref().and_then(|it| it.ansible_host.as_deref()),
+        networks: networks_of(&seen.set, it.node),
+    };
+    hosts.iter().map(member).collect()
+}
+
+fn names(seen: &Observed, members: &[Member<'_>]) -> OnNetworks {
+    let recorded = seen.set.status.as_ref().map(|it| &it.all_hostnames);
+    kept(seen, members, recorded, ipam::all_hostnames(members, &seen.infra))
+}
+
+fn addresses(seen: &Observed, members: &[Member<'_>]) -> OnNetworks {
+    let recorded = seen.set.status.as_ref().map(|it| &it.all_ips);
+    kept(seen, members, recorded, ipam::all_ips(members, &seen.infra))
+}
+
+/// What was known of a host stays known until another reservation is there: whoever makes an `IPSet`
+/// anew must not move the host.
+fn kept(
+    seen: &Observed,
+    members: &[Member<'_>],
+    recorded: Option<&OnNetworks>,
+    fresh: OnNetworks,
+) -> OnNetworks {
+    if !seen.infra.is_used {
+        return OnNetworks::new();
+    }
+    let known =
+        |it: &Member<'_>| Some((it.host_name.to_owned(), recorded?.get(it.host_name)?.clone()));
+    members.iter().filter_map(known).chain(fresh).collect()
+}
+
+fn certified<'a>(
+    seen: &Observed,
+    members: &[Member<'a>],
+    names: &'a OnNetworks,
+    addresses: &'a OnNetworks,
+) -> Hosts<'a> {
+    let all: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
+    Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
+}
+
+/// The certificates that the listed services name.
+fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
+    let of = |name: &'_ String| -> Option<(&str, &Service)> {
+        let (name, listed) = seen.services.get_key_value(name)?;
+        let lender = seen.lenders.get(name);
+        Some((name.as_str(), lender.map_or(&**listed, |it| &**it)))
+    };
+    let mut listed = BTreeSet::new();
+    let names = seen.set.spec.services.iter().filter(|it| listed.insert(it.as_str()));
+    tls::wishes(names.filter_map(of))
+}
+
+/// The Secrets of all certificates, the steps that write them, and whether each has its own.
+fn bundled(
+    seen: &Observed,
+    wishes: &[Wish<'_>],
+    hosts: &Hosts<'_>,
+) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
+    let (mut certificates, mut steps) = (Vec::new(), Vec::new());
+    for wish in wishes {
+        let Some((secrets, written)) = bundles::of(&seen.set, wish, hosts, &seen.issued) else {
+            continue;
+        };
+        let (service, key) = (wish.service.to_owned(), wish.key.to_owned());
+        certificates.push(NodeSetCertificates {
+            service,
+            key,
+            directory: wish.directory(),
+            secrets,
+        });
+        steps.extend(written);
+    }
+    let are_complete = certificates.len() == wishes.len() || hosts.all.is_empty();
+    (certificates, steps, are_complete)
+}
+
+/// The variables of each host's reservations.
+fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<String, Value>> {
+    let of = |it: &Member<'_>| (it.host_name.to_owned(), ipam::host_vars(it, &seen.infra));
+    if seen.infra.is_used { members.iter().map(of).collect() } else { BTreeMap::new() }
+}
+
+/// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it. What is
+/// made anew counts as it was until it is there again.
+pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
+    let mut found = Inputs::new();
+    if !seen.infra.is_used {
+        return found;
+    }
+    let recorded = seen.set.status.as_ref().map(|it| &it.inputs);
+    for (host, vars) in &served.vars {
+        let name = format!("IPSet {host}");
+        // What plays are told of the DNS server is a part of its own.
+        let own = |it: &(&String, &Value)| it.0 != ipam::DNS_SERVERS;
+        let vars: BTreeMap<&String, &Value> = vars.iter().filter(own).collect();
+        if vars.is_empty() {
+            let known = recorded.and_then(|it| it.get(&name)).cloned();
+            found.extend(known.map(|it| (name, it)));
+        } else {
+            inputs::add(&mut found, name, &json!(vars));
+        }
+    }
+    match seen.infra.dns_masq() {
+        Some(it) => {
+            let name = format!("{DNS_SERVER}{}", it.name_any());
+            inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
+        }
+        None => {
+            let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
+            found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
+        }
+    }
+    if served.has_certificates {
+        inputs::add(&mut found, "certificates".to_owned(), &json!(true));
+    }
+    found
+}
+
+/// The services whose certificates listed ones use that name none: service → the other one.
+pub fn lenders(
+    services: &BTreeMap<String, Arc<Service>>,
+    find: impl Fn(&str) -> Option<Arc<Service>>,
+) -> BTreeMap<String, Arc<Service>> {
+    let of = |(name, service): (&String, &Arc<Service>)| {
+        let lender = tls::lender(service).filter(|it| !services.contains_key(*it))?;
+        Some((name.clone(), find(lender)?))
+    };
+    services.iter().filter_map(of).collect()
+}

@@ -1,0 +1,481 @@
+//! Addresses, names and certificates, from the first wish to the inventory and the runs.
+
+use common::api::cert_manager::Certificate;
+use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use common::refusal::Refusal;
+
+use super::*;
+use crate::node_set::bundles::{Bundle, MADE_FROM};
+
+/// The namespace's own objects of those who serve.
+fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {
+    let mut object = body.clone();
+    object["apiVersion"] = json!(version);
+    object["kind"] = json!(kind);
+    object["metadata"]["name"] = json!(name);
+    object["metadata"]["namespace"] = json!(NAMESPACE);
+    serde_json::from_value(object).unwrap()
+}
+
+const NETWORK: &str = "network.openstack.org/v1beta1";
+
+fn ready() -> Value {
+    json!([{ "type": "Ready", "status": "True" }])
+}
+
+impl World {
+    /// Two hosts on two networks, in a cluster that manages addresses and names.
+    fn on_networks() -> Self {
+        let networks = json!([
+            { "name": "ctlplane", "subnetName": "subnet1" },
+            { "name": "InternalApi", "subnetName": "subnet1" },
+        ]);
+        let mut world = Self::of(&json!({
+            "services": ["install", "web"],
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "networks": networks },
+            "nodes": {
+                "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+                "n1": { "hostName": "n1.example.org" },
+            },
+        }));
+        let networks = json!([{ "name": "ctlplane" }, { "name": "InternalApi",
+            "serviceNetwork": "internal" }]);
+        let config: NetConfig =
+            other(NETWORK, "NetConfig", "netconfig", &json!({ "spec": { "networks": networks } }));
+        world.seen.infra.net_configs = vec![Arc::new(config)];
+        world.seen.infra.is_used = true;
+        world.dns_server(true);
+        world
+    }
+
+    fn dns_server(&mut self, is_ready: bool) {
+        let status = json!({
+            "dnsAddresses": ["192.0.2.80"], "dnsClusterAddresses": ["198.51.100.80"],
+            "conditions": if is_ready { ready() } else { json!([]) },
+        });
+        let spec = json!({ "dnsDataLabelSelectorValue": "dnsdata" });
+        let body = json!({ "spec": spec, "status": status });
+        let server: DnsMasq = other(NETWORK, "DNSMasq", "dnsmasq", &body);
+        self.seen.infra.dns_masqs = vec![Arc::new(server)];
+    }
+
+    /// What was asked for is there, without an answer.
+    pub(super) fn serve(&mut self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        match object["kind"].as_str().unwrap() {
+            "IPSet" => {
+                let it: IpSet = serde_json::from_value(object.clone()).unwrap();
+                let status = self.seen.infra.ip_set(&name).and_then(|it| it.status.clone());
+                self.seen.infra.ip_sets.retain(|it| it.name_any() != name);
+                self.seen.infra.ip_sets.push(Arc::new(IpSet { status, ..it }));
+            }
+            "DNSData" => {
+                let it: DnsData = serde_json::from_value(object.clone()).unwrap();
+                self.seen.infra.dns_data = Some(Arc::new(it));
+            }
+            "Certificate" => {
+                let it: Certificate = serde_json::from_value(object.clone()).unwrap();
+                self.seen.issued.certificates.insert(name, Arc::new(it));
+            }
+            "Secret" => {
+                let made_from = object["metadata"]["annotations"][MADE_FROM].as_str().unwrap();
+                let (made_from, owned) = (made_from.to_owned(), Owned::applied(object));
+                self.seen
+                    .sources
+                    .insert(SourceRef::secret(NAMESPACE, &name), digests(&made_from, &[]));
+                self.seen.issued.bundles.insert(name, Bundle { made_from, owned });
+                self.seen.issued.files.clear();
+            }
+            kind => panic!("{kind} {name}"),
+        }
+    }
+
+    pub(super) fn take_back(&mut self, kind: &str, name: &str) {
+        match kind {
+            "IPSet" => self.seen.infra.ip_sets.retain(|it| it.name_any() != name),
+            "DNSData" => self.seen.infra.dns_data = None,
+            "Certificate" => drop(self.seen.issued.certificates.remove(name)),
+            _ => {
+                self.seen.issued.secrets.remove(name);
+                self.seen.issued.bundles.remove(name);
+            }
+        }
+    }
+
+    /// The operator of addresses answers: each host has one on each network, as it asked for.
+    fn reserve(&mut self) {
+        for (n, it) in self.seen.infra.ip_sets.iter_mut().enumerate() {
+            let fixed = it.spec.networks[0].fixed_ip.clone();
+            let known = it.status.as_ref().map(|it| it.reservations[0].address.clone());
+            let address = fixed.or(known).unwrap_or_else(|| format!("192.0.2.{}", 100 + n));
+            let status = json!({
+                "conditions": ready(),
+                "reservations": [
+                    { "network": "ctlplane", "subnet": "subnet1", "address": address,
+                      "cidr": "192.0.2.0/24", "dnsDomain": "ctl.example.com" },
+                    { "network": "internalapi", "subnet": "subnet1", "mtu": 9000,
+                      "address": format!("198.51.100.{n}"), "cidr": "198.51.100.0/25",
+                      "serviceNetwork": "internal", "dnsDomain": "int.example.com" },
+                ],
+            });
+            Arc::make_mut(it).status = Some(serde_json::from_value(status).unwrap());
+        }
+    }
+
+    /// The DNS server answers.
+    fn name(&mut self) {
+        let it = Arc::make_mut(self.seen.infra.dns_data.as_mut().unwrap());
+        it.status = Some(serde_json::from_value(json!({ "conditions": ready() })).unwrap());
+    }
+
+    /// Addresses and names are there.
+    fn served() -> Self {
+        let mut world = Self::on_networks();
+        world.settle();
+        world.reserve();
+        world.settle();
+        world.name();
+        world.settle();
+        world
+    }
+
+    /// The same, and cert-manager is in the cluster; the service web names a certificate, install
+    /// brings them.
+    fn certified() -> Self {
+        let mut world = Self::served();
+        let cert = json!({ "default": { "contents": ["dnsnames", "ips"] } });
+        let services = [
+            ("web", json!({ "playbook": "a.b.web", "tlsCerts": cert })),
+            ("install", json!({ "playbook": "a.b.install", "addCertMounts": true })),
+        ];
+        let services = services.map(|(name, spec)| (name.to_owned(), service(name, &spec)));
+        world.seen.services = services.into();
+        let metadata = json!({ "labels": { "osp-rootca-issuer-internal": "" } });
+        let body = json!({ "metadata": metadata, "spec": {} });
+        let issuer = other("cert-manager.io/v1", "Issuer", "internal", &body);
+        world.seen.issued.is_served = true;
+        world.seen.issued.issuers = vec![Arc::new(issuer)];
+        world
+    }
+
+    /// cert-manager issues what was asked for, and the operator reads what it needs.
+    fn issue(&mut self, version: &str) {
+        let names: Vec<String> = self.seen.issued.certificates.keys().cloned().collect();
+        for name in names {
+            let it = self.seen.issued.certificates.get_mut(&name).unwrap();
+            let status = serde_json::from_value(json!({ "conditions": ready() })).unwrap();
+            Arc::make_mut(it).status = Some(status);
+            self.seen.issued.secrets.insert(format!("cert-{name}"), version.to_owned());
+        }
+        if !crate::node_set::served::needed_secrets(&self.seen).is_empty() {
+            for name in self.seen.issued.secrets.keys() {
+                let files = [("tls.crt", version), ("tls.key", version), ("ca.crt", "ca")];
+                self.seen.issued.files.insert(name.clone(), content(&files));
+            }
+        }
+    }
+
+    fn status(&self) -> Value {
+        serde_json::to_value(self.seen.set.status.as_ref().unwrap()).unwrap()
+    }
+
+    fn host(&self, name: &str) -> Value {
+        self.inventory()[SET]["hosts"][name].clone()
+    }
+}
+
+#[test]
+fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
+    let mut world = World::on_networks();
+    let first = world.settle();
+    assert_eq!(first[..2], ["apply IPSet n0", "apply IPSet n1.example.org"]);
+    assert_eq!(world.condition("NodeSetIPReservationReady"), is("False", "Reserving"));
+    assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
+    assert!(
+        world.message("SetupReady").contains("2 of 2 hosts"),
+        "{}",
+        world.message("SetupReady")
+    );
+    assert!(world.seen.inventory.is_none(), "no play may run at half an address");
+
+    world.reserve();
+    let second = world.settle();
+    assert_eq!(second[0], "apply DNSData compute");
+    assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "Reserved"));
+    assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "Naming"));
+    assert!(world.seen.inventory.is_none());
+
+    world.name();
+    assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute", "status NodeSet compute"]);
+    assert_eq!(world.condition("NodeSetDNSDataReady"), is("True", "Named"));
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    let (n0, n1) = (world.host("n0"), world.host("n1"));
+    assert_eq!(
+        (&n0["ansible_host"], &n0["ctlplane_ip"]),
+        (&json!("192.0.2.10"), &json!("192.0.2.100"))
+    );
+    assert_eq!(n1["ansible_host"], "192.0.2.101");
+    assert_eq!(n1["canonical_hostname"], "n1.example.org");
+    assert_eq!(n1["internal_ip"], "198.51.100.1");
+    assert_eq!(n1["ctlplane_dns_nameservers"], json!(["192.0.2.80"]));
+    assert_eq!(
+        world.inventory()[SET]["vars"]["networks_lower"],
+        json!({ "InternalApi": "internal" })
+    );
+    let status = world.status();
+    assert_eq!(
+        status["allIPs"]["n0"],
+        json!({ "ctlplane": "192.0.2.100", "internalapi": "198.51.100.0" })
+    );
+    assert_eq!(status["allHostnames"]["n1.example.org"]["ctlplane"], "n1.example.org");
+    assert_eq!(status["ctlplaneSearchDomain"], "ctl.example.com");
+    assert_eq!(status["dnsClusterAddresses"], json!(["198.51.100.80"]));
+}
+
+#[test]
+fn a_reservation_wins_over_a_humans_variable() {
+    let mut world = World::served();
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "ctlplane_mtu": 1, "own": 2 }));
+    world.settle();
+    let host = world.host("n0");
+    assert_eq!((&host["ctlplane_mtu"], &host["own"]), (&json!(0), &json!(2)));
+}
+
+#[test]
+fn a_reservation_that_goes_and_comes_again_moves_no_host() {
+    let mut world = World::served();
+    let (before, inventory) = (world.status(), world.content.clone());
+    world.seen.infra.ip_sets.remove(1);
+    assert_eq!(world.settle()[0], "apply IPSet n1.example.org");
+    assert_eq!(world.condition("SetupReady").0, "False");
+    assert_eq!(world.status()["allIPs"], before["allIPs"]);
+    assert_eq!(world.condition("UpToDate"), is("False", "NeverDeployed"));
+    assert_eq!(world.content, inventory);
+    world.reserve();
+    world.settle();
+    assert_eq!(world.status()["configHash"], before["configHash"]);
+    assert_eq!(world.content, inventory);
+}
+
+#[test]
+fn what_a_host_had_is_given_back_when_it_goes_and_all_of_it_when_there_are_no_networks() {
+    let mut world = World::served();
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    let writes = world.settle();
+    assert_eq!(writes[..2], ["delete IPSet n1.example.org", "apply DNSData compute"]);
+    assert!(world.status()["allIPs"].get("n1.example.org").is_none());
+    world.edit("/nodeTemplate/networks", json!([]));
+    world.seen.infra.is_used = false;
+    let writes = world.settle();
+    assert_eq!(writes[..2], ["delete IPSet n0", "delete DNSData compute"]);
+    assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
+    assert!(world.status().get("allIPs").is_none());
+}
+
+#[test]
+fn an_address_that_changes_makes_the_node_set_out_of_date_by_the_name_of_its_reservation() {
+    let mut world = World::served();
+    world.deployed("d");
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    let it = Arc::make_mut(&mut world.seen.infra.ip_sets[1]);
+    it.status.as_mut().unwrap().reservations[1].mtu = 1400;
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert!(
+        world.message("UpToDate").contains("IPSet n1.example.org."),
+        "{}",
+        world.message("UpToDate")
+    );
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    // What is asked for meanwhile takes nothing from hosts that need none.
+    world.dns_server(false);
+    world.settle();
+    assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "DnsServerNotReady"));
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn nothing_is_asked_for_hosts_that_are_not_as_they_should_be() {
+    let mut world = World::on_networks();
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.10" } }));
+    let writes = world.settle();
+    assert!(writes.iter().all(|it| !it.contains("IPSet")), "{writes:?}");
+    for type_ in ["NodeSetIPReservationReady", "NodeSetDNSDataReady"] {
+        assert_eq!(world.condition(type_), is("False", "InputMissing"));
+    }
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
+    assert_eq!(world.condition("Ready"), is("False", "HostTwice"));
+}
+
+#[test]
+fn kinds_that_are_missing_are_looked_for_again() {
+    let mut world = World::new();
+    world.settle();
+    assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
+    let pause = world.pass().look_again;
+    world.seen.infra.is_missed = true;
+    world.settle();
+    assert!(world.message("NodeSetIPReservationReady").contains("ansibleHost"));
+    assert!(world.pass().look_again < pause);
+}
+
+#[test]
+fn hosts_get_their_certificates_before_anything_is_deployed() {
+    let mut world = World::certified();
+    let writes = world.settle();
+    let expected =
+        ["apply Certificate web-default-n0", "apply Certificate web-default-n1.example.org"];
+    assert_eq!(writes[..2], expected);
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
+    assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
+    let before = world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"].clone();
+    assert_eq!(before, false, "no play is told of certificates that are not there");
+
+    world.issue("1");
+    assert_eq!(world.settle()[0], "apply Secret compute-web-default-certs-0");
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
+    let expected = json!([{ "service": "web", "key": "default", "directory": "web",
+        "secrets": ["compute-web-default-certs-0"] }]);
+    assert_eq!(world.status()["certificates"], expected);
+}
+
+#[test]
+fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
+    world.end("d", true, ["c1", "s1"]);
+    let bundle = "compute-web-default-certs-0";
+    let used = world.seen.sources[&SourceRef::secret(NAMESPACE, bundle)].published.clone();
+    let mut deployment = serde_json::to_value(&*world.seen.deployments[0]).unwrap();
+    deployment["status"]["secretHashes"][bundle] = json!(used);
+    world.seen.deployments[0] = Arc::new(serde_json::from_value(deployment).unwrap());
+    world.settle();
+    assert_eq!(
+        world.condition("UpToDate"),
+        is("True", "UpToDate"),
+        "{}",
+        world.message("UpToDate")
+    );
+    world.issue("2");
+    let writes = world.settle();
+    assert_eq!(writes[0], "apply Secret compute-web-default-certs-0");
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    let text = world.message("UpToDate");
+    assert!(text.contains("Secret compute-web-default-certs-0 of service install"), "{text}");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+}
+
+#[test]
+fn certificates_of_a_host_that_went_are_taken_back_after_the_deployment_that_runs() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    world.name_again();
+    assert!(world.seen.issued.certificates.contains_key("web-default-n1.example.org"));
+    world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    assert!(!world.seen.issued.certificates.contains_key("web-default-n1.example.org"));
+    assert!(!world.seen.issued.secrets.contains_key("cert-web-default-n1.example.org"));
+    world.issue("1");
+    world.settle();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
+}
+
+impl World {
+    /// Passes after a change of the hosts, with the DNS server's answer.
+    fn name_again(&mut self) {
+        self.settle();
+        self.name();
+        self.settle();
+    }
+}
+
+#[test]
+fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
+    let mut world = World::certified();
+    world.seen.issued = Issued::default();
+    world.settle();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
+    assert!(world.message("NodeSetCertificatesReady").contains("no cert-manager"));
+    assert_eq!(world.condition("SetupReady").0, "True");
+    world.edit("/tlsEnabled", json!(true));
+    world.settle();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
+    assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
+    assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
+    assert_eq!(world.pass().look_again, Some(crate::node_set::others::LOOK_AGAIN));
+    world.edit("/tlsEnabled", json!(false));
+    world.settle();
+    assert_eq!(world.condition("SetupReady").0, "True");
+}
+
+#[test]
+fn the_node_set_takes_its_certificates_with_it() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    let set = Arc::make_mut(&mut world.seen.set);
+    set.metadata.deletion_timestamp =
+        Some(serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap());
+    set.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    world.writes.clear();
+    world.pass();
+    let expected = [
+        "delete Certificate web-default-n0",
+        "delete Certificate web-default-n1.example.org",
+        "delete Secret cert-web-default-n0",
+        "delete Secret cert-web-default-n1.example.org",
+        "delete Secret dataplanenodeset-compute",
+        "release NodeSet compute",
+    ];
+    assert_eq!(world.writes, expected);
+}
+
+#[test]
+fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
+    let mut world = World::certified();
+    let nodes: serde_json::Map<String, Value> =
+        (0..500).map(|it| (format!("n{it}"), json!({}))).collect();
+    world.edit("/nodes", Value::Object(nodes));
+    let n_asked = |world: &mut World| world.pass().apart.len();
+    // One host went, and the DNS server is told of hosts when all have an address.
+    assert_eq!(n_asked(&mut world), 500);
+    world.settle();
+    world.reserve();
+    assert_eq!(n_asked(&mut world), 500, "the names, and certificates of all but one");
+    world.name();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for() {
+    let mut world = World::on_networks();
+    let plan = decide::decide(&world.seen, world.now);
+    assert_eq!(plan.apart.len(), 2, "they do not depend on each other");
+    let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
+    let telling = decide::refused(&world.seen, &refusal, world.now);
+    assert_eq!(telling.apart, []);
+    let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
+    let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
+    world.take_status(status);
+    assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
+    assert!(world.message("WritesAccepted").contains("IPSet n0"));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+}

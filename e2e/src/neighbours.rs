@@ -1,0 +1,95 @@
+//! The operators of addresses, names and certificates, played by tests: their kinds, and the statuses
+//! that they would write.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::cert_manager::{Certificate, Issuer};
+use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use common::yaml;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::{Kind, Namespace};
+
+const DEFINITIONS: [&str; 2] = [
+    include_str!("../crds/network.openstack.org.yaml"),
+    include_str!("../crds/cert-manager.io.yaml"),
+];
+/// How soon a definition is served.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Defines the kinds. They stay: the operator goes on watching them.
+pub async fn serve(client: &Client) -> Result<()> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for text in DEFINITIONS {
+        for object in yaml::documents::<Value>(text)? {
+            let name = object["metadata"]["name"].as_str().context("no name")?;
+            api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
+            let established = await_condition(api.clone(), name, conditions::is_crd_established());
+            tokio::time::timeout(SOON, established).await.context("a kind is not served")??;
+        }
+    }
+    Ok(())
+}
+
+/// What a namespace has for all its node sets: networks, a DNS server that is ready, and an issuer.
+pub async fn prepare(ns: &Namespace) -> Result<()> {
+    let networks = json!({ "networks": [{ "name": "ctlplane" }] });
+    ns.create::<NetConfig>("netconfig", networks).await?;
+    let spec = json!({ "dnsDataLabelSelectorValue": "dnsdata" });
+    ns.create::<DnsMasq>("dnsmasq", spec).await?;
+    let addresses = json!({ "dnsAddresses": ["192.0.2.80"], "dnsClusterAddresses": [] });
+    answer::<DnsMasq>(ns, "dnsmasq", addresses).await?;
+    let labels = json!({ "labels": { "osp-rootca-issuer-internal": "" } });
+    ns.create_with::<Issuer>("internal", json!({}), labels).await.map(drop)
+}
+
+/// Reserves the address that a host asks for; else `address`.
+pub async fn reserve(ns: &Namespace, host: &str, address: &str) -> Result<()> {
+    let asked = ns.api::<IpSet>().get(host).await?;
+    let fixed = asked.spec.networks.first().and_then(|it| it.fixed_ip.as_deref());
+    let reservation = json!({
+        "network": "ctlplane", "subnet": "subnet1", "address": fixed.unwrap_or(address),
+        "cidr": "192.168.122.0/24", "mtu": 1500, "dnsDomain": "ctl.example.org",
+    });
+    answer::<IpSet>(ns, host, json!({ "reservations": [reservation] })).await
+}
+
+/// Says that the DNS server knows the names of a node set.
+pub async fn name(ns: &Namespace, node_set: &str) -> Result<()> {
+    answer::<DnsData>(ns, node_set, json!({})).await
+}
+
+/// Issues a certificate: its Secret has `text` in all files.
+pub async fn issue(ns: &Namespace, certificate: &str, text: &str) -> Result<()> {
+    let asked = ns.api::<Certificate>().get(certificate).await?;
+    let secret: Secret = serde_json::from_value(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": asked.spec.secret_name,
+            "labels": asked.spec.secret_template.context("no labels for its Secret")?.labels,
+        },
+        "stringData": { "ca.crt": text, "tls.crt": text, "tls.key": text },
+    }))?;
+    let (api, params) = (ns.api::<Secret>(), PatchParams::apply("e2e").force());
+    if api.get_opt(&secret.name_any()).await?.is_some() {
+        api.patch(&secret.name_any(), &params, &Patch::Apply(&secret)).await?;
+    } else {
+        api.create(&PostParams::default(), &secret).await?;
+    }
+    answer::<Certificate>(ns, certificate, json!({})).await
+}
+
+/// Writes the status of an object that is ready.
+async fn answer<K: Kind>(ns: &Namespace, name: &str, mut status: Value) -> Result<()> {
+    status["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
+    let patch = Patch::Merge(json!({ "status": status }));
+    ns.api::<K>().patch_status(name, &PatchParams::default(), &patch).await?;
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! A node set in a cluster that reserves addresses, knows names and issues certificates; the test plays
+//! the operators that do.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::AnsibleEe;
+use common::api::cert_manager::Certificate;
+use common::api::dataplane::{Deployment, NodeSet, Service};
+use common::api::infra::{DnsData, IpSet};
+use common::conditions::Condition;
+use e2e::journey::{self, RUN, SSH_SECRET, trace};
+use e2e::{Host, Namespace, holds, neighbours, says};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+const SET: &str = "edpm";
+const SOON: Duration = Duration::from_secs(15);
+/// The operator looks for kinds that it missed once in a minute.
+const FOUND: Duration = Duration::from_secs(90);
+/// The Secret with the hosts' certificates.
+const BUNDLE: &str = "edpm-agent-default-certs-0";
+
+/// Writes on the host what the runner's pod has of its certificate, and whether plays are told of it.
+const CERTS: &str = r#"
+- name: Bring the certificate
+  hosts: "{{ edpm_override_hosts | default('all') }}"
+  gather_facts: false
+  vars:
+    certificate: "/var/lib/openstack/certs/agent/default/{{ canonical_hostname }}-tls.crt"
+  tasks:
+    - name: Write its text
+      ansible.builtin.shell: echo "{{ lookup('file', certificate) }} {{ edpm_tls_certs_enabled }}" >> trace
+"#;
+
+const NOTHING: &str = r#"
+- name: Do nothing
+  hosts: "{{ edpm_override_hosts | default('all') }}"
+  gather_facts: false
+  tasks:
+    - name: Do nothing
+      ansible.builtin.command: "true"
+      changed_when: false
+"#;
+
+fn conditions(set: &NodeSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// Waits until the node set says that something is missing.
+async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let is_told = |it: &NodeSet| {
+        says(conditions(it), type_, reason, words)
+            && says(conditions(it), "SetupReady", "NotServedYet", &[type_])
+    };
+    ns.wait::<NodeSet>(SET, &format!("{type_} is {reason}"), FOUND, is_told).await.map(drop)
+}
+
+/// Deploys, and waits until the node set says that its present inputs are on the host.
+async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
+    let spec = json!({ "nodeSets": [SET], "servicesOverride": overriding });
+    ns.create::<Deployment>(name, spec).await?;
+    let is_done =
+        |it: &NodeSet| holds(conditions(it), "Ready") && holds(conditions(it), "UpToDate");
+    ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await.map(drop)
+}
+
+/// A node set of one host whose service agent has certificates.
+async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
+    let cert = json!({ "contents": ["dnsnames", "ips"] });
+    let agent = json!({ "playbookContents": NOTHING, "tlsCerts": { "default": cert } });
+    ns.create::<Service>("agent", agent).await?;
+    let certs = json!({ "playbookContents": CERTS, "addCertMounts": true });
+    ns.create::<Service>("certs", certs).await?;
+    let spec = json!({
+        "preProvisioned": true,
+        "services": ["certs", "agent"],
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": SSH_SECRET,
+            "ansible": { "ansibleUser": "cloud-admin" },
+            "networks": [{ "name": "ctlplane", "subnetName": "subnet1" }],
+        },
+        "nodes": { host.name.as_str(): { "ansible": { "ansibleHost": host.address } } },
+    });
+    ns.create::<NodeSet>(SET, spec).await.map(drop)
+}
+
+/// Plays the other operators until the node set can be deployed.
+async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
+    waits(ns, "NodeSetIPReservationReady", "Reserving", &[&host.name]).await?;
+    let asked = ns.wait::<IpSet>(&host.name, "asked for", SOON, |_| true).await?;
+    let fixed = asked.spec.networks.first().and_then(|it| it.fixed_ip.as_deref());
+    assert_eq!(fixed, Some(host.address.as_str()), "the human's address is not lost");
+    neighbours::reserve(ns, &host.name, &host.address).await?;
+
+    waits(ns, "NodeSetDNSDataReady", "Naming", &[]).await?;
+    let asked = ns.wait::<DnsData>(SET, "asked for", SOON, |_| true).await?;
+    assert_eq!(asked.spec.hosts[0].hostnames, [format!("{}.ctl.example.org", host.name)]);
+    neighbours::name(ns, SET).await?;
+
+    waits(ns, "NodeSetCertificatesReady", "Issuing", &[certificate]).await?;
+    let asked = ns.wait::<Certificate>(certificate, "asked for", SOON, |_| true).await?;
+    assert_eq!(asked.spec.ip_addresses.as_slice(), std::slice::from_ref(&host.address));
+    neighbours::issue(ns, certificate, "one").await?;
+    let is_set_up = |it: &NodeSet| holds(conditions(it), "SetupReady");
+    ns.wait::<NodeSet>(SET, "set up", SOON, is_set_up).await.map(drop)
+}
+
+#[tokio::test]
+async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() -> Result<()> {
+    let ns = Namespace::new("node-set-networks").await?;
+    let host = Host::start(&ns.client, "e2e-networks", "192.168.122.204").await?;
+    journey::ssh_secret(&ns, &host).await?;
+    neighbours::serve(&ns.client).await?;
+    neighbours::prepare(&ns).await?;
+    node_set(&ns, &host).await?;
+    let certificate = format!("agent-default-{}", host.name);
+    serve(&ns, &host, &certificate).await?;
+    let status = ns.api::<NodeSet>().get(SET).await?.status.context("no status")?;
+    assert_eq!(status.all_ips[&host.name]["ctlplane"], host.address);
+    assert_eq!(status.ctlplane_search_domain.as_deref(), Some("ctl.example.org"));
+    assert_eq!(status.certificates[0].secrets, [BUNDLE]);
+    assert_eq!(trace(&host).await?, [""; 0], "nothing runs by itself");
+
+    deploy(&ns, "first", &[]).await?;
+    assert_eq!(trace(&host).await?, ["one True"]);
+    let labels = ListParams::default().labels("openstackdataplaneservice=certs");
+    let runs = ns.api::<AnsibleEe>().list(&labels).await?;
+    let run = runs.items.first().context("no run of certs")?;
+    let mounts = run.spec.extra_mounts.iter().flat_map(|it| &it.mounts);
+    let paths: Vec<&str> = mounts.map(|it| it.mount_path.as_str()).collect();
+    assert!(paths.contains(&"/var/lib/openstack/certs/agent/default"), "{paths:?}");
+
+    // A renewed certificate is named, and brought by who says so.
+    neighbours::issue(&ns, &certificate, "two").await?;
+    let is_told = |it: &NodeSet| {
+        says(conditions(it), "UpToDate", "InputsChanged", &[BUNDLE])
+            && holds(conditions(it), "Ready")
+    };
+    ns.wait::<NodeSet>(SET, "out of date", SOON, is_told).await?;
+    assert_eq!(trace(&host).await?, ["one True"]);
+    deploy(&ns, "second", &["certs"]).await?;
+    assert_eq!(trace(&host).await?, ["one True", "two True"]);
+
+    // It takes everything with it.
+    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.gone::<NodeSet>(SET, SOON).await?;
+    ns.gone::<IpSet>(&host.name, RUN).await?;
+    ns.gone::<DnsData>(SET, RUN).await?;
+    ns.gone::<Certificate>(&certificate, SOON).await?;
+    ns.gone::<Secret>(&format!("cert-{certificate}"), SOON).await?;
+    ns.gone::<Secret>(BUNDLE, RUN).await?;
+    host.stop().await?;
+    ns.done().await
+}
