@@ -44,6 +44,12 @@ pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) 
     let host = told_host(&world, cluster, &asked.node)?;
     let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
     let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
+    if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
+        return Err(Error::told(format!(
+            "{}: no manifests bring options to {}, but its NovaExternalCompute does",
+            generated.path, host.name
+        )));
+    }
     let (stage, service) = stage(&host, &found)?;
     let (job, pod) = reading::job_of(cluster, &host, &stage, &service).await?;
     let answer = if asked.ask {

@@ -175,7 +175,10 @@ impl<'a> Member<'a> {
     }
 
     fn ready(&self, deployment: Option<&'a Deployment>) -> Finding {
-        let name = deployment.map(|it| place(it).1).unwrap_or_default();
+        let name = deployment.map_or_else(
+            || "A deployment".to_owned(),
+            |it| format!("{DEPLOYMENT} {}", place(it).1),
+        );
         match self.state() {
             HostState::Deployed => {
                 let text = format!("The last deployment succeeded on {}.", self.name);
@@ -184,7 +187,7 @@ impl<'a> Member<'a> {
             HostState::Deploying => {
                 let failed = deployment.and_then(|it| self.failing(it));
                 failed.unwrap_or_else(|| {
-                    let text = format!("{DEPLOYMENT} {name} is under way.");
+                    let text = format!("{name} is under way.");
                     Finding::waiting(READY, "Deploying", text)
                 })
             }
@@ -257,12 +260,12 @@ fn concerning<'a>(
     deployments: &[&'a Deployment],
 ) -> Vec<&'a Deployment> {
     let set = place(node_set).1;
-    let is_about = |it: &&&Deployment| match it.progress_of(set) {
-        Some(progress) => progress.hosts.contains_key(host),
-        None => {
-            let limit = it.spec.ansible_limit.as_deref().unwrap_or_default();
-            !leaves_out(limit, host, &[set])
+    let is_about = |it: &&&Deployment| {
+        if let Some(progress) = it.progress_of(set) {
+            return progress.hosts.contains_key(host);
         }
+        let limit = it.spec.ansible_limit.as_deref().unwrap_or_default();
+        !leaves_out(limit, host, &[set])
     };
     deployments.iter().filter(is_about).copied().collect()
 }
@@ -291,7 +294,8 @@ mod tests {
     #[test]
     fn a_host_is_found_by_its_key_its_own_name_and_that_of_the_inventory() {
         let world = testdata::node_set();
-        for name in ["compute-6", "edpm-compute-6", "edpm-compute-5.example.org", "edpm-compute-5"] {
+        for name in ["compute-6", "edpm-compute-6", "edpm-compute-5.example.org", "edpm-compute-5"]
+        {
             assert_eq!(kind(&world, name), Some(NODE_SET), "{name}");
         }
         assert_eq!(kind(&world, "edpm-compute-7"), None);

@@ -43,12 +43,12 @@ pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> Stri
             .to_owned();
     };
     let service = given.service.metadata.name.as_deref().unwrap_or_default();
-    let is_changed = |it: &&File| {
+    let comes = |it: &&File| {
         let object = title(it.object.is_secret, &it.object.name);
         names.contains(&format!("{object} of service {service}"))
     };
-    let changed = files.iter().filter(is_changed);
-    told(changed.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
+    let coming = files.iter().filter(comes);
+    told(coming.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
 }
 
 /// Some of a file's options, where there are any.

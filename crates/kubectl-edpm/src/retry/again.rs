@@ -25,7 +25,8 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
     let namespace = host.namespace;
     let stage = &host.stages[0];
     let last = stage.deployment.and_then(|it| Some((it, member.progress(it)?)));
-    let under_way = last.filter(|(it, _)| !it.has_ended()).map(|it| it.0).or(member.waiting());
+    let under_way =
+        last.filter(|(it, _)| !it.has_ended()).map(|it| it.0).or_else(|| member.waiting());
     if let Some(open) = under_way.filter(|_| !is_forced) {
         return Err(still_trying(host, open));
     }

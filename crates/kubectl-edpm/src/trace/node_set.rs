@@ -18,14 +18,14 @@ use crate::world::DEPLOYMENT;
 /// them.
 pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     let stop = |mark, lines| Stop { name: "generated", mark, lines };
-    let found = || given.sources.iter().filter_map(|(_, it)| it.found());
-    let applied: Option<Vec<&File>> = found()
-        .filter_map(|it| it.applied.as_ref())
-        .fold(None, |all, it| Some(all.into_iter().flatten().chain(it).collect()));
-    let (files, origin) = match (&seen.generated, applied) {
-        (Some(generated), _) => (generated.files.iter().collect(), generated.path.clone()),
-        (None, Some(applied)) => (applied, "what was last applied".to_owned()),
-        (None, None) => {
+    let found = given.sources.iter().filter_map(|(_, it)| it.found());
+    let applied: Vec<&Vec<File>> = found.filter_map(|it| it.applied.as_ref()).collect();
+    let (files, origin): (Vec<&File>, _) = match &seen.generated {
+        Some(generated) => (generated.files.iter().collect(), generated.path.as_str()),
+        None if !applied.is_empty() => {
+            (applied.into_iter().flatten().collect(), "what was last applied")
+        }
+        None => {
             let line = "what was generated is unknown: kubectl apply keeps it on the ConfigMap, and \
                         --generated names a file with it";
             return stop(Mark::Unknown, vec![line.to_owned()]);

@@ -64,12 +64,14 @@ pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
         vec![written(seen, given, named), service(seen, given, named, known), listed(seen, given)];
     let has_present = if let Some(member) = &seen.host.member {
         let changed = if is_told == Some(true) { vec![] } else { node_set::changed(seen, given) };
-        stops.insert(0, node_set::generated(seen, given, named));
         stops.push(node_set::deployment(seen, member, given, &changed));
         changed.is_empty()
     } else {
         is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == Truth::True)
     };
+    if seen.host.member.is_some() || seen.generated.is_some() {
+        stops.insert(0, node_set::generated(seen, given, named));
+    }
     let is_deployed = has_succeeded(seen, given) && has_present;
     Way { service: given.service.name_any(), stops, files, is_deployed }
 }
