@@ -38,7 +38,7 @@ async fn status_shows_both_hosts_as_done() -> Result<()> {
     let _turn = TURN.lock().await;
     Demo::ready().await?;
     let table = told(&["status"]).await?;
-    assert!(table.starts_with("ROLE "), "{table}");
+    assert!(table.starts_with("GROUP "), "{table}");
     assert_eq!(table.lines().count(), 1 + HOSTS.len(), "{table}");
     assert!(!table.contains('\u{1b}'), "a pipe gets no colours: {table}");
     let wide = told(&["status", "-o", "wide", "-A"]).await?;
@@ -155,7 +155,7 @@ async fn errors_and_exit_codes_are_kubectls() -> Result<()> {
         assert_says(&answer.err, &[text]);
     };
     let no_node = "Error from server (NotFound): openstackdataplanenodes.dataplane.openstack.org \
-                   \"nobody\" not found";
+                   \"nobody\" not found, nor has any node set such a host";
     for command in ["status", "explain", "logs", "retry"] {
         refused(&edpm(&[command, "nobody"]).await?, 1, no_node);
     }

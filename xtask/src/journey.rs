@@ -14,14 +14,14 @@ use serde_json::Value;
 
 use crate::cluster::Choice;
 use crate::{demo, lab, paths, sh};
-pub(crate) use prepare::up;
+pub(crate) use prepare::{HOST, up};
 use snippet::Snippet;
 
 /// Its own namespace: what it leaves is nobody else's.
 pub(crate) const NAMESPACE: &str = "edpm-journey";
 /// The ConfigMap with the snippet, and the key that is the file's name from then on.
 const CONFIG_MAP: &str = "nova-extra-config";
-const KEY: &str = "25-nova-extra.conf";
+pub(crate) const KEY: &str = "25-nova-extra.conf";
 /// The human's service in place of the default one.
 pub(crate) const SERVICE: &str = "nova-custom";
 const NODE_SET: &str = "openstack-edpm";

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::CommandFactory as _;
-use common::api::dataplane::Node;
+use common::api::dataplane::{Deployment, Node, NodeSet};
 use common::api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -17,9 +17,11 @@ use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::member::Member;
 use crate::paint::Paint;
-use crate::retry::{self, Target};
+use crate::retry::{self, Order, Target};
 use crate::status::{self, Row, View};
+use crate::trace::Road;
 use crate::world::World;
 use crate::{asking, diff, explain, follow, reading, watch};
 
@@ -106,7 +108,10 @@ async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
     let cluster = Cluster::connect(&complete::access(words)).await?;
     let nodes = cluster.api::<Node>().list_metadata(&ListParams::default()).await;
     let nodes = nodes.map_err(|it| cluster.error(&it))?;
-    Ok(nodes.items.iter().map(|it| (it.name_any(), String::new())).collect())
+    let node_sets = cluster.list_known::<NodeSet>(false).await?;
+    let members = node_sets.iter().flat_map(|it| Member::all(it, &[])).map(|it| it.name);
+    let names = nodes.items.iter().map(ResourceExt::name_any).chain(members);
+    Ok(names.map(|it| (it, String::new())).collect())
 }
 
 /// The host of that name, or the server's word that there is none.
@@ -122,13 +127,20 @@ async fn differences(
 ) -> Result<ExitCode> {
     let world = cluster.world(false).await?;
     let host = told_host(&world, cluster, node)?;
-    let options = reading::options(cluster, &world, node).await?;
-    let text = diff::text(&host, options.as_ref(), terminal.paint);
+    let (options, given) = if host.member.is_some() {
+        (None, reading::listed(cluster, &host).await?)
+    } else {
+        (reading::options(cluster, &world, &host.name).await?, None)
+    };
+    let of_service = given.as_ref().map(Road::Service);
+    let road = options.as_ref().map(Road::Compute).or(of_service);
+    let text = diff::text(&host, road.as_ref(), terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// As `kubectl annotate --overwrite` does it, with the time as the new value.
+/// As `kubectl annotate --overwrite` does it, with the time as the new value, and `kubectl create`
+/// for hosts of node sets.
 async fn retry(
     cluster: &Cluster,
     name: &str,
@@ -138,23 +150,35 @@ async fn retry(
     let world = cluster.world(false).await?;
     let value = now().as_second().to_string();
     for order in retry::orders(&world, &cluster.namespace, name, is_forced)? {
-        let annotations = json!({ order.target.annotation(): value });
-        let change = json!({ "metadata": { "annotations": annotations } });
-        match order.target {
-            Target::Node => cluster.merge::<Node>(&order.name, &change).await?,
-            Target::Compute => cluster.merge::<ExternalCompute>(&order.name, &change).await?,
-        }
-        writeln!(terminal.out, "{}/{} annotated", order.target.printed(), order.name)?;
-        if order.is_off {
-            writeln!(
-                terminal.err,
-                "{} is not deployed until deployStrategy.deploy of the node, its role or the \
-                 role's data plane is true.",
-                order.name
-            )?;
+        match order {
+            Order::Deployment(wanted) => {
+                let made = cluster.create::<Deployment>(&wanted).await?;
+                let kind = "openstackdataplanedeployment.dataplane.openstack.org";
+                writeln!(terminal.out, "{kind}/{} created", made.name_any())?;
+            }
+            Order::Annotation { target, name, is_off } => {
+                annotate(cluster, target, &name, &value).await?;
+                writeln!(terminal.out, "{}/{name} annotated", target.printed())?;
+                if is_off {
+                    writeln!(
+                        terminal.err,
+                        "{name} is not deployed until deployStrategy.deploy of the node, its role \
+                         or the role's data plane is true."
+                    )?;
+                }
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn annotate(cluster: &Cluster, target: Target, name: &str, value: &str) -> Result<()> {
+    let annotations = json!({ target.annotation(): value });
+    let change = json!({ "metadata": { "annotations": annotations } });
+    match target {
+        Target::Node => cluster.merge::<Node>(name, &change).await,
+        Target::Compute => cluster.merge::<ExternalCompute>(name, &change).await,
+    }
 }
 
 /// The present time.
@@ -180,7 +204,8 @@ async fn status(
 ) -> Result<ExitCode> {
     let world = cluster.world(asked.all_namespaces).await?;
     let rows = status::rows(&world, &asked.nodes);
-    let missing = asked.nodes.iter().find(|name| !rows.iter().any(|it| it.node == **name));
+    let is_missing = |name: &&String| status::rows(&world, std::slice::from_ref(*name)).is_empty();
+    let missing = asked.nodes.iter().find(is_missing);
     if let Some(name) = missing {
         return Err(no_such_node(name));
     }
@@ -216,11 +241,14 @@ fn table(
     Ok(())
 }
 
-/// The server's own words for a node that is not there.
+/// The server's own words for a node that is not there; no node set has a host of that name either.
 pub fn no_such_node(name: &str) -> Error {
     Error::Server {
         reason: "NotFound".to_owned(),
-        message: format!("openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found"),
+        message: format!(
+            "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found, nor has any \
+             node set such a host"
+        ),
         code: 404,
     }
 }

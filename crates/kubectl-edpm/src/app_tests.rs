@@ -68,6 +68,24 @@ impl Server {
         server
     }
 
+    /// The same, with a node set whose host has the option of a ConfigMap.
+    fn with_node_set() -> Self {
+        let mut server = Self::new();
+        for object in testdata::node_set_objects() {
+            let group = match object["apiVersion"].as_str().unwrap() {
+                "v1" => "api/v1".to_owned(),
+                version => format!("apis/{version}"),
+            };
+            server.put(&group, &plural(&object), &object);
+        }
+        let world = testdata::node_set();
+        let group = "apis/dataplane.openstack.org/v1beta1";
+        server.put(group, "openstackdataplanedeployments", &world.deployments[0]);
+        server.put(RUNS, "openstackansibleees", &world.runs[1]);
+        server.put("apis/batch/v1", "jobs", &testdata::job(&world.runs[1]));
+        server
+    }
+
     fn put(&mut self, group: &str, plural: &str, object: &impl serde::Serialize) {
         let object = json!(object);
         let name = object["metadata"]["name"].as_str().unwrap();
@@ -260,6 +278,43 @@ async fn a_node_without_a_compute_is_followed_by_its_service() {
     let text = server.run(&TRACE).await.unwrap().out;
     assert!(text.contains("OpenStackDataPlaneRole openstack/edpm-compute does not list"), "{text}");
     assert!(text.contains("It stops at step 3, listed"), "{text}");
+}
+
+#[tokio::test]
+async fn hosts_of_node_sets_are_beside_those_of_roles() {
+    let server = Server::with_node_set();
+    let printed = server.run(&["status"]).await.unwrap();
+    assert_eq!(printed.out.lines().count(), 7, "{}", printed.out);
+    let gone = server.run(&["logs", "edpm-compute-6"]).await.err().unwrap();
+    assert!(gone.contains("No package matching 'podmann'"), "{gone}");
+    let printed = server.run(&["diff", "edpm-compute-5"]).await.unwrap();
+    assert_eq!((printed.out.as_str(), printed.code), ("", ExitCode::SUCCESS));
+}
+
+#[tokio::test]
+async fn the_option_of_a_node_sets_host_is_read_from_the_cluster_step_by_step() {
+    let server = Server::with_node_set();
+    let words = ["trace", "25-nova-extra.conf", "[libvirt]", "cpu_models", "--node"];
+    let printed = server.run(&[&words[..], &["edpm-compute-5"]].concat()).await.unwrap().out;
+    for step in ["2. generated    ok", "6. deployment   ok", "8. job          ok"] {
+        assert!(printed.contains(step), "{step} is not in: {printed}");
+    }
+    let words = "in force: cpu_models = Nehalem, from 25-nova-extra.conf of ConfigMap \
+                 openstack/nova-extra-config.\n";
+    assert!(printed.ends_with(words), "{printed}");
+    assert!(!printed.contains("NOT YET") && !printed.contains("STALE"), "{printed}");
+}
+
+#[tokio::test]
+async fn retry_of_a_node_sets_host_creates_a_deployment_of_it_alone() {
+    let server = Server::with_node_set();
+    let printed = server.run(&["retry", "edpm-compute-6"]).await.unwrap();
+    let created = "openstackdataplanedeployment.dataplane.openstack.org/openstack-edpm-x7abc-x7 \
+                   created\n";
+    assert_eq!(printed.out, created);
+    let made = server.made.lock().unwrap().clone();
+    let specs: Vec<&Value> = made.values().map(|it| &it["spec"]["ansibleLimit"]).collect();
+    assert_eq!(specs, [&json!("edpm-compute-6")]);
 }
 
 #[tokio::test]

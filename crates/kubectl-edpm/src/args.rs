@@ -109,7 +109,7 @@ pub struct Logs {
 /// What `trace` follows.
 #[derive(Debug, clap::Args)]
 pub struct Trace {
-    /// The file, its section, which is `[DEFAULT]` when left out, and the option.
+    /// nova.conf, or the one of its files that is to set it; the section, which is `[DEFAULT]` when left out, and the option.
     #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
     pub option: Vec<String>,
     /// The node.
@@ -121,6 +121,9 @@ pub struct Trace {
     /// A file of yours that the option begins in: whether the cluster has its value is told too.
     #[arg(long, value_name = "FILE")]
     pub snippet: Option<PathBuf>,
+    /// Manifests that kustomize generated: whether they have the option is told too.
+    #[arg(long, value_name = "FILE")]
+    pub generated: Option<PathBuf>,
 }
 
 /// What `status` shows.

@@ -1,10 +1,11 @@
 //! `trace`: reads what an option is made from, and has the host asked where the human wants that.
 
+use std::path::Path;
 use std::time::Duration;
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::wait::await_condition;
 use nova_operator::oslo::Release;
 use nova_operator::release;
@@ -14,14 +15,14 @@ use crate::args::Trace;
 use crate::cluster::Cluster;
 use crate::diff::Options;
 use crate::error::{Error, Result};
-use crate::host::{Host, Phase, job_status};
+use crate::host::{Host, Phase, Stage, job_status};
 use crate::named::{self, Named};
 use crate::question::{pattern, question};
 use crate::reading;
 use crate::trace::answer::Answer;
 use crate::trace::service::Given;
 use crate::trace::{self, Road, Seen, Snippet};
-use crate::world::World;
+use crate::world::{NODE, NODE_SET, World};
 
 /// How long an answer is waited for, the time in the queue included.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -34,25 +35,23 @@ enum Found<'a> {
 
 /// Shows the way of an option.
 pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) -> Result<()> {
+    let file = named::asked_file(&asked.option)?;
     let (section, key) = named::asked(&asked.option)?;
-    let snippet = asked.snippet.as_ref().map(|path| {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
-        Ok::<_, Error>(Snippet { path: shown, text })
-    });
-    let snippet = snippet.transpose()?;
+    let snippet = asked.snippet.as_deref().map(snippet).transpose()?;
+    let manifests = asked.generated.as_deref();
+    let generated = manifests.map(|it| reading::generated(it, &cluster.namespace)).transpose()?;
     let world = cluster.world(false).await?;
     let host = told_host(&world, cluster, &asked.node)?;
-    let named = Named::new(&section, &key, of_release(cluster, &world, &asked.node));
-    let found = found(cluster, &world, &host, &named).await?;
-    let (phase, service) = match &found {
-        Found::Compute(_) => (Phase::Nova, nova_operator::compute::build::NOVA.to_owned()),
-        Found::Service(given) => (Phase::Prepare, given.service.name_any()),
-    };
-    let stage = host.stages.iter().find(|it| it.phase == phase);
-    let stage = stage.ok_or_else(|| no_nova(&asked.node))?;
-    let (job, pod) = reading::job_of(cluster, &host, stage, &service).await?;
+    let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
+    let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
+    if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
+        return Err(Error::told(format!(
+            "{}: no manifests bring options to {}, but its NovaExternalCompute does",
+            generated.path, host.name
+        )));
+    }
+    let (stage, service) = stage(&host, &found)?;
+    let (job, pod) = reading::job_of(cluster, &host, &stage, &service).await?;
     let answer = if asked.ask {
         let option = named
             .names
@@ -66,10 +65,31 @@ pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) 
         Found::Compute(options) => Road::Compute(options),
         Found::Service(given) => Road::Service(given),
     };
-    let seen = Seen { host: &host, stage, road, snippet, job, pod, answer };
+    let seen =
+        Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };
     let text = trace::text(&seen, (&section, &key), &named, terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(())
+}
+
+fn snippet(path: &Path) -> Result<Snippet> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    Ok(Snippet { path: shown, text })
+}
+
+/// The stage in which nova's files are brought to a host, and the service that does so.
+fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
+    let (phase, service) = match found {
+        Found::Compute(_) => (Phase::Nova, nova_operator::compute::build::NOVA.to_owned()),
+        Found::Service(given) => (Phase::Prepare, given.service.name_any()),
+    };
+    if let Some(member) = &host.member {
+        return Ok((member.stage_with(&service, &host.runs), service));
+    }
+    let stage = host.stages.iter().find(|it| it.phase == phase);
+    Ok((stage.cloned().ok_or_else(|| no_nova(host))?, service))
 }
 
 /// The release of nova by which options are judged.
@@ -86,20 +106,31 @@ async fn found<'a>(
     world: &'a World,
     host: &Host<'_>,
     named: &Named,
+    file: Option<&str>,
 ) -> Result<Found<'a>> {
-    if let Some(options) = reading::options(cluster, world, host.name).await? {
+    if host.member.is_none()
+        && let Some(options) = reading::options(cluster, world, &host.name).await?
+    {
         return Ok(Found::Compute(Box::new(options)));
     }
-    match reading::given(cluster, host, named).await? {
+    match reading::given(cluster, host, named, file).await? {
         Some(given) => Ok(Found::Service(Box::new(given))),
-        None => Err(no_nova(host.name)),
+        None => Err(no_nova(host)),
     }
 }
 
-fn no_nova(node: &str) -> Error {
-    let text = "has no NovaExternalCompute, and no service of type nova: nothing of nova is \
-                deployed to it";
-    Error::told(format!("OpenStackDataPlaneNode {node} {text}"))
+fn no_nova(host: &Host<'_>) -> Error {
+    let name = &host.name;
+    Error::told(match &host.member {
+        Some(member) => format!(
+            "{NODE_SET} {} lists no service of type nova: nothing of nova is deployed to {name}",
+            member.set_name()
+        ),
+        None => format!(
+            "{NODE} {name} has no NovaExternalCompute, and no service of type nova: nothing of \
+             nova is deployed to it"
+        ),
+    })
 }
 
 /// What a run on the host reports, or why it does not; the run goes in any case.
@@ -110,15 +141,13 @@ async fn answer(
     terminal: &mut Terminal<'_>,
 ) -> Result<std::result::Result<Answer, String>> {
     let salt = now().as_nanosecond().to_string();
-    let made = pattern(host).and_then(|it| question(it, host.name, option, &salt));
+    let made = pattern(host).and_then(|it| question(it, &host.name, option, &salt));
     let Some(wanted) = made else {
         let text = "cannot be asked: no run of an operator that has reached it is kept";
         return Ok(Err(format!("{} {text}", host.name)));
     };
     let api = cluster.api::<AnsibleEe>();
-    let params =
-        PostParams { field_manager: Some("kubectl-edpm".to_owned()), ..Default::default() };
-    let run = api.create(&params, &wanted).await.map_err(|it| cluster.error(&it))?;
+    let run = cluster.create(&wanted).await?;
     let name = run.name_any();
     writeln!(
         terminal.err,

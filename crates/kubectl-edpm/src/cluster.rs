@@ -5,9 +5,10 @@ use std::fmt::Debug;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config, Resource};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -115,6 +116,8 @@ impl Cluster {
         Ok(World {
             nodes,
             roles: self.list_known::<Role>(is_all).await?,
+            node_sets: self.list_known(is_all).await?,
+            deployments: self.list_known(is_all).await?,
             computes: self.list_known(is_all).await?,
             cells: self.list_known(is_all).await?,
             runs: self.list_known::<AnsibleEe>(is_all).await?,
@@ -134,6 +137,13 @@ impl Cluster {
             Err(Error::Server { code: 401 | 403, message, .. }) => Ok(Read::Refused(message)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes an object; the answer has the name that the server gave it.
+    pub async fn create<K: Kind + Serialize>(&self, object: &K) -> Result<K> {
+        let manager = Some("kubectl-edpm".to_owned());
+        let params = PostParams { field_manager: manager, ..PostParams::default() };
+        self.api().create(&params, object).await.map_err(|it| self.error(&it))
     }
 
     /// Changes an object, and nothing that the change does not name.

@@ -15,6 +15,7 @@ use crate::host::{Host, Phase, Stage};
 use crate::options::{files, shown};
 use crate::paint::{Paint, Tone};
 use crate::status::UP_TO_DATE;
+use crate::trace::Road;
 
 mod brought;
 
@@ -53,16 +54,18 @@ enum Changes {
 }
 
 /// The text for a host; empty where a deployment would change nothing.
-pub fn text(host: &Host<'_>, options: Option<&Options<'_>>, paint: Paint) -> String {
-    let stages = host.stages.iter();
-    stages
-        .map(|stage| of_stage(stage, options.filter(|_| stage.phase == Phase::Nova), paint))
-        .collect()
+pub fn text(host: &Host<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
+    host.stages.iter().map(|stage| of_stage(host, stage, road, paint)).collect()
 }
 
-fn of_stage(stage: &Stage<'_>, options: Option<&Options<'_>>, paint: Paint) -> String {
+fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
+    let (options, given) = match (stage.phase, road) {
+        (Phase::Nova, Some(Road::Compute(options))) => (Some(*options), None),
+        (Phase::Deploy, Some(Road::Service(given))) => (None, Some(*given)),
+        (Phase::Prepare | Phase::Nova | Phase::Deploy, _) => (None, None),
+    };
     let unrendered = options.map(|it| unrendered(it, paint)).unwrap_or_default();
-    let changes = changes(stage, options);
+    let changes = changes(stage, options).without_others(host);
     if changes == Changes::None && unrendered.is_empty() {
         return String::new();
     }
@@ -94,11 +97,27 @@ fn of_stage(stage: &Stage<'_>, options: Option<&Options<'_>>, paint: Paint) -> S
     out += when(stage, &changes);
     out += &unrendered;
     out += &options.map(|it| brought(&changes, it, paint)).unwrap_or_default();
+    out += &given.map(|it| brought::of_service(&changes, it, paint)).unwrap_or_default();
     out
+}
+
+impl Changes {
+    /// Only what concerns the host: parts of a node set may be another host's.
+    fn without_others(self, host: &Host<'_>) -> Self {
+        let (Self::Inputs { mut names, is_cut }, Some(member)) = (self.clone(), &host.member)
+        else {
+            return self;
+        };
+        names.retain(|it| it.strip_prefix("nodes.").is_none_or(|key| key == member.key));
+        if names.is_empty() && !is_cut { Self::None } else { Self::Inputs { names, is_cut } }
+    }
 }
 
 /// Whether it would happen by itself.
 fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
+    if stage.phase == Phase::Deploy && !matches!(changes, Changes::None | Changes::Unknown(_)) {
+        return "  it is not deployed until somebody creates an OpenStackDataPlaneDeployment\n";
+    }
     match (changes, stage.deploys) {
         (Changes::None | Changes::Unknown(_), _) | (_, None) => "",
         (_, Some(true)) => "  it is deployed as soon as nothing else has to be waited for\n",
@@ -111,7 +130,8 @@ fn changes(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Changes {
     let none = BTreeMap::new();
     let deployed = stage.deployed_inputs.unwrap_or(&none);
     let told = stage.condition(UP_TO_DATE);
-    if deployed.is_empty() {
+    let is_deployed = stage.phase == Phase::Deploy && stage.truth(READY) == Truth::True;
+    if deployed.is_empty() && !is_deployed {
         return Changes::Never;
     }
     let mut names = Vec::new();

@@ -1,12 +1,15 @@
 //! What a host waits for: the chain down to its cause, then every object of it with its conditions.
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::api::dataplane::Deployment;
 use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
 use kube::ResourceExt;
 
 use crate::host::{Group, Host, Phase, Progress, Stage, Step, job_status, service_of};
+use crate::member::Member;
 use crate::paint::{Paint, Tone, table};
 use crate::status::{UP_TO_DATE, truth};
+use crate::world::{DEPLOYMENT, place};
 
 /// One thing that waits for the next one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -21,9 +24,15 @@ pub struct Link {
 pub fn text(host: &Host<'_>, paint: Paint) -> String {
     let mut out = summary(host, paint);
     for stage in &host.stages {
-        out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
-        if let (Phase::Prepare, Some(group)) = (stage.phase, &host.group) {
+        // What holds for a host of a node set is told above: the object's own are about all of them.
+        if stage.phase != Phase::Deploy {
+            out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
+        }
+        if let (Phase::Prepare | Phase::Deploy, Some(group)) = (stage.phase, &host.group) {
             out += &of_group(group, paint);
+        }
+        for deployment in deployments(host, stage) {
+            out += &of_group(&deployment, paint);
         }
         out += &services(host, stage, paint);
         out += &runs(host, stage, paint);
@@ -47,24 +56,41 @@ pub fn chain(host: &Host<'_>) -> Vec<Link> {
         return links;
     }
     if let Some(below) = first.below.as_ref().filter(|it| !is_ready(it)) {
-        links.push(match below.conditions {
-            None => of_absent(below),
-            Some(conditions) => {
-                Link { what: heading(below.kind, below.name), why: said(find(conditions, READY)) }
-            }
-        });
+        links.push(of_object(below));
+        return links;
+    }
+    let deployments = deployments(host, first);
+    if let Some(open) = deployments.iter().rfind(|it| !is_ready(it)) {
+        links.push(of_object(open));
+        if first.deployment.is_none_or(|it| place(it).1 != open.name) {
+            // It has not begun: of its services nothing is known.
+            return links;
+        }
+    }
+    if first.phase == Phase::Deploy && deployments.is_empty() {
         return links;
     }
     if let Some(current) = host.current(first) {
         links.push(of_service(&current));
-        links.extend(current.run.map(|it| of_run(it, host.name)));
+        links.extend(current.run.map(|it| of_run(it, &host.name)));
     }
     links
 }
 
+/// The deployment that has been at a host of a node set, and a newer one that has not begun.
+fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
+    let waiting = host.member.as_ref().and_then(Member::waiting);
+    let group = |it: &'a Deployment| Group {
+        kind: DEPLOYMENT,
+        name: place(it).1,
+        conditions: Some(it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()),
+    };
+    stage.deployment.into_iter().chain(waiting).map(group).collect()
+}
+
 fn summary(host: &Host<'_>, paint: Paint) -> String {
     let chain = chain(host);
-    let name = paint.text(Tone::Bold, host.name);
+    let name = paint.text(Tone::Bold, &host.name);
     if chain.is_empty() {
         let behind = host.stages.iter().filter_map(|it| it.condition(UP_TO_DATE));
         let behind: Vec<&Condition> = behind.filter(|it| it.status != Truth::True).collect();
@@ -90,6 +116,11 @@ fn summary(host: &Host<'_>, paint: Paint) -> String {
 
 fn of_stage(stage: &Stage<'_>) -> Link {
     Link { what: heading(stage.kind, stage.name), why: said(stage.condition(READY)) }
+}
+
+fn of_object(group: &Group<'_>) -> Link {
+    let Some(conditions) = group.conditions else { return of_absent(group) };
+    Link { what: heading(group.kind, group.name), why: said(find(conditions, READY)) }
 }
 
 fn of_absent(group: &Group<'_>) -> Link {
@@ -190,7 +221,9 @@ fn services(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
     }
     let line = |it: &Progress<'_>| {
         let recorded = it.recorded;
-        let attempt = recorded.map(|it| format!("attempt {}", it.attempt));
+        // Of what a deployment has done it keeps no number.
+        let attempt = recorded.filter(|it| it.attempt > 0);
+        let attempt = attempt.map(|it| format!("attempt {}", it.attempt));
         let message = recorded.filter(|_| it.state == Step::Failed);
         let message = message
             .and_then(|it| Some(format!("{}: {}", it.reason.as_deref()?, it.message.as_deref()?)));
@@ -223,7 +256,7 @@ fn runs(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
         return String::new();
     }
     let heading = paint.text(Tone::Bold, &format!("Runs of phase {}", stage.phase));
-    format!("\n{heading}\n{}", list(&runs, host.name, paint))
+    format!("\n{heading}\n{}", list(&runs, &host.name, paint))
 }
 
 /// Runs that no operator made, and that the operators' runs wait for all the same.
@@ -237,7 +270,7 @@ fn by_hand(host: &Host<'_>, paint: Paint) -> String {
         return String::new();
     }
     let heading = paint.text(Tone::Bold, "Runs made by hand");
-    format!("\n{heading}\n{}", list(&runs, host.name, paint))
+    format!("\n{heading}\n{}", list(&runs, &host.name, paint))
 }
 
 fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
@@ -268,6 +301,28 @@ mod tests {
         let world = testdata::world();
         let text = explained(&world, "edpm-compute-2");
         assert_eq!(text, include_str!("../testdata/explain-failed.txt"));
+    }
+
+    #[test]
+    fn a_host_of_a_node_set_is_explained_by_its_deployment_and_its_run() {
+        let world = testdata::node_set();
+        let text = explained(&world, "edpm-compute-6");
+        assert_eq!(text, include_str!("../testdata/explain-node-set.txt"));
+        let ready = explained(&world, "edpm-compute-5");
+        assert!(ready.starts_with("edpm-compute-5 is ready.\n"), "{ready}");
+        assert!(ready.contains("nova-custom   Succeeded   attempt 1"), "{ready}");
+    }
+
+    #[test]
+    fn a_host_of_a_node_set_without_a_deployment_is_told_to_need_one() {
+        let mut world = testdata::node_set();
+        world.deployments.clear();
+        world.node_sets[0].status.as_mut().unwrap().hosts.clear();
+        let links = chain(&world.host("openstack", "edpm-compute-5").unwrap());
+        let why: Vec<&str> = links.iter().map(|it| it.why.as_str()).collect();
+        let words = "NotDeployed: Nothing is deployed to it: create an \
+                     OpenStackDataPlaneDeployment that lists openstack-edpm in spec.nodeSets.";
+        assert_eq!(why, [words]);
     }
 
     #[test]

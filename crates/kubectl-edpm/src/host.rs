@@ -1,15 +1,19 @@
 //! A host as the commands see it, whichever kinds describe it: its group, its stages, its runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
-use common::api::dataplane::{RunState, ServiceRun};
+use common::api::dataplane::{Deployment, RunState, ServiceRun};
 use common::conditions::{self, Condition, READY, Truth};
 use common::engine::Run;
 use common::engine::run::SERVICE_LABEL;
 use jiff::Timestamp;
 use kube::ResourceExt;
+
+use crate::member::Member;
+use crate::world::{DEPLOYMENT, place};
 
 /// A host.
 #[derive(Clone, Debug)]
@@ -17,17 +21,19 @@ pub struct Host<'a> {
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name in the inventory.
-    pub name: &'a str,
+    pub name: String,
     /// What it follows, if anything.
     pub group: Option<Group<'a>>,
     /// Where it is reached, as `host:port`.
-    pub address: Option<&'a str>,
+    pub address: Option<String>,
     /// When it was described.
     pub created: Option<Timestamp>,
     /// What is done to it, in this order.
     pub stages: Vec<Stage<'a>>,
     /// The runs that are about it, oldest first.
     pub runs: Vec<&'a AnsibleEe>,
+    /// What it is in its node set, where it has one.
+    pub member: Option<Member<'a>>,
 }
 
 /// Another object that a host or a stage depends on.
@@ -48,24 +54,22 @@ pub struct Stage<'a> {
     pub phase: Phase,
     /// Kind of the object that tells.
     pub kind: &'static str,
-    /// The same as kubectl's argument.
-    pub resource: &'static str,
     /// Its name; empty where it does not exist yet.
     pub name: &'a str,
     /// What is said of it.
     pub conditions: Vec<Condition>,
     /// What is recorded of the services.
-    pub services: &'a [ServiceRun],
+    pub services: Cow<'a, [ServiceRun]>,
     /// The names of the services in order.
     pub wanted: Vec<&'a str>,
     /// Digests of the inputs of the last completed deployment.
     pub deployed_inputs: Option<&'a BTreeMap<String, String>>,
     /// Whether changes are deployed by themselves.
     pub deploys: Option<bool>,
-    /// The annotation that asks for another attempt.
-    pub redeploy: &'static str,
     /// What it needs beside the host.
     pub below: Option<Group<'a>>,
+    /// The deployment that does it, on hosts of node sets.
+    pub deployment: Option<&'a Deployment>,
 }
 
 /// The phases of a host.
@@ -75,6 +79,8 @@ pub enum Phase {
     Prepare,
     /// nova-compute is brought to it.
     Nova,
+    /// A deployment brings the services of its node set.
+    Deploy,
 }
 
 impl fmt::Display for Phase {
@@ -82,6 +88,7 @@ impl fmt::Display for Phase {
         f.write_str(match self {
             Self::Prepare => "Prepare",
             Self::Nova => "Nova",
+            Self::Deploy => "Deploy",
         })
     }
 }
@@ -128,8 +135,13 @@ impl fmt::Display for Step {
 
 impl<'a> Host<'a> {
     /// What hosts are sorted by.
-    pub fn place(&self) -> (&'a str, &'a str, &'a str) {
-        (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), self.name)
+    pub fn place(&self) -> (&str, &str, &str) {
+        (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), &self.name)
+    }
+
+    /// Whether a human may call it so.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.member.as_ref().is_some_and(|it| it.is_called(name))
     }
 
     /// The stage that is not ready yet.
@@ -150,13 +162,13 @@ impl<'a> Host<'a> {
     }
 
     /// How the services of a stage stand, in order.
-    pub fn progress(&self, stage: &Stage<'a>) -> Vec<Progress<'a>> {
+    pub fn progress<'b>(&self, stage: &'b Stage<'a>) -> Vec<Progress<'b>> {
         // A record of a service that is no longer listed tells nothing that matters.
         stage.wanted.iter().map(|it| self.of_service(stage, it)).collect()
     }
 
     /// The service of a stage that is on its way or has failed, if there is one.
-    pub fn current(&self, stage: &Stage<'a>) -> Option<Progress<'a>> {
+    pub fn current<'b>(&self, stage: &'b Stage<'a>) -> Option<Progress<'b>> {
         let all = self.progress(stage);
         let is_at_work = |it: &&Progress<'_>| matches!(it.state, Step::Running | Step::Queued);
         let is_open = |it: &&Progress<'_>| it.state != Step::Succeeded;
@@ -164,16 +176,24 @@ impl<'a> Host<'a> {
     }
 
     /// The service of a stage whose run is under way, or waits.
-    pub fn at_work(&self, stage: &Stage<'a>) -> Option<Progress<'a>> {
+    pub fn at_work<'b>(&self, stage: &'b Stage<'a>) -> Option<Progress<'b>> {
         self.current(stage).filter(|it| matches!(it.state, Step::Running | Step::Queued))
     }
 
-    fn of_service(&self, stage: &Stage<'a>, service: &'a str) -> Progress<'a> {
+    /// The services that its role, or its node set, lists for it, in order.
+    pub fn listed(&self) -> Vec<&str> {
+        match &self.member {
+            Some(member) => member.node_set.spec.services.iter().map(String::as_str).collect(),
+            None => self.stages.iter().flat_map(|it| it.wanted.iter().copied()).collect(),
+        }
+    }
+
+    fn of_service<'b>(&self, stage: &'b Stage<'a>, service: &'b str) -> Progress<'b> {
         let recorded = stage.services.iter().find(|it| it.name == service);
         let of_stage = |it: &&&AnsibleEe| belongs(it, stage) && service_of(it) == Some(service);
-        let run = self.runs.iter().filter(of_stage).max_by_key(|it| attempt(it, self.name));
+        let run = self.runs.iter().filter(of_stage).max_by_key(|it| attempt(it, &self.name));
         let run = run.copied();
-        Progress { service, state: step(recorded, run, self.name), recorded, run }
+        Progress { service, state: step(recorded, run, &self.name), recorded, run }
     }
 }
 
@@ -211,7 +231,11 @@ fn belongs(run: &AnsibleEe, stage: &Stage<'_>) -> bool {
     let Some((kind, name)) = owner_of(run) else { return false };
     match stage.phase {
         Phase::Nova => kind == stage.kind && name == stage.name,
-        Phase::Prepare => kind != "NovaExternalCompute",
+        Phase::Prepare => !["NovaExternalCompute", DEPLOYMENT].contains(&kind),
+        // The attempts of two deployments cannot be compared.
+        Phase::Deploy => {
+            kind == DEPLOYMENT && stage.deployment.is_some_and(|it| place(it).1 == name)
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub mod explain;
 pub mod follow;
 pub mod host;
 pub mod logs;
+pub mod member;
 pub mod named;
 pub mod options;
 pub mod paint;

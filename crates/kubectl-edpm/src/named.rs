@@ -4,7 +4,7 @@
 use nova_operator::oslo::{Entry, Release};
 
 use crate::error::{Error, Result};
-use crate::options::{File, is_section, normalized};
+use crate::options::{File, is_read, is_section, normalized};
 
 /// An option that is looked for.
 #[derive(Clone, Debug)]
@@ -64,12 +64,23 @@ impl Named {
     }
 }
 
+/// The file of nova-compute's that a human wants the option to come from; nothing where `nova.conf`
+/// stands for all of them.
+pub fn asked_file(words: &[String]) -> Result<Option<String>> {
+    let [path, ..] = words else { return Err(Error::told("name a file and an option")) };
+    match path.rsplit('/').next().unwrap_or_default() {
+        "nova.conf" => Ok(None),
+        name if is_read(name) => Ok(Some(name.to_owned())),
+        _ => Err(Error::told(format!(
+            "{path} cannot be traced: only options of nova.conf can, and of the files *nova*.conf \
+             that it stands for"
+        ))),
+    }
+}
+
 /// Section and option of `nova.conf [libvirt] cpu_models`; without a section it is `[DEFAULT]`.
 pub fn asked(words: &[String]) -> Result<(String, String)> {
-    let [file, rest @ ..] = words else { return Err(Error::told("name a file and an option")) };
-    if file.rsplit('/').next() != Some("nova.conf") {
-        return Err(Error::told(format!("{file} cannot be traced: only options of nova.conf can")));
-    }
+    let rest = words.get(1..).unwrap_or_default();
     let section = |it: &str| it.trim_start_matches('[').trim_end_matches(']').to_owned();
     match rest {
         [option] => match option.strip_prefix('[').and_then(|it| it.split_once(']')) {
@@ -102,8 +113,19 @@ mod tests {
         assert_eq!(asked(&words("nova.conf libvirt cpu_models")).unwrap(), libvirt);
         assert_eq!(asked(&["nova.conf".into(), "[libvirt] cpu_models".into()]).unwrap(), libvirt);
         assert_eq!(asked(&words("nova.conf debug")).unwrap(), pair("DEFAULT", "debug"));
-        for bad in ["neutron.conf debug", "nova.conf", "nova.conf a b c", "nova.conf [libvirt]"] {
+        for bad in ["nova.conf", "nova.conf a b c", "nova.conf [libvirt]"] {
             assert!(asked(&words(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_file_may_be_named_that_nova_compute_reads() {
+        let file = |it: &str| asked_file(&words(it)).map_err(|it| it.to_string());
+        assert_eq!(file("/etc/nova/nova.conf debug"), Ok(None));
+        let extra = Some("25-nova-extra.conf".to_owned());
+        assert_eq!(file("/etc/nova/nova.conf.d/25-nova-extra.conf debug"), Ok(extra));
+        for bad in ["neutron.conf debug", "my.conf debug"] {
+            assert!(file(bad).unwrap_err().contains("cannot be traced"), "{bad}");
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
-use common::hash;
-use k8s_openapi::api::core::v1::Secret;
+use common::{hash, upstream_hash};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use nova_operator::compute::config::CONFIG_FILES;
 use nova_operator::oslo::{Entry, parse};
@@ -27,6 +27,56 @@ pub struct File {
     pub digest: String,
     /// Its options.
     pub entries: Vec<Entry>,
+}
+
+/// What a ConfigMap or Secret holds.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// All its keys.
+    pub files: Vec<File>,
+    /// The hash that statuses of deployments have of it.
+    pub hash: String,
+    /// The keys that it had when it was last applied, where that is kept.
+    pub applied: Option<Vec<File>>,
+}
+
+/// What `kubectl apply` keeps of the manifest.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+impl Content {
+    /// Of a ConfigMap.
+    pub fn of_config_map(config_map: &ConfigMap, namespace: &str) -> Self {
+        let texts = config_map.data.clone().unwrap_or_default();
+        let binary = config_map.binary_data.clone().unwrap_or_default();
+        let applied = config_map.annotations().get(APPLIED);
+        let applied = applied.and_then(|it| serde_json::from_str::<ConfigMap>(it).ok());
+        let object = Object { is_secret: false, name: config_map.name_any() };
+        let mut files = keys(&object, namespace, &texts, String::as_bytes);
+        files.extend(keys(&object, namespace, &binary, |it| &it.0));
+        Self {
+            files,
+            hash: upstream_hash::of_config_map(&texts, &binary),
+            applied: applied.map(|it| Self::of_config_map(&it, namespace).files),
+        }
+    }
+
+    /// Of a Secret.
+    pub fn of_secret(secret: &Secret, namespace: &str) -> Self {
+        let data = secret.data.clone().unwrap_or_default();
+        let object = Object { is_secret: true, name: secret.name_any() };
+        let type_ = secret.type_.as_deref().unwrap_or_default();
+        let hash = upstream_hash::of_secret(&data, type_);
+        Self { files: keys(&object, namespace, &data, |it| &it.0), hash, applied: None }
+    }
+}
+
+fn keys<T>(
+    object: &Object,
+    namespace: &str,
+    data: &BTreeMap<String, T>,
+    bytes: fn(&T) -> &[u8],
+) -> Vec<File> {
+    data.iter().map(|(key, it)| File::of_key(object, namespace, key, bytes(it))).collect()
 }
 
 /// A ConfigMap or Secret whose keys are files.

@@ -1,10 +1,13 @@
 //! What a single command reads beside the world: files of a compute, Jobs and pods.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::Service;
-use dataplane_operator::group::faults::sources_of;
+use common::yaml;
+use dataplane_operator::default_services::LABEL as DEFAULT_LABEL;
+use dataplane_operator::group::faults::{Named as Source, sources_of};
 use dataplane_operator::inputs::service_type;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -14,6 +17,7 @@ use nova_operator::annotations::DEFAULT_CONFIG;
 use nova_operator::compute::build::NOVA_TYPE;
 use nova_operator::compute::config::secret_name;
 use nova_operator::conf::DEFAULT_FILE;
+use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};
 use crate::diff::{DefaultConfig, Options};
@@ -21,8 +25,9 @@ use crate::error::{Error, Result};
 use crate::host::{Host, Stage};
 use crate::logs;
 use crate::named::Named;
-use crate::options::{File, Object, is_read};
-use crate::trace::service::{Given, object};
+use crate::options::{Content, File, is_read};
+use crate::trace::Generated;
+use crate::trace::service::Given;
 use crate::world::World;
 
 /// The label by which the Job controller's pods are found.
@@ -81,43 +86,80 @@ pub async fn job_of(
     Ok((Some(cluster.read(job).await?), Some(pod_of(cluster, run).await?)))
 }
 
-/// The service by which a host gets nova's files: one of type nova that is listed for it, else one
-/// that sets the option; nothing where there is none.
-pub async fn given(cluster: &Cluster, host: &Host<'_>, named: &Named) -> Result<Option<Given>> {
-    let listed = |it: &Service| {
-        let name = it.name_any();
-        host.stages.iter().any(|stage| stage.wanted.contains(&name.as_str()))
-    };
-    let mut services = cluster.list_known::<Service>(false).await?;
-    services.retain(|it| service_type(&it.spec, &it.name_any()) == NOVA_TYPE);
-    services.sort_by_key(|it| !listed(it));
-    for service in services {
-        let is_listed = listed(&service);
-        let given = sources(cluster, service).await?;
-        let sets = given.files().any(|it| !named.entries(&it.entries).is_empty());
-        if !is_listed && !sets {
-            continue;
+/// The service by which a host gets nova's files: one of type nova that sets the option and is
+/// listed for it, else one that a human made to set it, else what is listed; nothing where there is
+/// none.
+pub async fn given(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    named: &Named,
+    file: Option<&str>,
+) -> Result<Option<Given>> {
+    let all = candidates(cluster, host).await?;
+    let rank = |it: &Given| {
+        let is_default = it.service.labels().contains_key(DEFAULT_LABEL);
+        match (it.sets(named, file), it.is_listed, is_default) {
+            (true, true, _) => Some(0),
+            (true, false, false) => Some(1),
+            (false, true, _) => Some(2),
+            (true, false, true) => Some(3),
+            (false, false, _) => None,
         }
-        let beside = if sets { vec![] } else { beside(cluster, &given, named).await? };
-        return Ok(Some(Given { beside, ..given }));
+    };
+    // Of those that are alike the first one listed runs.
+    let chosen = all.into_iter().filter_map(|it| Some((rank(&it)?, it))).min_by_key(|it| it.0);
+    let Some((_, mut given)) = chosen else { return Ok(None) };
+    if !given.sets(named, None) {
+        given.beside = beside(cluster, &given, named).await?;
     }
-    Ok(None)
+    Ok(Some(given))
 }
 
-async fn sources(cluster: &Cluster, service: Service) -> Result<Given> {
+/// The service of type nova that is listed for a host first.
+pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<Given>> {
+    Ok(candidates(cluster, host).await?.into_iter().find(|it| it.is_listed))
+}
+
+/// All services of type nova with what they are given, in the order of the host's list.
+async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
+    let all = cluster.list_known::<Service>(false).await?;
+    let known: BTreeSet<String> = all.iter().map(ResourceExt::name_any).collect();
+    let listed = host.listed();
+    let absent: Vec<String> =
+        listed.iter().filter(|it| !known.contains(**it)).map(|it| (*it).to_owned()).collect();
+    let position = |it: &Service| {
+        let name = it.name_any();
+        listed.iter().position(|it| *it == name).unwrap_or(listed.len())
+    };
+    let is_nova = |it: &Service| service_type(&it.spec, &it.name_any()) == NOVA_TYPE;
+    let mut services: Vec<Service> = all.into_iter().filter(is_nova).collect();
+    services.sort_by_key(position);
+    let first = services.first().map(ResourceExt::name_any);
+    let mut found = Vec::new();
+    for service in services {
+        let is_listed = position(&service) < listed.len();
+        let rival = first.clone().filter(|it| is_listed && *it != service.name_any());
+        let sources = sources(cluster, &service).await?;
+        let absent = absent.clone();
+        found.push(Given { service, sources, is_listed, rival, absent, beside: vec![] });
+    }
+    Ok(found)
+}
+
+async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Read<Content>)>> {
+    let namespace = &cluster.namespace;
     let mut sources = Vec::new();
     for source in sources_of(&service.spec) {
-        let object = object(&source);
         let content = if source.is_secret {
             let read = cluster.read::<Secret>(&source.name).await?;
-            read.map(|it| keys(cluster, &object, &it.data.unwrap_or_default(), |it| &it.0))
+            read.map(|it| Content::of_secret(&it, namespace))
         } else {
             let read = cluster.read::<ConfigMap>(&source.name).await?;
-            read.map(|it| of_config_map(cluster, &it))
+            read.map(|it| Content::of_config_map(&it, namespace))
         };
         sources.push((source, content));
     }
-    Ok(Given { service, sources, beside: vec![] })
+    Ok(sources)
 }
 
 /// Keys of ConfigMaps that the service does not name and that set the option.
@@ -131,27 +173,23 @@ async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<F
         given.sources.iter().any(|(source, _)| !source.is_secret && source.name == it.name_any())
     };
     let others = all.iter().filter(|it| !is_named(it));
-    let files = others.flat_map(|it| of_config_map(cluster, it));
+    let files = others.flat_map(|it| Content::of_config_map(it, &cluster.namespace).files);
     Ok(files.filter(|it| is_read(&it.name) && !named.entries(&it.entries).is_empty()).collect())
 }
 
-fn of_config_map(cluster: &Cluster, config_map: &ConfigMap) -> Vec<File> {
-    let object = Object { is_secret: false, name: config_map.name_any() };
-    let texts = config_map.data.clone().unwrap_or_default();
-    let mut files = keys(cluster, &object, &texts, String::as_bytes);
-    let binary = config_map.binary_data.clone().unwrap_or_default();
-    files.extend(keys(cluster, &object, &binary, |it| &it.0));
-    files
-}
-
-fn keys<T>(
-    cluster: &Cluster,
-    object: &Object,
-    data: &BTreeMap<String, T>,
-    bytes: fn(&T) -> &[u8],
-) -> Vec<File> {
-    let namespace = &cluster.namespace;
-    data.iter().map(|(key, it)| File::of_key(object, namespace, key, bytes(it))).collect()
+/// What manifests that were generated and perhaps never applied have for ConfigMaps.
+pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let documents =
+        yaml::documents::<Value>(&text).map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let config_maps = documents.into_iter().filter(|it| it["kind"] == "ConfigMap");
+    let read = config_maps.map(serde_json::from_value::<ConfigMap>);
+    let all = read.collect::<std::result::Result<Vec<_>, _>>();
+    let all = all.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let files = all.iter().flat_map(|it| Content::of_config_map(it, namespace).files);
+    Ok(Generated { path: shown, files: files.collect() })
 }
 
 /// The pod that the run's status names, else the newest one of its Job.

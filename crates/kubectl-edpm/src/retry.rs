@@ -1,24 +1,34 @@
-//! Another attempt: which object is to get the annotation that asks for it.
+//! Another attempt: which object is to get the annotation that asks for it, or which deployment is
+//! to be made.
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use common::api::dataplane::Deployment;
 use common::conditions::READY;
+use dataplane_operator::group::instance::REDEPLOY as NODE_REDEPLOY;
 use kube::ResourceExt;
 use nova_operator::annotations::REDEPLOY;
 
 use crate::app::no_such_node;
 use crate::error::{Error, Result};
-use crate::host::{Host, Stage, Step, owner_of};
-use crate::world::{NODE_REDEPLOY, World, place};
+use crate::host::{Host, Phase, Stage, Step, owner_of};
+use crate::world::{DEPLOYMENT, World, place};
 
-/// An object that is to get the annotation.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Order {
-    /// What it is.
-    pub target: Target,
-    /// Its name.
-    pub name: String,
-    /// Whether nothing will run until deployment is switched on.
-    pub is_off: bool,
+mod again;
+
+/// What is to be written so that something is tried again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// An annotation on an object.
+    Annotation {
+        /// What it is.
+        target: Target,
+        /// Its name.
+        name: String,
+        /// Whether nothing will run until deployment is switched on.
+        is_off: bool,
+    },
+    /// Another deployment, for one that has ended is never used again.
+    Deployment(Box<Deployment>),
 }
 
 /// What can be asked for another attempt.
@@ -48,13 +58,16 @@ impl Target {
     }
 }
 
-/// What has to be annotated so that a node, or the hosts of a run, are tried again.
+/// What has to be written so that a node, or the hosts of a run, are tried again.
 ///
 /// `is_forced` asks for another attempt of what succeeded, too.
 pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Result<Vec<Order>> {
     let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
     match (world.host(namespace, name), run) {
-        (Some(host), _) => Ok(vec![of_host(&host, is_forced)?]),
+        (Some(host), _) => match &host.member {
+            Some(member) => Ok(vec![again::of_member(&host, member, is_forced)?]),
+            None => Ok(vec![of_host(&host, is_forced)?]),
+        },
         (None, Some(run)) => of_run(world, namespace, run, is_forced),
         (None, None) => Err(no_such_node(name)),
     }
@@ -67,8 +80,9 @@ fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
         || host.open_stage().filter(|it| !it.name.is_empty()).or_else(|| host.stages.first());
     let stage = host.stages.iter().find(has_failed).or_else(|| forced().filter(|_| is_forced));
     let stage = stage.ok_or_else(|| nothing_failed(host))?;
-    let target = if stage.redeploy == REDEPLOY { Target::Compute } else { Target::Node };
-    Ok(Order { target, name: stage.name.to_owned(), is_off: stage.deploys == Some(false) })
+    let target = if stage.phase == Phase::Nova { Target::Compute } else { Target::Node };
+    let is_off = stage.deploys == Some(false);
+    Ok(Order::Annotation { target, name: stage.name.to_owned(), is_off })
 }
 
 /// Why there is nothing to try again.
@@ -101,7 +115,11 @@ fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> R
         let compute = world.computes.iter().find(|it| place(*it) == (namespace, owner));
         let is_off = compute.is_some_and(|it| it.spec.deploy == Some(false));
         check(run, is_forced, failed(run))?;
-        return Ok(vec![Order { target: Target::Compute, name: owner.to_owned(), is_off }]);
+        let (target, name) = (Target::Compute, owner.to_owned());
+        return Ok(vec![Order::Annotation { target, name, is_off }]);
+    }
+    if kind == DEPLOYMENT {
+        return again::of_run(world, namespace, run, check(run, is_forced, failed(run))?);
     }
     let mut hosts = check(run, is_forced, failed(run))?;
     if hosts.is_empty() {
@@ -110,7 +128,7 @@ fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> R
     let order = |name: String| {
         let host = world.host(namespace, &name);
         let is_off = host.is_some_and(|it| it.stages[0].deploys == Some(false));
-        Order { target: Target::Node, name, is_off }
+        Order::Annotation { target: Target::Node, name, is_off }
     };
     Ok(hosts.into_iter().map(order).collect())
 }
@@ -139,7 +157,7 @@ mod tests {
     use crate::testdata;
 
     fn order(target: Target, name: &str) -> Order {
-        Order { target, name: name.to_owned(), is_off: false }
+        Order::Annotation { target, name: name.to_owned(), is_off: false }
     }
 
     fn asked(name: &str, is_forced: bool) -> Result<Vec<Order>> {
@@ -196,16 +214,46 @@ mod tests {
         assert_eq!(asked(good, true).unwrap(), [order(Target::Compute, "edpm-compute-0")]);
     }
 
+    fn of_node_set(name: &str, is_forced: bool) -> Result<Vec<Deployment>> {
+        let orders = orders(&testdata::node_set(), "openstack", name, is_forced)?;
+        let deployment = |it| match it {
+            Order::Deployment(it) => *it,
+            Order::Annotation { .. } => panic!("no node: {it:?}"),
+        };
+        Ok(orders.into_iter().map(deployment).collect())
+    }
+
+    #[test]
+    fn a_host_of_a_node_set_gets_a_deployment_like_the_one_that_failed_there() {
+        let run = "install-os-openstack-edpm-x7abc-openstack-edpm-8888888888";
+        for name in ["edpm-compute-6", "compute-6", run] {
+            let deployments = of_node_set(name, false).unwrap();
+            let [it] = deployments.as_slice() else { panic!("{deployments:?}") };
+            assert_eq!(it.metadata.generate_name.as_deref(), Some("openstack-edpm-x7abc-"));
+            assert_eq!(it.spec.node_sets, ["openstack-edpm"]);
+            assert_eq!(it.spec.ansible_limit.as_deref(), Some("edpm-compute-6"));
+            assert_eq!(it.spec.ansible_extra_vars["edpm_x"], 1, "all of the last one's spec");
+        }
+    }
+
+    #[test]
+    fn a_host_of_a_node_set_that_has_not_failed_is_left_alone_unless_it_is_forced() {
+        let text = of_node_set("edpm-compute-5", false).unwrap_err().to_string();
+        assert!(text.contains("no deployment has failed on edpm-compute-5"), "{text}");
+        let forced = of_node_set("edpm-compute-5", true).unwrap();
+        assert_eq!(forced[0].spec.ansible_limit.as_deref(), Some("edpm-compute-5"));
+        assert!(forced[0].spec.ansible_extra_vars.is_empty() && forced.len() == 1);
+        let mut world = testdata::node_set();
+        world.deployments[0].status.as_mut().unwrap().conditions.clear();
+        let text = orders(&world, "openstack", "edpm-compute-6", false).unwrap_err().to_string();
+        assert!(text.contains("openstack-edpm-x7abc tries again by itself what failed"), "{text}");
+    }
+
     #[test]
     fn a_run_made_by_hand_is_its_makers() {
         let text = asked("by-hand", true).unwrap_err().to_string();
         assert!(text.contains("was made by hand"), "{text}");
         let text = asked("nobody", false).unwrap_err().to_string();
         assert!(text.starts_with("Error from server (NotFound)"), "{text}");
-    }
-
-    #[test]
-    fn the_annotations_are_the_operators_own() {
-        assert_eq!(NODE_REDEPLOY, dataplane_operator::group::instance::REDEPLOY);
     }
 }

@@ -25,7 +25,10 @@ pub struct Row {
     /// The role that it follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The phase that it is in: `Prepare`, `Nova`, or `Done`.
+    /// The node set that it is one of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_set: Option<String>,
+    /// The phase that it is in: `Prepare`, `Nova`, `Deploy`, or `Done`.
     pub phase: String,
     /// The service that is on its way or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +36,7 @@ pub struct Row {
     /// How that service stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether node and compute are ready.
+    /// Whether node and compute are ready, or the last deployment succeeded on a host of a node set.
     pub ready: Truth,
     /// Why not, in a word; or the word of the last phase.
     pub reason: String,
@@ -59,7 +62,7 @@ pub struct Row {
 
 /// The rows of those hosts that are asked for; of all where none is named.
 pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
-    let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| name == it.name);
+    let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| it.is_called(name));
     world.hosts().iter().filter(is_asked).map(row).collect()
 }
 
@@ -71,10 +74,13 @@ fn row(host: &Host<'_>) -> Row {
     let ready = telling.and_then(|it| it.condition(READY));
     let current = open.or(at_work).and_then(|it| host.current(it));
     let name = |it: &crate::host::Progress<'_>| it.run.map(ResourceExt::name_any);
+    let group = host.group.as_ref().map(|it| it.name.to_owned());
+    let (role, node_set) = if host.member.is_some() { (None, group) } else { (group, None) };
     Row {
         namespace: host.namespace.to_owned(),
-        node: host.name.to_owned(),
-        role: host.group.as_ref().map(|it| it.name.to_owned()),
+        node: host.name.clone(),
+        role,
+        node_set,
         phase: open.or(at_work).map_or_else(|| "Done".to_owned(), |it| it.phase.to_string()),
         service: current.as_ref().map(|it| it.service.to_owned()),
         state: current.as_ref().map(|it| it.state.to_string()),
@@ -85,7 +91,7 @@ fn row(host: &Host<'_>) -> Row {
             |it| it.message.clone(),
         ),
         up_to_date: host.truth(UP_TO_DATE),
-        address: host.address.map(str::to_owned),
+        address: host.address.clone(),
         cell: host.stages.iter().find_map(|it| Some(it.below.as_ref()?.name.to_owned())),
         run: current.as_ref().and_then(name),
         created: host.created,
@@ -108,7 +114,8 @@ pub struct View {
 
 /// The table, its header first: always one line per row after it.
 pub fn lines(rows: &[Row], view: View) -> Vec<String> {
-    let mut header = vec!["ROLE", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "AGE"];
+    let mut header =
+        vec!["GROUP", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "AGE"];
     if view.has_namespace {
         header.insert(0, "NAMESPACE");
     }
@@ -155,7 +162,7 @@ impl Row {
             Truth::Unknown => Tone::Dim,
         };
         let mut cells = vec![
-            or_none(&self.role),
+            or_none(if self.node_set.is_some() { &self.node_set } else { &self.role }),
             self.node.clone(),
             phase,
             service,
@@ -203,5 +210,17 @@ mod tests {
         let rows = rows(&testdata::world(), &[]);
         let text = lines(&rows, view(false)).join("\n");
         assert_eq!(text, include_str!("../testdata/status.txt").trim_end());
+    }
+
+    #[test]
+    fn hosts_of_node_sets_have_a_row_each_by_what_holds_there() {
+        let world = testdata::node_set();
+        let text = lines(&rows(&world, &[]), view(false)).join("\n");
+        assert_eq!(text, include_str!("../testdata/status-node-set.txt").trim_end());
+        for name in ["compute-6", "edpm-compute-6"] {
+            let one = rows(&world, &[name.to_owned()]);
+            let found = one.iter().map(|it| (it.node.as_str(), it.node_set.as_deref()));
+            assert_eq!(found.collect::<Vec<_>>(), [("edpm-compute-6", Some("openstack-edpm"))]);
+        }
     }
 }

@@ -12,7 +12,7 @@ use nova_operator::compute::config::CONFIG_FILES;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::options::File;
+use crate::options::{Content, File};
 use crate::trace::answer::Answer;
 use crate::world::World;
 
@@ -20,15 +20,35 @@ use crate::world::World;
 pub(crate) const NOW: &str = "2026-11-21T12:00:00Z";
 
 const OBJECTS: &str = include_str!("../testdata/world.yaml");
+const NODE_SET: &str = include_str!("../testdata/node-set.yaml");
 
 /// Four hosts: deployed, with nova on its way, failed in phase 0, and waiting for another's run.
 pub(crate) fn world() -> World {
+    world_of(&objects())
+}
+
+/// Two hosts of a node set: deployed, and failed in the first service.
+pub(crate) fn node_set() -> World {
+    let mut world = world_of(&node_set_objects());
+    let content = Content::of_config_map(&only("ConfigMap"), "openstack");
+    let files = Content::of_secret(&only("Secret"), "openstack");
+    let status = world.deployments[0].status.as_mut().unwrap();
+    status.config_map_hashes.insert("nova-extra-config".to_owned(), content.hash);
+    status.secret_hashes.insert("nova-cell1-compute-config".to_owned(), files.hash);
+    let files: Vec<File> = content.files.into_iter().chain(files.files).collect();
+    tell(&mut world.runs[1], &files);
+    world
+}
+
+fn world_of(objects: &[Value]) -> World {
     World {
-        roles: of("OpenStackDataPlaneRole"),
-        nodes: of("OpenStackDataPlaneNode"),
-        computes: of("NovaExternalCompute"),
-        cells: of("NovaCell"),
-        runs: of("OpenStackAnsibleEE"),
+        roles: of(objects, "OpenStackDataPlaneRole"),
+        nodes: of(objects, "OpenStackDataPlaneNode"),
+        node_sets: of(objects, "OpenStackDataPlaneNodeSet"),
+        deployments: of(objects, "OpenStackDataPlaneDeployment"),
+        computes: of(objects, "NovaExternalCompute"),
+        cells: of(objects, "NovaCell"),
+        runs: of(objects, "OpenStackAnsibleEE"),
     }
 }
 
@@ -37,8 +57,18 @@ pub(crate) fn objects() -> Vec<Value> {
     yaml::documents(OBJECTS).unwrap()
 }
 
-fn of<K: DeserializeOwned>(kind: &str) -> Vec<K> {
-    let chosen = objects().into_iter().filter(|it| it["kind"] == kind);
+/// Those around the node set.
+pub(crate) fn node_set_objects() -> Vec<Value> {
+    yaml::documents(NODE_SET).unwrap()
+}
+
+/// The one object of a kind that there is around the node set.
+pub(crate) fn only<K: DeserializeOwned>(kind: &str) -> K {
+    of(&node_set_objects(), kind).remove(0)
+}
+
+fn of<K: DeserializeOwned>(objects: &[Value], kind: &str) -> Vec<K> {
+    let chosen = objects.iter().filter(|it| it["kind"] == kind).cloned();
     chosen.map(|it| serde_json::from_value(it).unwrap()).collect()
 }
 
@@ -155,6 +185,7 @@ fn the_docs_show_what_the_tests_see() {
         include_str!("../testdata/diff-changed.txt"),
         include_str!("../testdata/trace.txt"),
         include_str!("../testdata/trace-asked.txt"),
+        include_str!("../testdata/trace-node-set.txt"),
     ];
     for text in shown {
         assert!(docs.contains(text), "docs/kubectl-edpm.md lacks:\n{text}");

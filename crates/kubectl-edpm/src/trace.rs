@@ -12,12 +12,14 @@ use crate::cluster::Read;
 use crate::diff::Options;
 use crate::host::{Host, Progress, Stage};
 use crate::named::Named;
-use crate::options::{File, shown, value};
+use crate::options::{File, shown};
 use crate::paint::{Paint, Tone, table};
 
 pub mod answer;
 mod carried;
 mod compute;
+mod ending;
+mod node_set;
 mod reached;
 pub mod service;
 
@@ -35,8 +37,12 @@ pub struct Seen<'a> {
     pub stage: &'a Stage<'a>,
     /// What the files are made from.
     pub road: Road<'a>,
+    /// The file of nova-compute's that the option is to come from, where one is named.
+    pub file: Option<String>,
     /// The human's own file, where one is named.
     pub snippet: Option<Snippet>,
+    /// The manifests that the human generated, where they are named.
+    pub generated: Option<Generated>,
     /// The Job of the newest run that brings the files, where that run is kept and has one.
     pub job: Option<Read<Job>>,
     /// The pod of that Job.
@@ -60,6 +66,15 @@ pub struct Snippet {
     pub path: String,
     /// Its text.
     pub text: String,
+}
+
+/// The ConfigMaps of manifests that a human keeps outside of the cluster.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// Where.
+    pub path: String,
+    /// All their keys.
+    pub files: Vec<File>,
 }
 
 /// One step of the way.
@@ -151,6 +166,38 @@ impl Seen<'_> {
         self.answer.as_ref().and_then(|it| it.as_ref().ok())
     }
 
+    /// Whether the human says that somebody has set the option.
+    fn is_expected(&self, named: &Named) -> bool {
+        let sets = |it: &Snippet| !named.entries(&parse(&it.text).0).is_empty();
+        self.file.is_some() || self.snippet.as_ref().is_some_and(sets)
+    }
+
+    /// A step that is to have the option in the file that the human named.
+    fn held(&self, mut stop: Stop, files: &[&File], named: &Named) -> Stop {
+        let Some(asked) = &self.file else { return stop };
+        let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
+        if matches!(stop.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
+            stop.mark = Mark::NotYet;
+            stop.lines.push(format!("no key {asked} sets it"));
+        }
+        stop
+    }
+
+    /// The same, where no later file may replace it.
+    fn outdone(&self, stop: Stop, files: &[File], named: &Named) -> Stop {
+        let all: Vec<&File> = files.iter().collect();
+        let mut stop = self.held(stop, &all, named);
+        let winner = named.winner(files).map(|it| it.0.name.as_str());
+        let (Some(asked), Some(winner), Mark::Ok) = (&self.file, winner, stop.mark) else {
+            return stop;
+        };
+        if winner != asked && !named.is_multi {
+            stop.mark = Mark::Stale;
+            stop.lines.push(format!("{winner} is read after {asked} and sets it again"));
+        }
+        stop
+    }
+
     /// A step whose values are to be those of the human's own file, where one is named.
     fn compared(&self, mut stop: Stop, found: &[String], named: &Named) -> Stop {
         let Some(snippet) = &self.snippet else { return stop };
@@ -170,8 +217,9 @@ pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -
     let came = came(seen, &way, named);
     let stops = stops(seen, &came, named);
     let (section, key) = asked;
+    let file = seen.file.as_deref().unwrap_or("nova.conf");
     let mut out =
-        format!("nova.conf [{section}] {key} on {}\n", paint.text(Tone::Bold, seen.host.name));
+        format!("{file} [{section}] {key} on {}\n", paint.text(Tone::Bold, &seen.host.name));
     out += &named.note.as_ref().map(|it| format!("note: {it}\n")).unwrap_or_default();
     let mut lines = Vec::new();
     for (idx, stop) in stops.iter().enumerate() {
@@ -185,7 +233,7 @@ pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -
         }
     }
     out += &table(&lines);
-    out + &conclusion(&stops, seen, &came)
+    out + &ending::text(&stops, seen, &came)
 }
 
 fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {
@@ -194,53 +242,13 @@ fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {
     Came { way, winner, progress: progress.into_iter().find(|it| it.service == way.service) }
 }
 
-fn conclusion(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
-    let in_force = in_force(stops, seen, came);
-    match stops.iter().position(|it| it.mark.is_open()) {
-        Some(at) => {
-            let step = format!("It stops at step {}, {}: ", at + 1, stops[at].name);
-            format!("{step}what follows does not have it yet.\n{}", in_force.unwrap_or_default())
-        }
-        None if came.way.files.is_none() => {
-            "Without the object nobody can tell which file sets it.\n".to_owned()
-        }
-        None => in_force.unwrap_or_else(|| by_the_cluster(came)),
-    }
-}
-
-/// The process's own word.
-fn in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> Option<String> {
-    let answer = seen.said().filter(|it| it.said.is_known())?;
-    let origin = answer.asked.origin.as_ref().filter(|it| it.kind == "user");
-    let is_proven = stops.iter().any(|it| it.name == "process" && it.mark == Mark::Ok);
-    let from = origin.filter(|_| is_proven).map(|it| {
-        let source = came.file().map(|it| it.source.as_str()).filter(|it| !it.is_empty());
-        let source = source.map(|it| format!(" of {it}")).unwrap_or_default();
-        format!(", from {}{source}", it.detail)
-    });
-    Some(format!("In force: {}{}.\n", answer.said.shown(), from.unwrap_or_default()))
-}
-
-fn by_the_cluster(came: &Came<'_>) -> String {
-    match came.winner {
-        Some((file, entry)) => {
-            let from =
-                if file.source.is_empty() { String::new() } else { format!(" of {}", file.source) };
-            format!(
-                "As far as the cluster knows, in force: {} = {}, from {}{from}.\n",
-                entry.key,
-                value(entry),
-                file.name
-            )
-        }
-        None => "No file sets it: as far as the cluster knows, nova's own default is in force.\n"
-            .to_owned(),
-    }
-}
-
 /// The steps from what was written to the process.
 fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Vec<Stop> {
-    let mut stops: Vec<Stop> = seen.snippet.iter().map(|it| in_snippet(it, named)).collect();
+    let mut stops = Vec::new();
+    stops.extend(match &seen.snippet {
+        Some(snippet) => Some(in_snippet(snippet, named)),
+        None => seen.host.member.as_ref().map(|_| no_snippet()),
+    });
     stops.extend(came.way.stops.iter().cloned());
     stops.extend([
         carried::run(seen, came),
@@ -260,6 +268,12 @@ fn in_snippet(snippet: &Snippet, named: &Named) -> Stop {
         return Stop { name: "snippet", mark: Mark::NotYet, lines };
     }
     Stop { name: "snippet", mark: Mark::Ok, lines }
+}
+
+/// Where a snippet began is no business of the cluster's.
+fn no_snippet() -> Stop {
+    let line = "the file that it began in is unknown: --snippet names it";
+    Stop { name: "snippet", mark: Mark::Unknown, lines: vec![line.to_owned()] }
 }
 
 /// Every line of a text that sets the option.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use common::api::dataplane::{Deployment, Node, NodeSet, Role};
 use common::api::nova::ExternalCompute;
 use futures::stream::{BoxStream, select_all};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -27,6 +27,8 @@ const AT_ONCE: usize = 1_000;
 enum Change {
     Role(Box<Event<Role>>),
     Node(Box<Event<Node>>),
+    NodeSet(Box<Event<NodeSet>>),
+    Deployment(Box<Event<Deployment>>),
     Compute(Box<Event<ExternalCompute>>),
     Run(Box<Event<AnsibleEe>>),
 }
@@ -40,17 +42,7 @@ pub async fn statuses(
     terminal: &mut Terminal<'_>,
     mut world: World,
 ) -> Result<ExitCode> {
-    let has_computes = !world.computes.is_empty() || has_kind::<ExternalCompute>(cluster).await?;
-    let has_runs = !world.runs.is_empty() || has_kind::<AnsibleEe>(cluster).await?;
-    let is_all = asked.all_namespaces;
-    let mut streams: Vec<Changes> =
-        vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
-    if has_computes {
-        streams.push(changes(cluster, is_all, Change::Compute));
-    }
-    if has_runs {
-        streams.push(changes(cluster, is_all, Change::Run));
-    }
+    let streams = streams(cluster, asked.all_namespaces, &world).await?;
     let mut shown = Shown::default();
     show(&world, asked, terminal, &mut shown)?;
     let mut fresh = Fresh::default();
@@ -104,6 +96,28 @@ fn show(
     Ok(())
 }
 
+/// The changes of every kind that the cluster has.
+async fn streams(cluster: &Cluster, is_all: bool, world: &World) -> Result<Vec<Changes>> {
+    let mut streams: Vec<Changes> =
+        vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
+    streams.extend(known(cluster, is_all, &world.node_sets, Change::NodeSet).await?);
+    streams.extend(known(cluster, is_all, &world.deployments, Change::Deployment).await?);
+    streams.extend(known(cluster, is_all, &world.computes, Change::Compute).await?);
+    streams.extend(known(cluster, is_all, &world.runs, Change::Run).await?);
+    Ok(streams)
+}
+
+/// The changes of a kind, where the cluster has it: its operator may not be installed.
+async fn known<K: Kind + Send + Sync + 'static>(
+    cluster: &Cluster,
+    is_all: bool,
+    objects: &[K],
+    of: fn(Box<Event<K>>) -> Change,
+) -> Result<Option<Changes>> {
+    let is_known = !objects.is_empty() || has_kind::<K>(cluster).await?;
+    Ok(is_known.then(|| changes(cluster, is_all, of)))
+}
+
 fn changes<K: Kind + Send + Sync + 'static>(
     cluster: &Cluster,
     all_namespaces: bool,
@@ -133,6 +147,10 @@ impl Fresh {
         match change {
             Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, *event),
             Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, *event),
+            Change::NodeSet(event) => apply(&mut world.node_sets, &mut self.0.node_sets, *event),
+            Change::Deployment(event) => {
+                apply(&mut world.deployments, &mut self.0.deployments, *event);
+            }
             Change::Compute(event) => apply(&mut world.computes, &mut self.0.computes, *event),
             Change::Run(event) => apply(&mut world.runs, &mut self.0.runs, *event),
         }

@@ -1,31 +1,41 @@
 //! Everything that was read, and the hosts in it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use common::api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::{Condition, READY, find};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_operator::annotations::{COMPUTE_CONDITION, REDEPLOY};
+use nova_operator::annotations::COMPUTE_CONDITION;
 use nova_operator::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 use crate::host::{Group, Host, Phase, Stage};
+use crate::member::{Member, deployments_of};
 
-/// Annotation on a role or a node that asks for another attempt of every service of phase 0.
-pub const NODE_REDEPLOY: &str = "dataplane.openstack.org/redeploy";
+/// The kind of a host of its own.
+pub const NODE: &str = "OpenStackDataPlaneNode";
+/// The kind of hosts that are deployed together.
+pub const NODE_SET: &str = "OpenStackDataPlaneNodeSet";
+/// The kind that deploys them.
+pub const DEPLOYMENT: &str = "OpenStackDataPlaneDeployment";
 
 /// The objects of one namespace, or of all.
 ///
-/// Another front end to hosts, such as a node set, adds its kind here and its hosts to
-/// [`World::hosts`]; the commands know hosts and stages alone.
+/// Another front end to hosts adds its kind here and its hosts to [`World::hosts`]; the commands
+/// know hosts and stages.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     /// Groups of hosts.
     pub roles: Vec<Role>,
     /// Hosts.
     pub nodes: Vec<Node>,
+    /// Hosts that are deployed together.
+    pub node_sets: Vec<NodeSet>,
+    /// What is deployed to them.
+    pub deployments: Vec<Deployment>,
     /// What nova-operator does on hosts.
     pub computes: Vec<ExternalCompute>,
     /// Where computes register.
@@ -39,14 +49,31 @@ impl World {
     pub fn hosts(&self) -> Vec<Host<'_>> {
         let index = Index::of(self);
         let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| index.host(it)).collect();
+        hosts.extend(self.members(|_| true).into_iter().map(|it| index.member(it)));
         hosts.sort_by(|a, b| a.place().cmp(&b.place()));
         hosts
     }
 
-    /// The host of that name in the namespace.
+    /// The host of that name in the namespace. Of two that have it, it is the one that was there
+    /// before, for the other one is refused.
     pub fn host(&self, namespace: &str, name: &str) -> Option<Host<'_>> {
-        let node = self.nodes.iter().find(|it| place(*it) == (namespace, name))?;
-        Some(Index::of(self).host(node))
+        let index = Index::of(self);
+        let node = self.nodes.iter().find(|it| place(*it) == (namespace, name));
+        let mut members = self.members(|it| place(it).0 == namespace);
+        members.retain(|it| it.is_called(name));
+        members.sort_by_key(Member::is_taken);
+        let member = members.into_iter().next();
+        match (node, member) {
+            (Some(node), Some(member)) if member.is_taken() => Some(index.host(node)),
+            (_, Some(member)) => Some(index.member(member)),
+            (node, None) => node.map(|it| index.host(it)),
+        }
+    }
+
+    /// The hosts of some node sets.
+    fn members(&self, is_asked: impl Fn(&NodeSet) -> bool) -> Vec<Member<'_>> {
+        let all = self.node_sets.iter().filter(|it| is_asked(it));
+        all.flat_map(|it| Member::all(it, &deployments_of(it, &self.deployments))).collect()
     }
 
     /// The compute on a node.
@@ -102,13 +129,9 @@ impl<'a> Index<'a> {
     }
 
     /// The runs that are about a host, oldest first.
-    fn runs(
-        &self,
-        namespace: &'a str,
-        name: &'a str,
-        address: Option<&'a str>,
-    ) -> Vec<&'a AnsibleEe> {
-        let of = |it: &'a str| self.runs.get(&(namespace, it)).into_iter().flatten().copied();
+    fn runs(&self, namespace: &str, name: &str, address: Option<&str>) -> Vec<&'a AnsibleEe> {
+        let all: &BTreeMap<Place<'_>, Vec<&'a AnsibleEe>> = &self.runs;
+        let of = |it| all.get(&(namespace, it)).into_iter().flatten().copied();
         let mut runs: Vec<&AnsibleEe> = of(name).chain(address.into_iter().flat_map(of)).collect();
         let key = |it: &&'a AnsibleEe| (created(*it), place(*it).1);
         runs.sort_by_key(key);
@@ -134,16 +157,37 @@ impl<'a> Index<'a> {
         }
         Host {
             namespace,
-            name,
+            name: name.to_owned(),
             group: role.map(|name| Group {
                 kind: "OpenStackDataPlaneRole",
                 name,
                 conditions: found.map(of_role),
             }),
-            address,
+            address: address.map(str::to_owned),
             created: created(node),
             stages,
             runs: self.runs(namespace, name, address),
+            member: None,
+        }
+    }
+
+    fn member(&self, member: Member<'a>) -> Host<'a> {
+        let (namespace, name) = place(member.node_set);
+        let runs = self.runs(namespace, &member.name, Some(&member.address));
+        let status = member.node_set.status.as_ref();
+        Host {
+            namespace,
+            name: member.name.clone(),
+            group: Some(Group {
+                kind: NODE_SET,
+                name,
+                conditions: Some(status.map(|it| it.conditions.as_slice()).unwrap_or_default()),
+            }),
+            address: Some(member.address.clone()),
+            created: created(member.node_set),
+            stages: vec![member.stage(&runs)],
+            runs,
+            member: Some(member),
         }
     }
 
@@ -154,14 +198,13 @@ impl<'a> Index<'a> {
         Stage {
             phase: Phase::Nova,
             kind: "NovaExternalCompute",
-            resource: "novaexternalcompute",
             name: place(compute).1,
             conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
-            services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
+            services: recorded(status.map(|it| &it.services)),
             wanted: vec![LIBVIRT, NOVA, NOVA_REGISTERED],
             deployed_inputs: status.map(|it| &it.deployed_inputs),
             deploys: compute.spec.deploy,
-            redeploy: REDEPLOY,
+            deployment: None,
             below: Some(Group {
                 kind: "NovaCell",
                 name: cell,
@@ -180,16 +223,15 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
     let services = if node.spec.role.is_some() { of_role() } else { node.spec.services.as_slice() };
     Stage {
         phase: Phase::Prepare,
-        kind: "OpenStackDataPlaneNode",
-        resource: "openstackdataplanenode",
+        kind: NODE,
         name: place(node).1,
         conditions: status.map(|it| it.conditions.clone()).unwrap_or_default(),
-        services: status.map(|it| it.services.as_slice()).unwrap_or_default(),
+        services: recorded(status.map(|it| &it.services)),
         wanted: services.iter().map(String::as_str).collect(),
         deployed_inputs: status.map(|it| &it.deployed_inputs),
         deploys: status.and_then(|it| it.deploy),
-        redeploy: NODE_REDEPLOY,
         below: None,
+        deployment: None,
     }
 }
 
@@ -200,16 +242,19 @@ fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
     Some(Stage {
         phase: Phase::Nova,
         kind: "NovaExternalCompute",
-        resource: "novaexternalcompute",
         name: "",
         conditions: vec![Condition { type_: READY.to_owned(), ..told.clone() }],
-        services: &[],
+        services: Cow::Borrowed(&[]),
         wanted: vec![],
         deployed_inputs: None,
         deploys: None,
-        redeploy: REDEPLOY,
         below: None,
+        deployment: None,
     })
+}
+
+fn recorded(services: Option<&Vec<ServiceRun>>) -> Cow<'_, [ServiceRun]> {
+    Cow::Borrowed(services.map(Vec::as_slice).unwrap_or_default())
 }
 
 fn of_role(role: &Role) -> &[Condition] {

@@ -16,7 +16,7 @@ use crate::hosts::{self, Host};
 use crate::{controlplane, demo, images, lab, paths, sh};
 
 /// The journey's host.
-pub(super) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.122.102" };
+pub(crate) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.122.102" };
 /// The cell that it registers in.
 const CELL: &str = "nova-cell1";
 /// How long the cell's files may take.

@@ -1,15 +1,15 @@
 //! The journey as a test: a snippet arrives, a changed one replaces it, and a removed one leaves nothing.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs, iter};
 
 use anyhow::{Result, ensure};
 
 use super::count::Found;
 use super::outcome::Outcome;
 use crate::cluster::Choice;
-use crate::journey::{self, SERVICE, Walk, places};
+use crate::journey::{self, HOST, KEY, NAMESPACE, SERVICE, Walk, places};
 use crate::{lab, paths, sh};
 
 /// What nova-compute does without the snippet.
@@ -26,8 +26,10 @@ pub(super) fn run(cluster: &Choice) -> Result<Found> {
     let first = first(&env, &mut found);
     let mut go_on = told(&mut found, "the_snippets_value_is_in_force", &first);
     for (name, walk) in [
-        ("a_changed_snippet_starts_nova_compute_alone", changed as fn(&lab::Env) -> Result<()>),
+        ("kubectl_edpm_traces_all_twelve_steps", arrived as fn(&lab::Env) -> Result<()>),
+        ("a_changed_snippet_starts_nova_compute_alone", changed),
         ("a_removed_snippet_leaves_the_generated_values", removed),
+        ("kubectl_edpm_says_that_the_option_is_gone", gone),
     ] {
         go_on = go_on && told(&mut found, name, &walk(&env));
     }
@@ -44,14 +46,51 @@ fn told(found: &mut Found, name: &str, result: &Result<()>) -> bool {
 }
 
 fn first(env: &lab::Env, found: &mut Found) -> Result<()> {
-    let file = paths::repo().join("examples/journey/my.conf");
-    let walk = Walk::of(env, &file, &[])?;
+    let walk = Walk::of(env, &example(), &[])?;
     for place in places::ALL {
         println!("{}", walk.shown(place)?);
         told(found, &format!("step_{}", place.number), &Ok(()));
     }
     walk.deployed()?;
     is("libvirt.cpu_models", "['Nehalem']")
+}
+
+/// The plugin sees at every place what the walk has seen there.
+fn arrived(env: &lab::Env) -> Result<()> {
+    let text = traced(env, &example())?;
+    for place in places::ALL {
+        let number = format!("{}. ", place.number);
+        let line = text.lines().find(|it| it.starts_with(&number)).unwrap_or_default();
+        let mark = line.split_whitespace().nth(2);
+        ensure!(mark == Some("ok"), "step {} of the trace:\n{text}", place.number);
+    }
+    let in_force = format!("In force: Nehalem, from /etc/nova/nova.conf.d/{KEY} of ConfigMap ");
+    ensure!(text.contains(&in_force), "the trace ends otherwise:\n{text}");
+    Ok(())
+}
+
+/// Of what was taken away the plugin names the place where it is missing, and what holds instead.
+fn gone(env: &lab::Env) -> Result<()> {
+    let text = traced(env, &example())?;
+    for words in ["It stops at step 3, written", "no file sets it", "In force: "] {
+        ensure!(text.contains(words), "{words:?} is not in the trace:\n{text}");
+    }
+    Ok(())
+}
+
+/// `kubectl edpm trace` of the snippet's option, as a human runs it.
+fn traced(env: &lab::Env, snippet: &Path) -> Result<String> {
+    let others = env::var_os("PATH").unwrap_or_default();
+    let folders = iter::once(paths::compiled().join("debug")).chain(env::split_paths(&others));
+    let mut trace = env.kubectl();
+    trace.env("PATH", env::join_paths(folders)?);
+    trace.args(["edpm", "-n", NAMESPACE, "trace", KEY, "[libvirt]", "cpu_models", "--ask"]);
+    trace.args(["--node", HOST.name, "--snippet"]).arg(snippet);
+    sh::run(&mut trace)
+}
+
+fn example() -> PathBuf {
+    paths::repo().join("examples/journey/my.conf")
 }
 
 /// `nova_compute` starts once more, and libvirt goes on.

@@ -1,5 +1,6 @@
 //! The options that a deployment would bring: those of the files that changed inputs end in.
 
+use dataplane_operator::group::faults::title;
 use nova_operator::compute::config::secret_name;
 use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Entry;
@@ -9,6 +10,7 @@ use crate::cluster::Read;
 use crate::named::Named;
 use crate::options::{File, files, shown};
 use crate::paint::{Paint, Tone};
+use crate::trace::service::Given;
 
 /// The options that a deployment would bring, file by file.
 pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {
@@ -23,24 +25,52 @@ pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) ->
     };
     let mut out = String::new();
     for file in &rendered {
-        let chosen: Vec<&Entry> = file
-            .entries
-            .iter()
-            .filter(|it| names.iter().any(|name| is_of(name, &file.name, it)))
-            .collect();
-        if chosen.is_empty() {
-            continue;
-        }
-        out += &format!("  {}, as it would reach the host:\n", file.name);
-        for entry in chosen {
-            let line = paint.text(Tone::Good, &format!("> {}", shown(entry)));
-            out += &format!("    {line}{}\n", overridden(entry, file, &rendered));
-        }
+        let is_chosen = |it: &&Entry| names.iter().any(|name| is_of(name, &file.name, it));
+        out += &listed(file, file.entries.iter().filter(is_chosen), &rendered, paint);
     }
     let name = secret_name(options.compute.metadata.name.as_deref().unwrap_or_default());
     if names.iter().any(|it| it.ends_with(" CABundle")) {
         out += &format!("  {CA_BUNDLE_FILE} of Secret {name}\n");
     }
+    told(out)
+}
+
+/// The same of the objects that a service of type nova is given.
+pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> String {
+    let Changes::Inputs { names, .. } = changes else { return String::new() };
+    let Some(files) = given.read() else {
+        return "  an object of the service cannot be read, and with it which options change\n"
+            .to_owned();
+    };
+    let service = given.service.metadata.name.as_deref().unwrap_or_default();
+    let comes = |it: &&File| {
+        let object = title(it.object.is_secret, &it.object.name);
+        names.contains(&format!("{object} of service {service}"))
+    };
+    let coming = files.iter().filter(comes);
+    told(coming.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
+}
+
+/// Some of a file's options, where there are any.
+fn listed<'a>(
+    file: &File,
+    chosen: impl Iterator<Item = &'a Entry>,
+    all: &[File],
+    paint: Paint,
+) -> String {
+    let line = |entry: &Entry| {
+        let line = paint.text(Tone::Good, &format!("> {}", shown(entry)));
+        format!("    {line}{}\n", overridden(entry, file, all))
+    };
+    let lines: String = chosen.map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("  {}, as it would reach the host:\n{lines}", file.name)
+}
+
+/// What cannot be told beside.
+fn told(mut out: String) -> String {
     if !out.is_empty() {
         out += "  which values the host has now is not known here: what was deployed is kept as \
                 digests\n";

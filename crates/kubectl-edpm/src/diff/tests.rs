@@ -1,7 +1,12 @@
 //! Tests of what a deployment would change, on a compute whose options differ in every way.
 
+use common::api::dataplane::Service;
+use dataplane_operator::group::faults::sources_of;
+
 use super::*;
+use crate::options::Content;
 use crate::testdata;
+use crate::trace::service::Given;
 use crate::world::World;
 
 const CUSTOM: &str =
@@ -27,7 +32,7 @@ fn deployed() -> World {
 
 fn told(world: &World, rendered_custom: &str) -> String {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
-    text(&host, Some(&options(world, rendered_custom)), Paint::default())
+    text(&host, Some(&Road::Compute(&options(world, rendered_custom))), Paint::default())
 }
 
 #[test]
@@ -92,4 +97,51 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
     assert_eq!(services(&["customServiceConfig"]), "nova nova-registered");
     assert_eq!(services(&["novaLibvirtContainerImage"]), "libvirt nova-registered");
     assert_eq!(services(&["redeploy"]), "libvirt nova nova-registered");
+}
+
+#[test]
+fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
+    let mut world = testdata::node_set();
+    let change = |world: &mut World, message: &str| {
+        let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
+        let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
+        (told.status, told.message) = (Truth::False, message.to_owned());
+    };
+    let service: Service = testdata::only("OpenStackDataPlaneService");
+    let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");
+    let source = sources_of(&service.spec).remove(1);
+    let given = Given {
+        service,
+        sources: vec![(source, Read::Found(content))],
+        beside: vec![],
+        is_listed: true,
+        rival: None,
+        absent: vec![],
+    };
+    let told = |world: &World, name: &str| {
+        let host = world.host("openstack", name).unwrap();
+        text(&host, Some(&Road::Service(&given)), Paint::default())
+    };
+    assert_eq!(told(&world, "edpm-compute-5"), "");
+    change(
+        &mut world,
+        "Changed since the last deployment: nodes.compute-6. Create an OpenStackDataPlaneDeployment \
+         to bring it to the hosts.",
+    );
+    assert_eq!(told(&world, "edpm-compute-5"), "");
+    assert!(told(&world, "edpm-compute-6").contains("~ nodes.compute-6\n"));
+    change(
+        &mut world,
+        "Changed since the last deployment: ConfigMap nova-extra-config of service nova-custom. \
+         Create an OpenStackDataPlaneDeployment to bring it to the hosts.",
+    );
+    let text = told(&world, "edpm-compute-5");
+    for words in [
+        "OpenStackDataPlaneNodeSet openstack-edpm\n",
+        "~ ConfigMap nova-extra-config of service nova-custom\n",
+        "it is not deployed until somebody creates an OpenStackDataPlaneDeployment\n",
+        "25-nova-extra.conf, as it would reach the host:\n    > [libvirt] cpu_models = Nehalem\n",
+    ] {
+        assert!(text.contains(words), "{words} is not in: {text}");
+    }
 }

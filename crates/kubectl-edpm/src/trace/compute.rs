@@ -78,7 +78,7 @@ fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[
     let behind = behind(seen, options, rendered, named);
     let mark = if behind.is_empty() { Mark::Ok } else { Mark::NotYet };
     lines.extend(behind);
-    stop(mark, lines)
+    seen.outdone(stop(mark, lines), rendered, named)
 }
 
 /// The files that were not rendered from what stands there now, as far as this option goes.

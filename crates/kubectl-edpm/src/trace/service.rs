@@ -1,5 +1,5 @@
 //! The road of a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts, and
-//! who lists it.
+//! who lists it. Hosts of node sets have more steps on it: [`node_set`].
 
 use common::api::dataplane::Service;
 use common::conditions::Truth;
@@ -7,12 +7,13 @@ use dataplane_operator::group::faults::Named as Source;
 use kube::ResourceExt;
 
 use super::carried::reported;
-use super::{Mark, Seen, Stop, Way, places, winners};
+use super::{Mark, Seen, Stop, Way, node_set, places, winners};
 use crate::cluster::Read;
 use crate::host::Step;
 use crate::named::Named;
-use crate::options::{File, Object, is_read};
+use crate::options::{Content, File, Object, is_read};
 use crate::status::UP_TO_DATE;
+use crate::world::DEPLOYMENT;
 
 /// A service of type nova, and what it is given.
 #[derive(Clone, Debug)]
@@ -20,19 +21,31 @@ pub struct Given {
     /// The service.
     pub service: Service,
     /// Its ConfigMaps and Secrets in their order, each with all its keys.
-    pub sources: Vec<(Source, Read<Vec<File>>)>,
+    pub sources: Vec<(Source, Read<Content>)>,
     /// Keys of other ConfigMaps of the namespace that set the option, where no source does.
     pub beside: Vec<File>,
+    /// Whether it is listed for the host.
+    pub is_listed: bool,
+    /// The service of type nova that is listed before it.
+    pub rival: Option<String>,
+    /// The services that are listed for the host and do not exist.
+    pub absent: Vec<String>,
 }
 
 impl Given {
     /// The files that are known to be given to it.
     pub fn files(&self) -> impl Iterator<Item = &File> {
-        self.sources.iter().filter_map(|(_, it)| it.found()).flatten()
+        self.sources.iter().filter_map(|(_, it)| it.found()).flat_map(|it| &it.files)
+    }
+
+    /// Whether it is given the option, in a certain file where one is named.
+    pub fn sets(&self, named: &Named, file: Option<&str>) -> bool {
+        let is_asked = |it: &&File| file.is_none_or(|file| it.name == file);
+        self.files().filter(is_asked).any(|it| !named.entries(&it.entries).is_empty())
     }
 
     /// What nova-compute would read, in its order; nothing where a source is not known.
-    fn read(&self) -> Option<Vec<File>> {
+    pub fn read(&self) -> Option<Vec<File>> {
         if self.sources.iter().any(|(_, it)| matches!(it, Read::Refused(_))) {
             return None;
         }
@@ -46,9 +59,20 @@ pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
     let files = given.read();
     let known = files.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file);
-    let is_deployed = is_deployed(seen, given, winner);
-    let stops =
+    let is_told = is_told(seen, given, winner, known);
+    let mut stops =
         vec![written(seen, given, named), service(seen, given, named, known), listed(seen, given)];
+    let has_present = if let Some(member) = &seen.host.member {
+        let changed = if is_told == Some(true) { vec![] } else { node_set::changed(seen, given) };
+        stops.push(node_set::deployment(seen, member, given, &changed));
+        changed.is_empty()
+    } else {
+        is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == Truth::True)
+    };
+    if seen.host.member.is_some() || seen.generated.is_some() {
+        stops.insert(0, node_set::generated(seen, given, named));
+    }
+    let is_deployed = has_succeeded(seen, given) && has_present;
     Way { service: given.service.name_any(), stops, files, is_deployed }
 }
 
@@ -59,7 +83,10 @@ fn written(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
         let object = object(source).title(namespace);
         match content {
             Read::Found(_) => {}
-            Read::Missing if source.is_optional => {}
+            Read::Missing if source.is_optional => {
+                lines
+                    .push(format!("{object}, which service {name} may do without, does not exist"));
+            }
             Read::Missing => {
                 mark = Mark::NotYet;
                 lines.push(format!("{object}, which service {name} needs, does not exist"));
@@ -75,12 +102,13 @@ fn written(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
         let place = format!("{}, key {}", file.source, file.name);
         lines.extend(places(&place, &file.entries, named));
     }
-    if lines.is_empty() {
-        lines.push(format!("nobody has written it: no ConfigMap or Secret of service {name}"));
-    }
     let found = files.iter().flat_map(|it| named.entries(&it.entries));
     let found: Vec<String> = found.map(|it| it.value.clone()).collect();
-    seen.compared(Stop { name: "written", mark, lines }, &found, named)
+    if found.is_empty() {
+        lines.push(format!("nobody has written it: no ConfigMap or Secret of service {name}"));
+    }
+    let stop = seen.compared(Stop { name: "written", mark, lines }, &found, named);
+    seen.held(stop, &files, named)
 }
 
 fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Stop {
@@ -88,6 +116,14 @@ fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Sto
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
     let stop = |mark, lines| Stop { name: "service", mark, lines };
     let sets = |it: &&File| !named.entries(&it.entries).is_empty();
+    let is_member = seen.host.member.is_some();
+    if let Some(absent) = given.absent.first().filter(|_| is_member && !given.is_listed) {
+        let line = format!(
+            "OpenStackDataPlaneService {}/{absent}, which is listed, does not exist",
+            seen.host.namespace
+        );
+        return stop(Mark::NotYet, vec![line]);
+    }
     if let Some(file) = given.beside.first() {
         let line = format!("{title} does not name {} in spec.dataSources", file.source);
         return stop(Mark::NotYet, vec![line]);
@@ -107,35 +143,51 @@ fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Sto
     let mounts = if titles.is_empty() { "nothing".to_owned() } else { titles.join(", ") };
     let mut lines = vec![format!("{title} mounts {mounts}")];
     lines.extend(winners(files, named));
-    stop(Mark::Ok, lines)
+    seen.outdone(stop(Mark::Ok, lines), files, named)
 }
 
 fn listed(seen: &Seen<'_>, given: &Given) -> Stop {
     let name = given.service.name_any();
     let (kind, group) = match &seen.host.group {
         Some(group) => (group.kind, group.name),
-        None => (seen.stage.kind, seen.host.name),
+        None => (seen.stage.kind, seen.host.name.as_str()),
     };
-    let is_listed = seen.stage.wanted.contains(&name.as_str());
-    let (mark, verb) =
-        if is_listed { (Mark::Ok, "lists") } else { (Mark::NotYet, "does not list") };
+    let verb = if given.is_listed { "lists" } else { "does not list" };
     let line = format!("{kind} {}/{group} {verb} {name} in spec.services", seen.host.namespace);
-    Stop { name: "listed", mark, lines: vec![line] }
+    let stop = |mark, lines| Stop { name: "listed", mark, lines };
+    if let Some(rival) = &given.rival {
+        let why = format!(
+            "it lists {rival} before it, and of two services of one type the first one alone runs"
+        );
+        return stop(Mark::NotYet, vec![line, why]);
+    }
+    let by = seen.stage.deployment.filter(|it| it.spec.services_override.contains(&name));
+    match by {
+        Some(by) if !given.is_listed => {
+            let why = format!("{DEPLOYMENT} {} has it in spec.servicesOverride", by.name_any());
+            stop(Mark::Ok, vec![line, why])
+        }
+        _ => stop(if given.is_listed { Mark::Ok } else { Mark::NotYet }, vec![line]),
+    }
 }
 
-/// What the run says that it was given is the best witness; else the status is believed.
-fn is_deployed(seen: &Seen<'_>, given: &Given, winner: Option<&File>) -> bool {
+fn has_succeeded(seen: &Seen<'_>, given: &Given) -> bool {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
-    let Some(of_service) = progress.iter().find(|it| it.service == name) else { return false };
-    if of_service.state != Step::Succeeded {
-        return false;
-    }
-    let told = of_service.run.and_then(reported);
-    match (told, winner) {
-        (Some(told), Some(file)) => told.get(&file.name) == Some(&file.digest),
-        _ => seen.stage.truth(UP_TO_DATE) == Truth::True,
-    }
+    progress.iter().any(|it| it.service == name && it.state == Step::Succeeded)
+}
+
+/// Whether the run says that it was given the file that decides as it is now, and none after it that
+/// is another one now; what it says is the best witness.
+fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]) -> Option<bool> {
+    let name = given.service.name_any();
+    let progress = seen.host.progress(seen.stage);
+    let told = reported(progress.iter().find(|it| it.service == name)?.run?)?;
+    let is_same = |file: &File| told.get(&file.name) == Some(&file.digest);
+    let begin = winner.map(|it| it.name.as_str()).unwrap_or_default();
+    let mut later = told.keys().filter(|it| it.as_str() > begin && is_read(it));
+    let is_kept = |name: &String| files.iter().any(|it| it.name == *name && is_same(it));
+    Some(winner.is_none_or(is_same) && later.all(is_kept))
 }
 
 /// The object that a service names.

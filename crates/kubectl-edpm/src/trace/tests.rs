@@ -11,12 +11,14 @@ use crate::options::files;
 use crate::testdata;
 use crate::world::World;
 
+mod by_node_set;
 mod by_service;
 
 /// What there is beside the world.
 struct Around {
     rendered: Read<k8s_openapi::api::core::v1::Secret>,
     default: Read<(String, String)>,
+    file: Option<String>,
     snippet: Option<Snippet>,
     job: Read<Job>,
     pod: Read<Pod>,
@@ -41,6 +43,7 @@ fn deployed() -> (World, Around) {
     let around = Around {
         rendered: Read::Found(rendered),
         default: Read::Found((DEFAULT_FILE.into(), testdata::DEFAULTS.into())),
+        file: None,
         snippet: None,
         job: Read::Found(testdata::job(&world.runs[0])),
         pod: Read::Found(pod),
@@ -76,7 +79,9 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
         host: &host,
         stage: &host.stages[1],
         road: Road::Compute(&options),
+        file: around.file.clone(),
         snippet: around.snippet.clone(),
+        generated: None,
         job: Some(around.job.clone()),
         pod: Some(around.pod.clone()),
         answer: around.answer.clone(),
@@ -154,6 +159,22 @@ fn each_step_can_be_the_one_that_is_missing() {
         make(&mut world, &mut around);
         assert_eq!(with(&world, &around, |it| open(&marks(it))), Some((name, mark)), "{idx}");
     }
+}
+
+#[test]
+fn a_file_that_was_named_is_the_one_that_is_to_decide() {
+    let (world, mut around) = asked();
+    around.file = Some(OVERRIDE_FILE.into());
+    assert_eq!(stopped(&world, &around), None);
+    around.file = Some(DEFAULT_FILE.into());
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.starts_with("02-nova-default.conf [libvirt] cpu_models on "), "{text}");
+    let outdone = "02-nova-override.conf is read after 02-nova-default.conf and sets it again";
+    assert!(text.contains(outdone), "{text}");
+    assert_eq!(stopped(&world, &around), Some("rendered"));
+    around.file = Some("25-nova-extra.conf".into());
+    let text = traced(&world, &around, "libvirt", "cpu_models");
+    assert!(text.contains("no key 25-nova-extra.conf sets it"), "{text}");
 }
 
 #[test]

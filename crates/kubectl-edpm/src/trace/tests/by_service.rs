@@ -6,7 +6,7 @@ use dataplane_operator::group::faults::sources_of;
 use kube::ResourceExt;
 
 use super::*;
-use crate::options::Object;
+use crate::options::{Content, Object};
 use crate::trace::service::Given;
 
 const FILE: &str = "25-nova-extra.conf";
@@ -45,7 +45,7 @@ spec:
     .unwrap();
     let files = [extra(FILE, "[libvirt]\ncpu_models = Nehalem\n"), generated()];
     let sources = sources_of(&service.spec).into_iter();
-    let sources = sources.zip(files.clone().map(|it| Read::Found(vec![it]))).collect();
+    let sources = sources.zip(files.clone().map(|it| content(vec![it]))).collect();
     let mut world = testdata::world();
     world.computes.clear();
     world.roles[0].spec.services.push("nova-custom".into());
@@ -69,7 +69,14 @@ spec:
     .unwrap();
     testdata::tell(run, &files);
     let beside = Beside {
-        given: Given { service, sources, beside: vec![] },
+        given: Given {
+            service,
+            sources,
+            beside: vec![],
+            is_listed: true,
+            rival: None,
+            absent: vec![],
+        },
         job: testdata::job(run),
         snippet: snippet("[libvirt]\ncpu_models = Nehalem\n"),
         answer: testdata::answer(&files, FILE, "Nehalem"),
@@ -83,7 +90,9 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
         host: &host,
         stage: &host.stages[0],
         road: Road::Service(&beside.given),
+        file: None,
         snippet: Some(beside.snippet.clone()),
+        generated: None,
         job: Some(Read::Found(beside.job.clone())),
         pod: None,
         answer: Some(Ok(beside.answer.clone())),
@@ -95,8 +104,12 @@ fn traced(world: &World, beside: &Beside) -> String {
     with(world, beside, |it| text(it, ("libvirt", "cpu_models"), &named, Paint::default()))
 }
 
+fn content(files: Vec<File>) -> Read<Content> {
+    Read::Found(Content { files, ..Content::default() })
+}
+
 /// The object of the first source has this content now.
-fn give(beside: &mut Beside, content: Read<Vec<File>>) {
+fn give(beside: &mut Beside, content: Read<Content>) {
     beside.given.sources[0].1 = content;
 }
 
@@ -106,7 +119,7 @@ fn each_step_can_be_the_one_that_is_missing() {
     let cases: [(&str, Mark, Break); 14] = [
         ("snippet", Mark::NotYet, |_, it| it.snippet.text.clear()),
         ("written", Mark::NotYet, |_, it| give(it, Read::Missing)),
-        ("written", Mark::NotYet, |_, it| give(it, Read::Found(vec![]))),
+        ("written", Mark::NotYet, |_, it| give(it, content(vec![]))),
         ("written", Mark::Stale, |_, it| it.snippet.text = "[libvirt]\ncpu_models = a\n".into()),
         ("service", Mark::NotYet, |_, it| {
             it.given.beside = vec![extra(FILE, "[libvirt]\ncpu_models = Nehalem\n")];
@@ -114,15 +127,13 @@ fn each_step_can_be_the_one_that_is_missing() {
         }),
         ("service", Mark::NotYet, |_, it| {
             let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
-            give(it, Read::Found(vec![file]));
+            give(it, content(vec![file]));
         }),
-        ("listed", Mark::NotYet, |it, _| {
-            it.roles[0].spec.services.pop();
-        }),
+        ("listed", Mark::NotYet, |_, it| it.given.is_listed = false),
         ("run", Mark::NotYet, |it, _| it.runs[0].spec.extra_mounts.clear()),
         ("run", Mark::NotYet, |_, it| {
             it.snippet.text = "[libvirt]\ncpu_models = a\n".into();
-            give(it, Read::Found(vec![extra(FILE, "[libvirt]\ncpu_models = a\n")]));
+            give(it, content(vec![extra(FILE, "[libvirt]\ncpu_models = a\n")]));
         }),
         ("job", Mark::NotYet, |_, it| it.job = Job::default()),
         ("pod", Mark::Unknown, |it, _| it.runs[0].status.as_mut().unwrap().report = None),
@@ -160,7 +171,7 @@ fn a_step_that_is_missing_names_object_key_and_way_out() {
         assert!(text.contains(words), "{words} is not in: {text}");
     }
     let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
-    give(&mut beside, Read::Found(vec![file]));
+    give(&mut beside, content(vec![file]));
     let text = traced(&world, &beside);
     assert!(text.contains("ignores key my.conf: name it 25-nova-my.conf"), "{text}");
     give(&mut beside, Read::Missing);

@@ -1,0 +1,52 @@
+//! What a trace comes to: the value in force, or the step at which the option stops and what to do.
+
+use super::{Came, Mark, Seen, Stop, node_set};
+use crate::options::value;
+
+/// The last lines.
+pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
+    let in_force = in_force(stops, seen, came);
+    match stops.iter().position(|it| it.mark.is_open()) {
+        Some(at) => {
+            let step = format!("It stops at step {}, {}: ", at + 1, stops[at].name);
+            let next = node_set::next(stops[at].name, seen, &came.way.service);
+            let next = next.map(|it| format!("Next: {it}.\n")).unwrap_or_default();
+            let in_force = in_force.unwrap_or_default();
+            format!("{step}what follows does not have it yet.\n{next}{in_force}")
+        }
+        None if came.way.files.is_none() => {
+            "Without the object nobody can tell which file sets it.\n".to_owned()
+        }
+        None => in_force.unwrap_or_else(|| by_the_cluster(came)),
+    }
+}
+
+/// The process's own word.
+fn in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> Option<String> {
+    let answer = seen.said().filter(|it| it.said.is_known())?;
+    let origin = answer.asked.origin.as_ref().filter(|it| it.kind == "user");
+    let is_proven = stops.iter().any(|it| it.name == "process" && it.mark == Mark::Ok);
+    let from = origin.filter(|_| is_proven).map(|it| {
+        let source = came.file().map(|it| it.source.as_str()).filter(|it| !it.is_empty());
+        let source = source.map(|it| format!(" of {it}")).unwrap_or_default();
+        format!(", from {}{source}", it.detail)
+    });
+    Some(format!("In force: {}{}.\n", answer.said.shown(), from.unwrap_or_default()))
+}
+
+fn by_the_cluster(came: &Came<'_>) -> String {
+    match came.winner {
+        Some((file, entry)) => {
+            let from =
+                if file.source.is_empty() { String::new() } else { format!(" of {}", file.source) };
+            format!(
+                "As far as the cluster knows, in force: {} = {}, from {}{from}.\n",
+                entry.key,
+                value(entry),
+                file.name
+            )
+        }
+        None => "No file sets it: as far as the cluster knows, nova's own default is in force.\n"
+            .to_owned(),
+    }
+}

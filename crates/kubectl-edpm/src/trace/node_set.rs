@@ -1,0 +1,164 @@
+//! What the road of a service has beside on hosts of node sets: what kustomize generated, the
+//! deployment, and what a human does next.
+
+use common::api::dataplane::Deployment;
+use common::conditions::{READY, find};
+use dataplane_operator::group::faults::Named as Source;
+use kube::ResourceExt;
+
+use super::service::Given;
+use super::{Mark, Seen, Stop, places};
+use crate::cluster::Read;
+use crate::member::Member;
+use crate::named::Named;
+use crate::options::{Content, File};
+use crate::world::DEPLOYMENT;
+
+/// The ConfigMap as it was generated: by the human's manifests, or by what `kubectl apply` keeps of
+/// them.
+pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
+    let stop = |mark, lines| Stop { name: "generated", mark, lines };
+    let found = given.sources.iter().filter_map(|(_, it)| it.found());
+    let applied: Vec<&Vec<File>> = found.filter_map(|it| it.applied.as_ref()).collect();
+    let (files, origin): (Vec<&File>, _) = match &seen.generated {
+        Some(generated) => (generated.files.iter().collect(), generated.path.as_str()),
+        None if !applied.is_empty() => {
+            (applied.into_iter().flatten().collect(), "what was last applied")
+        }
+        None => {
+            let line = "what was generated is unknown: kubectl apply keeps it on the ConfigMap, and \
+                        --generated names a file with it";
+            return stop(Mark::Unknown, vec![line.to_owned()]);
+        }
+    };
+    let mut lines = Vec::new();
+    for file in &files {
+        let place = format!("{origin}: {}, key {}", file.source, file.name);
+        lines.extend(places(&place, &file.entries, named));
+    }
+    if lines.is_empty() {
+        let is_kept = |(source, it): &(Source, Read<Content>)| {
+            source.is_secret || it.found().is_some_and(|it| it.applied.is_some())
+        };
+        let is_known = seen.generated.is_some() || given.sources.iter().all(is_kept);
+        let mark = match (is_known, seen.is_expected(named)) {
+            (false, _) => Mark::Unknown,
+            (true, true) => Mark::NotYet,
+            (true, false) => Mark::Ok,
+        };
+        return stop(mark, vec![format!("{origin} does not set it")]);
+    }
+    let values = files.iter().flat_map(|it| named.entries(&it.entries));
+    let values: Vec<String> = values.map(|it| it.value.clone()).collect();
+    let stop = seen.compared(stop(Mark::Ok, lines), &values, named);
+    seen.held(stop, &files, named)
+}
+
+/// The objects that are not what the deployment was given.
+pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
+    let Some(status) = seen.stage.deployment.and_then(|it| it.status.as_ref()) else {
+        return vec![];
+    };
+    let mut changed = Vec::new();
+    for (source, content) in &given.sources {
+        let used = if source.is_secret { &status.secret_hashes } else { &status.config_map_hashes };
+        let present: Option<&Content> = match content {
+            Read::Found(content) => Some(content),
+            Read::Missing => None,
+            Read::Refused(_) => continue,
+        };
+        if used.get(&source.name) != present.map(|it| &it.hash) {
+            changed.push(source.title());
+        }
+    }
+    changed
+}
+
+pub(super) fn deployment(
+    seen: &Seen<'_>,
+    member: &Member<'_>,
+    given: &Given,
+    changed: &[String],
+) -> Stop {
+    let (namespace, service) = (seen.host.namespace, given.service.name_any());
+    let stop = |mark, lines| Stop { name: "deployment", mark, lines };
+    let Some(found) = seen.stage.deployment else {
+        return stop(Mark::NotYet, vec![none(member, &service)]);
+    };
+    let set = member.set_name();
+    let name = found.name_any();
+    let mut lines =
+        vec![format!("{DEPLOYMENT} {namespace}/{name} brings service {service} to {set}")];
+    if let Some(newer) = member.waiting() {
+        lines.push(format!("{DEPLOYMENT} {} waits: {}", newer.name_any(), told(newer)));
+    }
+    if changed.is_empty() {
+        return stop(Mark::Ok, lines);
+    }
+    lines.push(format!("changed since it used it: {}", changed.join(", ")));
+    stop(Mark::NotYet, lines)
+}
+
+/// Why no deployment has brought a service.
+fn none(member: &Member<'_>, service: &str) -> String {
+    let set = member.set_name();
+    let Some(newest) = member.deployments.last() else {
+        return format!("no {DEPLOYMENT} lists {set} in spec.nodeSets");
+    };
+    let name = newest.name_any();
+    match member.progress(newest) {
+        None => format!("{DEPLOYMENT} {name} has not begun on {set}: {}", told(newest)),
+        Some((progress, _)) if progress.services.iter().any(|it| it == service) => {
+            format!("{DEPLOYMENT} {name} did not come to service {service}: {}", told(newest))
+        }
+        Some((progress, _)) => {
+            let brought = progress.services.join(", ");
+            format!("{DEPLOYMENT} {name} does not bring service {service}, but {brought}")
+        }
+    }
+}
+
+fn told(deployment: &Deployment) -> String {
+    let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
+    let ready = find(conditions.unwrap_or_default(), READY);
+    ready.map_or_else(
+        || "no operator has looked at it yet".to_owned(),
+        |it| format!("{}: {}", it.reason, it.message),
+    )
+}
+
+/// What a human does about the step at which an option of a host of a node set stops.
+pub(super) fn next(step: &str, seen: &Seen<'_>, service: &str) -> Option<String> {
+    let member = seen.host.member.as_ref()?;
+    let (set, host) = (member.set_name(), &member.name);
+    let again = format!("kubectl edpm retry {host} --force");
+    Some(match step {
+        "snippet" => "write the option into that file".to_owned(),
+        "generated" => {
+            "generate the ConfigMap anew from the snippet, as kubectl apply -k does".to_owned()
+        }
+        "written" => "apply the generated ConfigMap: kubectl apply -k".to_owned(),
+        "service" => format!(
+            "have a service of type nova, as {service} is, that names the object in \
+             spec.dataSources, under a key that nova-compute reads last"
+        ),
+        "listed" => format!(
+            "list {service} in spec.services of {set}, in the place of any other of type nova"
+        ),
+        "deployment" => format!(
+            "create an {DEPLOYMENT} with nodeSets: [{set}]; with servicesOverride: [{service}] it \
+             runs that service alone"
+        ),
+        "run" => format!(
+            "correct what kubectl edpm explain {host} names, then kubectl edpm retry {host}"
+        ),
+        "job" | "pod" => format!("have it deployed once more: {again}"),
+        "host" | "container" => {
+            format!("somebody else has written there since; {again} brings it back")
+        }
+        "process" => format!(
+            "restart nova-compute on {host} (systemctl restart edpm_nova_compute), then ask again"
+        ),
+        _ => return None,
+    })
+}

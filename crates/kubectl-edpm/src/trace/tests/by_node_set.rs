@@ -1,0 +1,264 @@
+//! The twelve steps on the road of a host of a node set, each in turn being the one that is missing.
+
+use common::api::dataplane::{Deployment, HostProgress, RunState, Service};
+use dataplane_operator::group::faults::sources_of;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+use crate::options::Content;
+use crate::trace::service::Given;
+
+const HOST: &str = "edpm-compute-5";
+const SERVICE: &str = "nova-custom";
+const FILE: &str = "25-nova-extra.conf";
+const SNIPPET: &str = "[libvirt]\ncpu_models = Nehalem\n";
+
+/// The steps, as their numbers name them.
+const STEPS: [&str; 12] = [
+    "snippet",
+    "generated",
+    "written",
+    "service",
+    "listed",
+    "deployment",
+    "run",
+    "job",
+    "pod",
+    "host",
+    "container",
+    "process",
+];
+
+/// What there is beside the world.
+struct Beside {
+    given: Given,
+    job: Job,
+    snippet: Option<Snippet>,
+    generated: Option<Generated>,
+    answer: Option<Answer>,
+    file: Option<String>,
+}
+
+fn config_map(text: &str) -> Content {
+    let mut config_map: ConfigMap = testdata::only("ConfigMap");
+    config_map.data = Some([(FILE.to_owned(), text.to_owned())].into());
+    Content::of_config_map(&config_map, "openstack")
+}
+
+/// The ConfigMap has this content now.
+fn give(beside: &mut Beside, content: Read<Content>) {
+    beside.given.sources[1].1 = content;
+}
+
+fn give_text(beside: &mut Beside, text: &str) {
+    give(beside, Read::Found(config_map(text)));
+}
+
+/// The option has arrived at the process, and every step is known.
+fn arrived() -> (World, Beside) {
+    let world = testdata::node_set();
+    let service: Service = testdata::only("OpenStackDataPlaneService");
+    let secret = Content::of_secret(&testdata::only("Secret"), "openstack");
+    let contents = [secret, config_map(SNIPPET)];
+    let files: Vec<File> = contents.iter().flat_map(|it| it.files.clone()).collect();
+    let sources = sources_of(&service.spec).into_iter().zip(contents.map(Read::Found)).collect();
+    let given =
+        Given { service, sources, beside: vec![], is_listed: true, rival: None, absent: vec![] };
+    let beside = Beside {
+        given,
+        job: testdata::job(&world.runs[1]),
+        snippet: Some(snippet(SNIPPET)),
+        generated: None,
+        answer: Some(testdata::answer(&files, FILE, "Nehalem")),
+        file: Some(FILE.to_owned()),
+    };
+    (world, beside)
+}
+
+fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+    let host = world.host("openstack", HOST).unwrap();
+    let stage = host.member.as_ref().unwrap().stage_with(SERVICE, &host.runs);
+    make(&Seen {
+        host: &host,
+        stage: &stage,
+        road: Road::Service(&beside.given),
+        file: beside.file.clone(),
+        snippet: beside.snippet.clone(),
+        generated: beside.generated.clone(),
+        job: Some(Read::Found(beside.job.clone())),
+        pod: None,
+        answer: beside.answer.clone().map(Ok),
+    })
+}
+
+fn traced(world: &World, beside: &Beside) -> String {
+    let named = Named::new("libvirt", "cpu_models", Release::newest());
+    with(world, beside, |it| text(it, ("libvirt", "cpu_models"), &named, Paint::default()))
+}
+
+fn progress(world: &mut World) -> &mut HostProgress {
+    let status = world.deployments[0].status.as_mut().unwrap();
+    status.progress.get_mut("openstack-edpm").unwrap().hosts.get_mut(HOST).unwrap()
+}
+
+fn again(world: &World, name: &str) -> Deployment {
+    let mut deployment = Deployment::new(name, world.deployments[0].spec.clone());
+    deployment.metadata.namespace = Some("openstack".to_owned());
+    let later = "2026-11-21T11:30:00Z".parse().unwrap();
+    deployment.metadata.creation_timestamp = Some(Time(later));
+    deployment
+}
+
+#[test]
+fn all_twelve_steps_are_shown_of_an_option_that_has_arrived() {
+    let (world, beside) = arrived();
+    let all = with(&world, &beside, marks);
+    assert_eq!(all, STEPS.map(|it| (it, Mark::Ok)));
+    assert_eq!(traced(&world, &beside), include_str!("../../../testdata/trace-node-set.txt"));
+}
+
+#[test]
+fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
+    let (world, mut beside) = arrived();
+    (beside.snippet, beside.answer) = (None, None);
+    let all = with(&world, &beside, marks);
+    let unknown: Vec<&str> = all.iter().filter(|it| it.1 == Mark::Unknown).map(|it| it.0).collect();
+    assert_eq!(unknown, ["snippet", "process"]);
+    assert_eq!(all.len(), 12);
+    let text = traced(&world, &beside);
+    let words = "As far as the cluster knows, in force: cpu_models = Nehalem, from \
+                 25-nova-extra.conf of ConfigMap openstack/nova-extra-config.\n";
+    assert!(text.ends_with(words), "{text}");
+}
+
+#[test]
+fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
+    type Break = fn(&mut World, &mut Beside);
+    let cases: [Break; 12] = [
+        |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n")),
+        |_, it| it.generated = Some(Generated { path: "all.yaml".into(), files: vec![] }),
+        |_, it| give(it, Read::Missing),
+        |_, it| {
+            it.given.beside = config_map(SNIPPET).files;
+            it.given.sources.pop();
+        },
+        |_, it| it.given.is_listed = false,
+        |it, _| it.deployments.clear(),
+        |it, _| it.runs[1].spec.extra_mounts.clear(),
+        |_, it| it.job = Job::default(),
+        |it, _| testdata::tell(&mut it.runs[1], &[]),
+        |_, it| it.answer.as_mut().unwrap().host.retain(|it| !it.ends_with(FILE)),
+        |_, it| it.answer.as_mut().unwrap().asked.files.retain(|it| !it.ends_with(FILE)),
+        |_, it| it.answer.as_mut().unwrap().said.value = Some("Westmere".into()),
+    ];
+    for (idx, make) in cases.into_iter().enumerate() {
+        let (mut world, mut beside) = arrived();
+        make(&mut world, &mut beside);
+        let found = with(&world, &beside, |it| open(&marks(it))).map(|it| it.0);
+        assert_eq!(found, Some(STEPS[idx]), "step {}", idx + 1);
+        let text = traced(&world, &beside);
+        let stops = format!("It stops at step {}, {}: ", idx + 1, STEPS[idx]);
+        assert!(text.contains(&stops) && text.contains("\nNext: "), "{text}");
+    }
+}
+
+#[test]
+fn what_was_changed_at_one_place_alone_stops_there() {
+    type Break = fn(&mut World, &mut Beside);
+    const OTHER: &str = "[libvirt]\ncpu_models = Haswell\n";
+    let cases: [(&str, Break, &str); 9] = [
+        ("generated", |_, it| it.snippet = Some(snippet(OTHER)), "nothing there has what my.conf"),
+        ("written", |_, it| give_text(it, OTHER), "nothing there has what my.conf says"),
+        (
+            "deployment",
+            |_, it| {
+                (it.snippet, it.file) = (None, None);
+                give_text(it, OTHER);
+            },
+            "changed since it used it: ConfigMap nova-extra-config",
+        ),
+        (
+            "service",
+            |_, it| {
+                (it.given.is_listed, it.given.absent) = (false, vec!["nova-own".into()]);
+            },
+            "OpenStackDataPlaneService openstack/nova-own, which is listed, does not exist",
+        ),
+        (
+            "listed",
+            |_, it| it.given.rival = Some("nova".into()),
+            "it lists nova before it, and of two services of one type the first one alone runs",
+        ),
+        (
+            "deployment",
+            |it, _| it.deployments = vec![again(it, "later")],
+            "OpenStackDataPlaneDeployment later has not begun on openstack-edpm",
+        ),
+        (
+            "deployment",
+            |it, _| {
+                let at = progress(it);
+                (at.done, at.state) = (0, RunState::Pending);
+            },
+            "OpenStackDataPlaneDeployment openstack-edpm-x7abc did not come to service nova-custom",
+        ),
+        (
+            "pod",
+            |it, _| {
+                let files = config_map(OTHER).files;
+                testdata::tell(&mut it.runs[1], &files);
+            },
+            "says the play; now it is ",
+        ),
+        (
+            "process",
+            |_, it| {
+                let asked = &mut it.answer.as_mut().unwrap().asked;
+                asked.origin.as_mut().unwrap().detail = "/etc/nova/nova.conf.d/99-nova.conf".into();
+            },
+            "that is not 25-nova-extra.conf",
+        ),
+    ];
+    for (idx, (step, make, words)) in cases.into_iter().enumerate() {
+        let (mut world, mut beside) = arrived();
+        make(&mut world, &mut beside);
+        let text = traced(&world, &beside);
+        assert!(text.contains(words), "{idx}: {words} is not in: {text}");
+        let found = with(&world, &beside, |it| open(&marks(it))).map(|it| it.0);
+        assert_eq!(found, Some(step), "{idx}: {text}");
+    }
+}
+
+#[test]
+fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought() {
+    let (mut world, beside) = arrived();
+    let mut later = again(&world, "later");
+    later.status = world.deployments[0].status.clone();
+    let progress = later.status.as_mut().unwrap().progress.get_mut("openstack-edpm").unwrap();
+    progress.services = vec!["install-os".into()];
+    progress.hosts.get_mut(HOST).unwrap().done = 1;
+    world.deployments.push(later);
+    assert_eq!(with(&world, &beside, |it| open(&marks(it))), None);
+}
+
+#[test]
+fn an_option_that_was_taken_away_is_no_more() {
+    let (mut world, mut beside) = arrived();
+    give(&mut beside, Read::Missing);
+    (beside.snippet, beside.file, beside.answer) = (None, None, None);
+    let text = traced(&world, &beside);
+    assert!(text.contains("changed since it used it: ConfigMap nova-extra-config"), "{text}");
+    let status = world.deployments[0].status.as_mut().unwrap();
+    status.config_map_hashes.clear();
+    let secret = beside.given.sources[0].1.found().unwrap().files.clone();
+    testdata::tell(&mut world.runs[1], &secret);
+    let text = traced(&world, &beside);
+    assert!(text.ends_with("cpu_models = Westmere, from 01-nova.conf of Secret openstack/nova-cell1-compute-config.\n"), "{text}");
+    beside.file = Some(FILE.to_owned());
+    let text = traced(&world, &beside);
+    assert!(text.contains("It stops at step 3, written"), "{text}");
+    let words = "ConfigMap openstack/nova-extra-config, which service nova-custom may do without, \
+                 does not exist";
+    assert!(text.contains(words), "{text}");
+}
