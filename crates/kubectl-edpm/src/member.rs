@@ -95,7 +95,7 @@ impl<'a> Member<'a> {
         &self,
         deployment: &'a Deployment,
     ) -> Option<(&'a NodeSetProgress, &'a HostProgress)> {
-        let progress = deployment.progress_of(self.set_name())?;
+        let progress = deployment.progress_of(self.node_set)?;
         Some((progress, progress.hosts.get(&self.name)?))
     }
 
@@ -261,7 +261,7 @@ fn concerning<'a>(
 ) -> Vec<&'a Deployment> {
     let set = place(node_set).1;
     let is_about = |it: &&&Deployment| {
-        if let Some(progress) = it.progress_of(set) {
+        if let Some(progress) = it.progress_of(node_set) {
             return progress.hosts.contains_key(host);
         }
         let limit = it.spec.ansible_limit.as_deref().unwrap_or_default();

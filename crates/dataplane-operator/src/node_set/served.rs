@@ -258,15 +258,12 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
             inputs::add(&mut found, name, &json!(vars));
         }
     }
-    match seen.infra.dns_masq() {
-        Some(it) => {
-            let name = format!("{DNS_SERVER}{}", it.name_any());
-            inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
-        }
-        None => {
-            let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
-            found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
-        }
+    if let Some(it) = seen.infra.dns_masq() {
+        let name = format!("{DNS_SERVER}{}", it.name_any());
+        inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
+    } else {
+        let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
+        found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
     }
     if served.has_certificates {
         inputs::add(&mut found, "certificates".to_owned(), &json!(true));

@@ -73,7 +73,9 @@ pub(super) fn of_run(
     let hosts: BTreeSet<String> =
         if failed.is_empty() { all() } else { failed.into_iter().collect() };
     let has_any = |set: &&String| {
-        let of_set = deployment.progress_of(set);
+        let mut all = world.node_sets.iter();
+        let of_set = all.find(|it| place(*it) == (namespace, set.as_str()));
+        let of_set = of_set.and_then(|it| deployment.progress_of(it));
         of_set.is_some_and(|it| it.hosts.keys().any(|it| hosts.contains(it)))
     };
     let sets = deployment.spec.node_sets.iter().filter(has_any).cloned().collect();
@@ -106,7 +108,7 @@ fn like(
 fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
     let name = place(deployment).1;
     let member = host.member.as_ref();
-    let at = member.and_then(|it| deployment.progress_of(it.set_name())?.hosts.get(&host.name));
+    let at = member.and_then(|it| Some(it.progress(deployment)?.1));
     let doing = match at {
         None => "has not begun there",
         Some(it) if is_failing(it) => "tries again by itself what failed",
