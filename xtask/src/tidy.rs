@@ -13,6 +13,7 @@ use crate::{paths, sh};
 const EDGES: &[(&str, &[&str])] = &[
     ("common", &[]),
     ("config-drive", &["common"]),
+    ("ironic", &["common", "config-drive"]),
     ("shell", &["common"]),
     ("ansibleee-operator", &["common", "shell"]),
     ("dataplane-operator", &["common", "shell"]),
