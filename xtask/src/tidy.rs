@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("common", &[]),
     ("config-drive", &["common"]),
     ("ironic", &["common", "config-drive"]),
+    ("ironic-client", &["common", "config-drive", "ironic", "shell"]),
     ("shell", &["common"]),
     ("ansibleee-operator", &["common", "shell"]),
     ("dataplane-operator", &["common", "shell"]),
