@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const STATE: &str = "/var/lib/edpm-lab";
 
 /// The crates that do no I/O: no client, no clock, no environment.
-pub(crate) const PURE: [&str; 2] = ["common", "config-drive"];
+pub(crate) const PURE: [&str; 3] = ["common", "config-drive", "ironic"];
 
 /// The root of the working tree.
 pub(crate) fn repo() -> PathBuf {

@@ -16,12 +16,14 @@ use crate::{paths, sh};
 const BEFORE: &str = "9b1772ccd1a92ae26f98760b747e416acacc1e86";
 
 /// The crates of this repository; what is compiled of them says nothing about another commit.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "ansibleee-operator",
     "common",
     "config-drive",
     "dataplane-operator",
     "e2e",
+    "ironic",
+    "ironic-client",
     "kubectl-edpm",
     "nova-operator",
     "shell",

@@ -55,6 +55,8 @@ enum Part {
     Oslo,
     /// Drives that we make, as cloud-init, Ironic's library and readers of ISO images read them.
     Cloudinit,
+    /// Machines of a real Ironic with fake hardware, on their way into service and back.
+    Ironic,
     /// The main job and everything else on the lab.
     E2e,
     /// The chart: lint and rendering, with the lab's Helm.
@@ -119,6 +121,7 @@ impl Part {
             Self::Unit => unit(),
             Self::Oslo => oslo(),
             Self::Cloudinit => cloudinit(),
+            Self::Ironic => ironic(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
             Self::E2e => e2e::run(&args.cluster, args.restarts),
@@ -208,6 +211,10 @@ fn oslo() -> Result<Found> {
 
 fn cloudinit() -> Result<Found> {
     compared("cloudinit", "config_drives", "crates/config-drive/tests/cloudinit/run")
+}
+
+fn ironic() -> Result<Found> {
+    compared("ironic", "ironic_answers", "crates/ironic-client/tests/ironic/run")
 }
 
 /// Tests in Python that compare what an example of ours answers with what other programs do.

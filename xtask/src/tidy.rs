@@ -13,6 +13,8 @@ use crate::{paths, sh};
 const EDGES: &[(&str, &[&str])] = &[
     ("common", &[]),
     ("config-drive", &["common"]),
+    ("ironic", &["common", "config-drive"]),
+    ("ironic-client", &["common", "config-drive", "ironic", "shell"]),
     ("shell", &["common"]),
     ("ansibleee-operator", &["common", "shell"]),
     ("dataplane-operator", &["common", "shell"]),

@@ -6,11 +6,12 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use common::api::baremetal::ConfigDriveFormat;
 use common::hash;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 
-use crate::format::{ApiVersion, ConfigDriveFormat, Form};
+use crate::format::{self, ApiVersion, Form};
 use crate::input::Host;
 use crate::{Fault, Secret, cloud_config, given, host, iso, json, meta_data, network};
 
@@ -94,10 +95,10 @@ impl Drive {
     /// version of Ironic's API allows.
     pub fn configdrive(
         &self,
-        format: ConfigDriveFormat,
+        wanted: ConfigDriveFormat,
         version: ApiVersion,
     ) -> Result<Secret<Value>, Fault> {
-        Ok(match format.form(version, self.vendor.is_some())? {
+        Ok(match format::form(wanted, version, self.vendor.is_some())? {
             Form::Json => self.object(),
             Form::Iso => Secret::new(Value::String(self.packed())),
         })

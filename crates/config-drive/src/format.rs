@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use common::api::baremetal::ConfigDriveFormat;
 
 use crate::Fault;
 
@@ -11,18 +11,6 @@ use crate::Fault;
 const OBJECT: ApiVersion = ApiVersion { major: 1, minor: 56 };
 /// The first version of the API that takes `vendor_data` in it.
 const VENDOR_DATA: ApiVersion = ApiVersion { major: 1, minor: 59 };
-
-/// The form that a human wants, `spec.configDriveFormat`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub enum ConfigDriveFormat {
-    /// JSON where the API takes it, else the image.
-    #[default]
-    Auto,
-    /// An object, of which Ironic makes the image: its conductor needs genisoimage or xorriso for that.
-    Json,
-    /// The image, ready made, for every version of the API and conductors without such a program.
-    Iso,
-}
 
 /// A version of Ironic's API, as `X-OpenStack-Ironic-API-Version` names it: `1.59`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -59,19 +47,22 @@ pub(crate) enum Form {
     Iso,
 }
 
-impl ConfigDriveFormat {
-    /// The form for a version of the API.
-    pub(crate) fn form(self, version: ApiVersion, has_vendor_data: bool) -> Result<Form, Fault> {
-        let needed = if has_vendor_data { VENDOR_DATA } else { OBJECT };
-        match (self, version >= needed) {
-            (Self::Auto | Self::Json, true) => Ok(Form::Json),
-            (Self::Iso, _) | (Self::Auto, false) => Ok(Form::Iso),
-            (Self::Json, false) => {
-                let with = if has_vendor_data { " with vendor data" } else { "" };
-                let cause =
-                    format!("{with} needs version {needed} of Ironic's API, and this is {version}");
-                Err(Fault::new("configDriveFormat", "Json", cause.trim_start(), "use Auto or Iso"))
-            }
+/// The form that a human's wish comes to with a version of the API.
+pub(crate) fn form(
+    wanted: ConfigDriveFormat,
+    version: ApiVersion,
+    has_vendor_data: bool,
+) -> Result<Form, Fault> {
+    use ConfigDriveFormat::{Auto, Iso, Json};
+    let needed = if has_vendor_data { VENDOR_DATA } else { OBJECT };
+    match (wanted, version >= needed) {
+        (Auto | Json, true) => Ok(Form::Json),
+        (Iso, _) | (Auto, false) => Ok(Form::Iso),
+        (Json, false) => {
+            let with = if has_vendor_data { " with vendor data" } else { "" };
+            let cause =
+                format!("{with} needs version {needed} of Ironic's API, and this is {version}");
+            Err(Fault::new("configDriveFormat", "Json", cause.trim_start(), "use Auto or Iso"))
         }
     }
 }
@@ -80,8 +71,8 @@ impl ConfigDriveFormat {
 mod tests {
     use super::*;
 
-    fn form(format: ConfigDriveFormat, version: &str, has_vendor_data: bool) -> Option<Form> {
-        format.form(version.parse().unwrap(), has_vendor_data).ok()
+    fn good(wanted: ConfigDriveFormat, version: &str, has_vendor_data: bool) -> Option<Form> {
+        form(wanted, version.parse().unwrap(), has_vendor_data).ok()
     }
 
     #[test]
@@ -91,15 +82,15 @@ mod tests {
         let vendor =
             [("1.58", true, Form::Iso), ("1.59", true, Form::Json), ("1.109", true, Form::Json)];
         for (version, has_vendor_data, expected) in cases.into_iter().chain(vendor) {
-            assert_eq!(form(ConfigDriveFormat::Auto, version, has_vendor_data), Some(expected));
+            assert_eq!(good(ConfigDriveFormat::Auto, version, has_vendor_data), Some(expected));
         }
     }
 
     #[test]
     fn a_form_that_the_human_wants_is_taken_or_refused_with_the_versions() {
-        assert_eq!(form(ConfigDriveFormat::Iso, "1.109", true), Some(Form::Iso));
-        assert_eq!(form(ConfigDriveFormat::Json, "1.59", true), Some(Form::Json));
-        let fault = ConfigDriveFormat::Json.form("1.58".parse().unwrap(), true).unwrap_err();
+        assert_eq!(good(ConfigDriveFormat::Iso, "1.109", true), Some(Form::Iso));
+        assert_eq!(good(ConfigDriveFormat::Json, "1.59", true), Some(Form::Json));
+        let fault = form(ConfigDriveFormat::Json, "1.58".parse().unwrap(), true).unwrap_err();
         let expected = "configDriveFormat: \"Json\" with vendor data needs version 1.59 of Ironic's API, \
                         and this is 1.58; use Auto or Iso";
         assert_eq!(fault.to_string(), expected);

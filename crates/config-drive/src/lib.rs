@@ -16,12 +16,14 @@ mod iso;
 mod json;
 mod meta_data;
 mod network;
+pub mod of_set;
 mod secret;
 mod set;
 
+pub use common::api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
-pub use format::{ApiVersion, ConfigDriveFormat};
+pub use format::ApiVersion;
 pub use input::{Given, Host, Link, LinkKind, Network, RootPassword, Route, Subnet, User};
 pub use secret::Secret;
 pub use set::faults_among;

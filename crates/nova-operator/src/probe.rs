@@ -7,7 +7,6 @@
 
 mod amqp;
 mod keystone;
-mod stream;
 mod transport_url;
 
 #[cfg(test)]
@@ -15,7 +14,7 @@ mod tests;
 
 pub use amqp::{HostOutcome, Login, amqp_login};
 pub use keystone::{KeystoneFault, keystone_answers};
-pub use stream::{Trust, TrustFault};
+pub use shell::stream::{Trust, TrustFault};
 pub use transport_url::{Broker, TransportUrl, UrlFault};
 
 use std::time::Duration;

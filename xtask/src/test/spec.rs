@@ -134,7 +134,7 @@ fn absent(test: &str, part: &str, tests: &Tests) -> String {
 /// The part whose report has a test: its first word, or the crate's unit tests.
 pub(crate) fn part_of(test: &str) -> &str {
     match test.split(' ').next() {
-        Some(part @ ("ansible" | "chart" | "cloudinit" | "e2e" | "oslo")) => part,
+        Some(part @ ("ansible" | "chart" | "cloudinit" | "e2e" | "ironic" | "oslo")) => part,
         _ => "unit",
     }
 }

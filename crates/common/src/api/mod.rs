@@ -7,6 +7,7 @@
 #![expect(clippy::duplicated_attributes, reason = "each printer column has a type and a path")]
 
 pub mod ansibleee;
+pub mod baremetal;
 pub mod cert_manager;
 pub mod dataplane;
 pub mod definitions;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;
 use kube::core::cel::validate_cel_schema;
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy};
+use super::baremetal::BaremetalSet;
 use super::dataplane::service::faults::{faults, warnings};
 use super::dataplane::{
     DataPlane, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec, NodeSpec,
@@ -19,6 +21,7 @@ use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, External
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
 use crate::yaml;
 
+mod baremetal_sets;
 mod fields;
 mod node_sets;
 
@@ -37,8 +40,13 @@ fn walk(path: &str, schema: &Value, look: &mut impl FnMut(&str, &Value)) {
     }
 }
 
+/// Those that are installed, and the one that will be when an operator acts on it.
+fn kinds() -> Vec<CustomResourceDefinition> {
+    definitions::all().into_iter().chain([BaremetalSet::crd()]).collect()
+}
+
 fn each_schema(mut look: impl FnMut(&str, &Value)) {
-    for crd in definitions::all() {
+    for crd in kinds() {
         let value = serde_json::to_value(&crd).unwrap();
         let kind = crd.spec.names.kind.as_str();
         walk(kind, &value["spec"]["versions"][0]["schema"]["openAPIV3Schema"], &mut look);
@@ -85,12 +93,12 @@ fn conditions_are_merged_by_type() {
             lists += 1;
         }
     });
-    assert_eq!(lists, definitions::all().len());
+    assert_eq!(lists, kinds().len());
 }
 
 #[test]
 fn definitions_are_labelled_ours_and_have_a_status() {
-    for crd in definitions::all() {
+    for crd in kinds() {
         let name = crd.metadata.name.clone().unwrap();
         assert_eq!(crd.metadata.labels.unwrap()[MANAGED_BY_LABEL], MANAGED_BY, "{name}");
         let version = &crd.spec.versions[0];
@@ -103,7 +111,7 @@ fn definitions_are_labelled_ours_and_have_a_status() {
 
 #[test]
 fn definitions_fit_into_the_annotation_of_a_plain_kubectl_apply() {
-    for crd in definitions::all() {
+    for crd in kinds() {
         let size = serde_json::to_vec(&crd).unwrap().len();
         assert!(size < 262_144, "{} has {size} bytes", crd.spec.names.kind);
     }
@@ -135,6 +143,8 @@ fn only_what_upstream_requires_is_required() {
         "NovaExternalCompute spec",
         "NovaExternalCompute cellName",
         "NovaExternalCompute dataplaneNodeName",
+        "OpenStackBaremetalSet spec",
+        "OpenStackBaremetalSet ctlplaneInterface",
     ];
     required.retain(|it| {
         !["OpenStackAnsibleEE", "OpenStackDataPlane"]

@@ -6,11 +6,9 @@
 mod login;
 mod wire;
 
-use super::{
-    Broker, DEADLINE, TransportUrl, Trust,
-    stream::{ConnectFault, Stream, connect},
-};
+use super::{Broker, DEADLINE, TransportUrl, Trust};
 use futures::future::join_all;
+use shell::stream::{ConnectFault, Stream, connect};
 use std::{fmt, time::Duration};
 use tokio::time::timeout;
 

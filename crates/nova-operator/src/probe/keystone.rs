@@ -1,12 +1,8 @@
 //! Whether a Keystone answers at a URL, asked without credentials.
 
-use super::{
-    DEADLINE, Trust,
-    stream::{ConnectFault, Stream, connect},
-};
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::{Request, StatusCode, Uri, body::Bytes, client::conn::http1, header};
-use hyper_util::rt::TokioIo;
+use super::{DEADLINE, Trust};
+use http::{Request, StatusCode, Uri, header};
+use shell::web::{self, WebFault};
 use std::fmt;
 
 /// A version document has a few hundred bytes.
@@ -59,9 +55,26 @@ impl fmt::Display for KeystoneFault {
 /// Returns within [`DEADLINE`].
 pub async fn keystone_answers(auth_url: &str, trust: &Trust) -> Result<(), KeystoneFault> {
     let url = version_url(auth_url).ok_or(KeystoneFault::NotUrl)?;
-    tokio::time::timeout(DEADLINE, ask(&url, trust)).await.unwrap_or_else(|_| {
-        Err(KeystoneFault::Unreachable(format!("no answer within {} s", DEADLINE.as_secs())))
-    })
+    let request = Request::get(url)
+        .header(header::ACCEPT, "application/json")
+        .body(Vec::new().into())
+        .map_err(|_| KeystoneFault::NotUrl)?;
+    let answer = web::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+    if answer.status() == StatusCode::OK && is_version_3(answer.body()) {
+        Ok(())
+    } else {
+        Err(KeystoneFault::NotKeystone(answer.status().as_u16()))
+    }
+}
+
+fn of_web(fault: WebFault) -> KeystoneFault {
+    match fault {
+        WebFault::NotUrl => KeystoneFault::NotUrl,
+        WebFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
+        WebFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
+        // An answer that is too long or breaks off is not Keystone's.
+        WebFault::Cut(status) => KeystoneFault::NotKeystone(status),
+    }
 }
 
 fn version_url(auth_url: &str) -> Option<Uri> {
@@ -72,49 +85,6 @@ fn version_url(auth_url: &str) -> Option<Uri> {
     };
     let is_http = matches!(url.scheme_str(), Some("http" | "https"));
     (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
-}
-
-async fn ask(url: &Uri, trust: &Trust) -> Result<(), KeystoneFault> {
-    let is_tls = url.scheme_str() == Some("https");
-    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-    let stream = connect(host, port, is_tls.then_some(trust)).await.map_err(|it| match it {
-        ConnectFault::Unreachable(cause) => KeystoneFault::Unreachable(cause.to_string()),
-        ConnectFault::Tls(cause) => KeystoneFault::Untrusted(cause.to_string()),
-    })?;
-    let (status, body) = get(stream, url).await?;
-    if status == StatusCode::OK && is_version_3(&body) {
-        Ok(())
-    } else {
-        Err(KeystoneFault::NotKeystone(status.as_u16()))
-    }
-}
-
-async fn get(stream: Box<dyn Stream>, url: &Uri) -> Result<(StatusCode, Bytes), KeystoneFault> {
-    let unreachable = |it: hyper::Error| KeystoneFault::Unreachable(it.to_string());
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
-    let request = Request::get(url.path())
-        .header(header::HOST, url.authority().map_or("", |it| it.as_str()))
-        .header(header::ACCEPT, "application/json")
-        .header(header::CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
-        .map_err(|_| KeystoneFault::NotUrl)?;
-    let exchange = async {
-        let answer = sender.send_request(request).await.map_err(unreachable)?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
-        // An answer that is too long or breaks off is not Keystone's.
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        Ok((status, body))
-    };
-    // The connection is driven here and not in a task, so that nothing outlives the probe.
-    let mut exchange = std::pin::pin!(exchange);
-    tokio::select! {
-        biased;
-        result = &mut exchange => result,
-        _ = connection => exchange.await,
-    }
 }
 
 fn is_version_3(body: &[u8]) -> bool {

@@ -1,10 +1,11 @@
 //! The four exchanges of a login: start, tune, open, close.
 
 use super::{
-    super::{Broker, stream::Stream},
+    super::Broker,
     Login,
     wire::{self, Arguments, Method, ReadFault, method},
 };
+use shell::stream::Stream;
 use std::io;
 use tokio::io::AsyncWriteExt;
 

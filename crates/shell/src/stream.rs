@@ -13,11 +13,11 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 /// Bytes in both directions.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// The certificate authorities that a probe believes.
+/// The certificate authorities that whoever asks believes.
 #[derive(Clone)]
 pub struct Trust(Arc<ClientConfig>);
 
@@ -75,7 +75,7 @@ fn client_config(roots: RootCertStore) -> ClientConfig {
 
 /// Why a connection did not come about.
 #[derive(Debug)]
-pub(super) enum ConnectFault {
+pub enum ConnectFault {
     /// Nobody listens there, or nobody can be reached.
     Unreachable(io::Error),
     /// The server speaks no TLS, or shows a certificate that is not believed.
@@ -83,7 +83,7 @@ pub(super) enum ConnectFault {
 }
 
 /// Connects, with TLS if there is somebody to believe.
-pub(super) async fn connect(
+pub async fn connect(
     host: &str,
     port: u16,
     trust: Option<&Trust>,

@@ -1,0 +1,10 @@
+//! Kinds of baremetal.openstack.org: machines that get an operating system before they are hosts.
+
+pub mod ironic;
+pub mod set;
+
+pub use ironic::{Authentication, ConfigDriveFormat, Image, Ironic, Machine};
+pub use set::{
+    BaremetalHost, BaremetalSet, BaremetalSetSpec, BaremetalSetStatus, DeprovisionPolicy,
+    HostStatus, Provisioner,
+};

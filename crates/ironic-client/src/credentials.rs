@@ -1,0 +1,105 @@
+//! How requests to an Ironic say who asks, read from the keys of a Secret.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::api::baremetal::Authentication;
+use config_drive::Secret;
+use http::Uri;
+use ironic::Error;
+use serde_json::{Value, json};
+
+use crate::keystone::Login;
+
+/// Who asks. Debug shows none of it.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// Nobody in particular.
+    None,
+    /// The value of the header `Authorization`.
+    HttpBasic(Secret<String>),
+    /// Somebody whom Keystone knows.
+    Keystone(Box<Login>),
+}
+
+impl Credentials {
+    /// The credentials in a Secret's data, or which key it lacks; `name` is the Secret's, for the words.
+    pub fn of(
+        authentication: Authentication,
+        name: &str,
+        data: &BTreeMap<String, Secret<String>>,
+    ) -> Result<Self, Error> {
+        let given = Given { name, data };
+        match authentication {
+            Authentication::None => Ok(Self::None),
+            Authentication::HttpBasic => {
+                let (user, password) = (given.line("username")?, given.line("password")?);
+                if user.contains(':') {
+                    return Err(given.lack("username", "has a colon, which http_basic cannot send"));
+                }
+                let text = STANDARD.encode(format!("{user}:{password}"));
+                Ok(Self::HttpBasic(Secret::new(format!("Basic {text}"))))
+            }
+            Authentication::Keystone => {
+                Ok(Self::Keystone(Box::new(Login::new(given.url("authURL")?, given.identity()?))))
+            }
+        }
+    }
+}
+
+/// The keys of a Secret.
+struct Given<'a> {
+    name: &'a str,
+    data: &'a BTreeMap<String, Secret<String>>,
+}
+
+impl Given<'_> {
+    fn optional(&self, key: &str) -> Option<&str> {
+        // Whoever writes a Secret with an editor leaves a line's end.
+        let text = self.data.get(key)?.expose().trim_end_matches(['\r', '\n']);
+        Some(text).filter(|it| !it.is_empty())
+    }
+
+    fn line(&self, key: &str) -> Result<&str, Error> {
+        let text = self.optional(key).ok_or_else(|| self.lack(key, "is missing or empty"))?;
+        if text.chars().any(char::is_control) {
+            return Err(self.lack(key, "has more than one line"));
+        }
+        Ok(text)
+    }
+
+    fn url(&self, key: &str) -> Result<Uri, Error> {
+        let fault = || self.lack(key, "is no http or https URL");
+        let base = self.line(key)?.trim_end_matches('/').trim_end_matches("/v3");
+        let url: Uri = format!("{base}/v3/auth/tokens").parse().map_err(|_| fault())?;
+        let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+        if is_http && url.query().is_none() { Ok(url) } else { Err(fault()) }
+    }
+
+    /// What Keystone's version 3 wants in order to give a token.
+    fn identity(&self) -> Result<Secret<Value>, Error> {
+        if let Some(id) = self.optional("applicationCredentialID") {
+            let secret = self.line("applicationCredentialSecret")?;
+            return Ok(Secret::new(json!({"auth": {"identity": {
+                "methods": ["application_credential"],
+                "application_credential": {"id": id, "secret": secret},
+            }}})));
+        }
+        let domain = |key| json!({"name": self.optional(key).unwrap_or("Default")});
+        let user = json!({
+            "name": self.line("username")?, "password": self.line("password")?,
+            "domain": domain("userDomainName"),
+        });
+        let project =
+            json!({"name": self.line("projectName")?, "domain": domain("projectDomainName")});
+        Ok(Secret::new(json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": user}},
+            "scope": {"project": project},
+        }})))
+    }
+
+    fn lack(&self, key: &str, what: &str) -> Error {
+        Error::Credentials(format!("key {key} of Secret {} {what}", self.name))
+    }
+}

@@ -1,0 +1,98 @@
+//! Tokens of Keystone, kept until shortly before they end.
+
+use config_drive::Secret;
+use http::{Request, Uri, header};
+use ironic::Error;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use shell::stream::Trust;
+use shell::{clock, web};
+use tokio::sync::Mutex;
+
+use crate::session::{DEADLINE, of_web};
+
+/// How long before its end a token is not used any more.
+const MARGIN: SignedDuration = SignedDuration::from_mins(2);
+/// A token's description lists roles and maybe a catalog.
+const LARGEST_ANSWER: usize = 1024 * 1024;
+
+/// What Keystone gives a token for, and the token that it last gave.
+#[derive(Debug)]
+pub struct Login {
+    url: Uri,
+    identity: Secret<Value>,
+    token: Mutex<Option<Token>>,
+}
+
+/// A token and its end.
+#[derive(Clone, Debug)]
+struct Token {
+    text: Secret<String>,
+    ends: Timestamp,
+}
+
+impl Clone for Login {
+    fn clone(&self) -> Self {
+        Self::new(self.url.clone(), self.identity.clone())
+    }
+}
+
+impl Login {
+    pub(crate) fn new(url: Uri, identity: Secret<Value>) -> Self {
+        Self { url, identity, token: Mutex::new(None) }
+    }
+
+    /// A token that is good for a while. Those who ask at the same time wait for one answer.
+    pub(crate) async fn token(&self, trust: &Trust) -> Result<Secret<String>, Error> {
+        let mut kept = self.token.lock().await;
+        if let Some(token) = kept.as_ref().filter(|it| clock::now() + MARGIN < it.ends) {
+            return Ok(token.text.clone());
+        }
+        let token = self.ask(trust).await.map_err(of_keystone)?;
+        Ok(kept.insert(token).text.clone())
+    }
+
+    /// Whatever token there is is not used any more: somebody refused it.
+    pub(crate) async fn forget(&self) {
+        *self.token.lock().await = None;
+    }
+
+    async fn ask(&self, trust: &Trust) -> Result<Token, Error> {
+        let request = Request::post(self.url.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(self.identity.expose().to_string().into())
+            .map_err(|_| Error::NotUrl)?;
+        let answer = web::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+        if let Some(error) = Error::of_answer(answer.status().as_u16(), answer.body()) {
+            return Err(error);
+        }
+        let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
+        let told: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        let ends = told.pointer("/token/expires_at").and_then(Value::as_str);
+        let (Some(text), Some(Ok(ends))) = (text, ends.map(str::parse)) else {
+            return Err(Error::NotFound);
+        };
+        Ok(Token { text: Secret::new(text.to_owned()), ends })
+    }
+}
+
+/// The error in words that say that it is Keystone's.
+fn of_keystone(error: Error) -> Error {
+    match error {
+        Error::Unreachable(cause) => Error::Unreachable(format!("its Keystone: {cause}")),
+        Error::Untrusted(cause) => Error::Untrusted(format!("that of its Keystone: {cause}")),
+        Error::NotFound | Error::NotIronic => {
+            Error::Credentials("what answers at authURL is no Keystone of version 3".into())
+        }
+        Error::NotUrl
+        | Error::Version { .. }
+        | Error::Unauthorized
+        | Error::Forbidden(_)
+        | Error::Credentials(_)
+        | Error::Conflict(_)
+        | Error::Busy(_)
+        | Error::Refused(_)
+        | Error::Broken(..) => error,
+    }
+}

@@ -1,0 +1,13 @@
+//! Asks an Ironic: version, credentials, certificates, time limits, and one list for all who look.
+//!
+//! What is asked, and what the answers mean, is the pure crate `ironic`'s business.
+
+pub mod credentials;
+mod keystone;
+pub mod session;
+
+pub use credentials::Credentials;
+pub use session::Session;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Sessions against a server of this process: what is sent, how often, and what answers mean.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::api::baremetal::Authentication;
+use config_drive::Secret;
+use ironic::{Error, Request};
+use shell::stream::Trust;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{Credentials, Session};
+
+const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
+
+/// What was asked: first lines and headers, in lower case.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// A server that answers each request by what `answer` says of its text: status, headers and body.
+async fn server(
+    answer: impl Fn(&str) -> (u16, String, String) + Send + 'static,
+) -> (SocketAddr, Asked) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, asked) = (listener.local_addr().unwrap(), Asked::default());
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let text = request(&mut stream).await;
+            let (status, headers, body) = answer(&text);
+            seen.lock().unwrap().push(text);
+            let length = body.len();
+            let answer =
+                format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
+            // Whoever dislikes the answer may be gone.
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (address, asked)
+}
+
+/// A whole request, in lower case.
+async fn request(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    loop {
+        let mut part = vec![0; 64 * 1024];
+        let n = stream.read(&mut part).await.unwrap();
+        text += &String::from_utf8_lossy(&part[..n]).to_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            // A handshake of TLS is no request, and has no end of this kind.
+            if n == 0 || !text.starts_with(|it: char| it.is_ascii_lowercase()) {
+                return text;
+            }
+            continue;
+        };
+        let length = head.lines().find_map(|it| it.strip_prefix("content-length: "));
+        if body.len() >= length.map_or(0, |it| it.parse().unwrap()) {
+            return text;
+        }
+    }
+}
+
+fn ok(body: &str) -> (u16, String, String) {
+    (200, String::new(), body.to_owned())
+}
+
+fn trust() -> Trust {
+    Trust::new(None).unwrap()
+}
+
+fn secret(entries: &[(&str, &str)]) -> BTreeMap<String, Secret<String>> {
+    entries.iter().map(|(key, text)| ((*key).to_owned(), Secret::new((*text).to_owned()))).collect()
+}
+
+#[tokio::test]
+async fn those_who_look_together_share_one_list_of_all_pages() {
+    let (address, asked) = server(|text| {
+        if text.starts_with("get / ") {
+            ok(VERSIONS)
+        } else if text.contains("marker=b") {
+            ok(r#"{"nodes": [{"uuid": "c", "provision_state": "active"}]}"#)
+        } else {
+            ok(r#"{"nodes": [{"uuid": "a"}, {"uuid": "b"}], "next": "http://elsewhere/v1/nodes"}"#)
+        }
+    })
+    .await;
+    let session = Session::new(&format!("http://{address}/v1/"), Credentials::None, trust());
+    let minute = Duration::from_mins(1);
+    let (first, second) = tokio::join!(session.nodes(minute), session.nodes(minute));
+    let uuids: Vec<_> = first.unwrap().iter().map(|it| it.uuid.clone()).collect();
+    assert_eq!(uuids, ["a", "b", "c"]);
+    assert_eq!(second.unwrap().len(), 3);
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(asked[1].contains("x-openstack-ironic-api-version: 1.61"), "{}", asked[1]);
+    assert!(asked[1].contains("connection: close"), "{}", asked[1]);
+}
+
+#[tokio::test]
+async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
+    let (address, asked) = server(|text| {
+        if text.starts_with("post /v3/auth/tokens") {
+            let header = "X-Subject-Token: t-1\r\n".to_owned();
+            (201, header, r#"{"token": {"expires_at": "2999-01-01T00:00:00.000000Z"}}"#.into())
+        } else if text.starts_with("get / ") {
+            ok(VERSIONS)
+        } else if text.contains("/v1/nodes/gone") {
+            (401, String::new(), "{}".into())
+        } else {
+            ok(r#"{"uuid": "a"}"#)
+        }
+    })
+    .await;
+    let data = secret(&[
+        ("authURL", &format!("http://{address}/v3")),
+        ("username", "u"),
+        ("password", "hunter2\n"),
+        ("projectName", "p"),
+    ]);
+    let credentials = Credentials::of(Authentication::Keystone, "ironic", &data).unwrap();
+    assert!(!format!("{credentials:?}").contains("hunter2"));
+    let session = Session::new(&format!("http://{address}"), credentials, trust());
+    session.node("a").await.unwrap();
+    session.node("b").await.unwrap();
+    assert_eq!(session.node("gone").await.unwrap_err(), Error::Unauthorized);
+    let asked = asked.lock().unwrap().clone();
+    let lines: Vec<&str> =
+        asked.iter().map(|it| it.split(['?', ' ']).nth(1).unwrap_or_default()).collect();
+    let (tokens, gone) = ("/v3/auth/tokens", "/v1/nodes/gone");
+    assert_eq!(lines, ["/", tokens, "/v1/nodes/a", "/v1/nodes/b", gone, tokens, gone]);
+    assert!(asked[2].contains("x-auth-token: t-1"));
+    assert!(asked[1].contains(r#""password":"hunter2""#), "{}", asked[1]);
+}
+
+#[tokio::test]
+async fn user_and_password_go_with_each_request_but_the_first() {
+    let (address, asked) = server(|text| {
+        if text.starts_with("get / ") { ok(VERSIONS) } else { (202, String::new(), String::new()) }
+    })
+    .await;
+    let data = secret(&[("username", "u"), ("password", "p")]);
+    let credentials = Credentials::of(Authentication::HttpBasic, "ironic", &data).unwrap();
+    let session = Session::new(&format!("http://{address}"), credentials, trust());
+    assert!(session.ask(&Request::power_on("a")).await.unwrap().is_null());
+    let asked = asked.lock().unwrap().clone();
+    assert!(!asked[0].contains("authorization") && asked[1].contains("authorization: basic dtpw"));
+}
+
+#[test]
+fn a_secret_that_lacks_something_says_which_key() {
+    let check = |authentication, entries: &[(&str, &str)], expected: &str| {
+        let error = Credentials::of(authentication, "ironic", &secret(entries)).unwrap_err();
+        assert_eq!(
+            (error.to_string().as_str(), error.reason()),
+            (expected, "CredentialsIncomplete")
+        );
+    };
+    let (basic, keystone) = (Authentication::HttpBasic, Authentication::Keystone);
+    check(basic, &[("username", "u")], "key password of Secret ironic is missing or empty");
+    let colon = [("username", "u:v"), ("password", "p")];
+    check(basic, &colon, "key username of Secret ironic has a colon, which http_basic cannot send");
+    let lines = [("username", "u"), ("password", "p\nq")];
+    check(basic, &lines, "key password of Secret ironic has more than one line");
+    check(keystone, &[], "key authURL of Secret ironic is missing or empty");
+    let url = [("authURL", "keystone")];
+    check(keystone, &url, "key authURL of Secret ironic is no http or https URL");
+    let no_secret = [("authURL", "http://k"), ("applicationCredentialID", "a")];
+    let lacks = "key applicationCredentialSecret of Secret ironic is missing or empty";
+    check(keystone, &no_secret, lacks);
+    let no_project = [("authURL", "http://k"), ("username", "u"), ("password", "p")];
+    check(keystone, &no_project, "key projectName of Secret ironic is missing or empty");
+}
+
+#[tokio::test]
+async fn what_is_no_ironic_or_nobody_says_so() {
+    let session = |url: &str| Session::new(url, Credentials::None, trust());
+    let (page, _) = server(|_| ok("<html>hello</html>")).await;
+    let error = session(&format!("http://{page}")).version().await.unwrap_err();
+    assert_eq!(error, Error::NotIronic);
+    assert_eq!(session("ironic:6385").version().await.unwrap_err(), Error::NotUrl);
+    assert_eq!(session("http://u:p@127.0.0.1").version().await.unwrap_err(), Error::NotUrl);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = listener.local_addr().unwrap();
+    drop(listener);
+    let error = session(&format!("http://{closed}")).version().await.unwrap_err();
+    assert_eq!(error.reason(), "Unreachable");
+    assert!(error.heals());
+    let error = session(&format!("https://{page}")).version().await.unwrap_err();
+    assert_eq!(error.reason(), "CertificateNotTrusted");
+}

@@ -1,0 +1,180 @@
+//! Which machine is taken for which host, and why none is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use common::api::baremetal::Machine;
+use serde_json::Value;
+
+use crate::{Node, State};
+
+/// What a machine must be for a host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Terms {
+    /// What it must have.
+    pub machine: Machine,
+    /// Whether it runs already, and is only taken over.
+    pub adopt: bool,
+    /// Whether it may be managed and cleaned first.
+    pub provide: bool,
+}
+
+impl Terms {
+    /// What set and host ask for together; what both say, the host says last.
+    pub fn merged(set: &Machine, host: &Machine, adopt: bool, provide: bool) -> Self {
+        let mut machine = set.clone();
+        machine.node = host.node.clone().or(machine.node);
+        machine.resource_class = host.resource_class.clone().or(machine.resource_class);
+        let more = host.traits.iter().filter(|it| !set.traits.contains(it));
+        machine.traits.extend(more.cloned());
+        machine.capabilities.extend(host.capabilities.clone());
+        machine.extra.extend(host.extra.clone());
+        Self { machine, adopt, provide }
+    }
+}
+
+/// Why no machine is taken for a host: what excluded how many of all, each counted where it failed
+/// first.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct NoMachine {
+    /// How many machines Ironic knows.
+    pub total: usize,
+    /// What is the matter with how many of them, in the order in which it is looked at.
+    pub excluded: Vec<(String, usize)>,
+}
+
+impl fmt::Display for NoMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { total, excluded } = self;
+        if *total == 0 {
+            return f.write_str("Ironic knows no machine; enroll one");
+        }
+        let told: Vec<String> = excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
+        write!(f, "none of {total} machines can be taken: {}", told.join(", "))
+    }
+}
+
+/// A machine for each host that can have one, and for each other one the reason why not.
+///
+/// As many hosts as possible get one: one that could take any machine leaves the only one that fits to
+/// another host. Machines that are available come before those that must be cleaned first; apart from
+/// that, the first host by name gets the first machine by name.
+pub fn assign<'a>(
+    hosts: &BTreeMap<String, Terms>,
+    nodes: &'a [Node],
+) -> BTreeMap<String, Result<&'a Node, NoMachine>> {
+    let mut order: Vec<&Node> = nodes.iter().collect();
+    order.sort_by_key(|it| (rank(it), it.title(), &it.uuid));
+    let terms: Vec<&Terms> = hosts.values().collect();
+    let fits: Vec<Vec<usize>> = terms
+        .iter()
+        .map(|terms| (0..order.len()).filter(|it| lack(order[*it], terms).is_none()).collect())
+        .collect();
+    let mut taken = vec![None; order.len()];
+    for host_idx in 0..terms.len() {
+        augment(host_idx, &fits, &mut taken, &mut BTreeSet::new());
+    }
+    let given = |host_idx| taken.iter().position(|it| *it == Some(host_idx));
+    let judged = hosts.keys().enumerate().map(|(host_idx, host)| {
+        let node = given(host_idx).map(|it| order[it]);
+        (host.clone(), node.ok_or_else(|| no_machine(nodes, terms[host_idx])))
+    });
+    judged.collect()
+}
+
+/// Gives a machine to a host, if need be by giving other hosts other machines (augmenting paths of
+/// bipartite matching).
+fn augment(
+    host_idx: usize,
+    fits: &[Vec<usize>],
+    taken: &mut [Option<usize>],
+    tried: &mut BTreeSet<usize>,
+) -> bool {
+    for &node_idx in &fits[host_idx] {
+        if !tried.insert(node_idx) {
+            continue;
+        }
+        let is_free = match taken[node_idx] {
+            None => true,
+            Some(other) => augment(other, fits, taken, tried),
+        };
+        if is_free {
+            taken[node_idx] = Some(host_idx);
+            return true;
+        }
+    }
+    false
+}
+
+/// How soon a machine could be deployed.
+fn rank(node: &Node) -> usize {
+    let order = [State::Available, State::Manageable];
+    order.iter().position(|it| *it == node.provision_state).unwrap_or(order.len())
+}
+
+fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
+    let mut excluded: Vec<(usize, String, usize)> = Vec::new();
+    for node in nodes {
+        let (order, lack) = lack(node, terms)
+            .unwrap_or_else(|| (usize::MAX, "go to other hosts of the set".to_owned()));
+        match excluded.iter_mut().find(|it| it.1 == lack) {
+            Some((_, _, n)) => *n += 1,
+            None => excluded.push((order, lack, 1)),
+        }
+    }
+    excluded.sort();
+    let excluded = excluded.into_iter().map(|(_, lack, n)| (lack, n)).collect();
+    NoMachine { total: nodes.len(), excluded }
+}
+
+/// The first thing that a machine lacks, with its place in the order of looking; what a human asked for
+/// comes before what changes by itself.
+fn lack(node: &Node, terms: &Terms) -> Option<(usize, String)> {
+    let mut lacks = asked(node, &terms.machine);
+    lacks.extend(ready(node, terms));
+    lacks.into_iter().enumerate().find_map(|(idx, it)| Some((idx, it?)))
+}
+
+/// What a human asked for.
+fn asked(node: &Node, machine: &Machine) -> Vec<Option<String>> {
+    let Machine { node: name, resource_class, traits, capabilities, extra } = machine;
+    let is_named = |it: &String| node.name.as_ref() == Some(it) || node.uuid == *it;
+    let mut lacks = vec![
+        name.as_ref().filter(|it| !is_named(it)).map(|it| format!("not named {it}")),
+        resource_class
+            .as_ref()
+            .filter(|it| node.resource_class.as_ref() != Some(it))
+            .map(|it| format!("not of resource class {it}")),
+    ];
+    let has = node.capabilities();
+    lacks.extend(
+        traits.iter().map(|it| (!node.traits.contains(it)).then(|| format!("without trait {it}"))),
+    );
+    lacks.extend(capabilities.iter().map(|(key, value)| {
+        let same = has.get(key.as_str()) == Some(&value.as_str());
+        (!same).then(|| format!("without capability {key}:{value}"))
+    }));
+    lacks.extend(extra.iter().map(|(key, value)| {
+        let same = node.extra.get(key).and_then(Value::as_str) == Some(value);
+        (!same).then(|| format!("without {key}={value} in extra"))
+    }));
+    lacks
+}
+
+/// What changes by itself.
+fn ready(node: &Node, terms: &Terms) -> Vec<Option<String>> {
+    let told = |is: bool, text: &str| is.then(|| text.to_owned());
+    let state = &node.provision_state;
+    let good: &[State] = match (terms.adopt, terms.provide) {
+        (true, _) => &[State::Active, State::Manageable],
+        (false, true) => &[State::Available, State::Manageable, State::Enroll],
+        (false, false) => &[State::Available],
+    };
+    let is_good = good.contains(state);
+    vec![
+        told(node.retired, "retired"),
+        told(node.instance_uuid.is_some(), "reserved by others"),
+        told(node.maintenance, "in maintenance"),
+        (!is_good).then(|| format!("in state {state}")),
+    ]
+}

@@ -1,0 +1,149 @@
+//! Why a question to Ironic, or to the Keystone before it, was not answered.
+
+use std::fmt;
+
+use common::conditions::trimmed;
+use serde_json::Value;
+
+use crate::version::{NEWEST, OLDEST};
+
+/// How much of a server's own words is repeated, in bytes.
+pub const WORDS_LIMIT: usize = 512;
+
+/// Why there is no answer. Texts of servers are trimmed and hold nothing that was sent as a secret.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Error {
+    /// The text is no http or https URL.
+    NotUrl,
+    /// No connection, or no answer in time; the text says which.
+    Unreachable(String),
+    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    Untrusted(String),
+    /// What answers is no Ironic.
+    NotIronic,
+    /// The server speaks no version of the API that is spoken here.
+    Version {
+        /// Its oldest.
+        min: String,
+        /// Its newest.
+        max: String,
+    },
+    /// Credentials are missing or wrong.
+    Unauthorized,
+    /// The credentials are good and do not suffice.
+    Forbidden(String),
+    /// The Secret with the credentials or certificates lacks something; the text says what.
+    Credentials(String),
+    /// There is no such machine.
+    NotFound,
+    /// The machine is locked or in another state, or somebody else has it: look again.
+    Conflict(String),
+    /// Ironic has no free worker, or asks for patience.
+    Busy(String),
+    /// Ironic refuses what was asked.
+    Refused(String),
+    /// Ironic itself fails.
+    Broken(u16, String),
+}
+
+impl Error {
+    /// The error's name, fit for a condition's reason.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotUrl => "InvalidURL",
+            Self::Unreachable(_) => "Unreachable",
+            Self::Untrusted(_) => "CertificateNotTrusted",
+            Self::NotIronic => "NotIronic",
+            Self::Version { .. } => "VersionNotSupported",
+            Self::Unauthorized => "CredentialsRefused",
+            Self::Forbidden(_) => "AccessDenied",
+            Self::Credentials(_) => "CredentialsIncomplete",
+            Self::NotFound => "MachineNotFound",
+            Self::Conflict(_) => "MachineBusy",
+            Self::Busy(_) => "IronicBusy",
+            Self::Refused(_) => "RequestRefused",
+            Self::Broken(..) => "IronicFailed",
+        }
+    }
+
+    /// Whether asking again later may do, with nothing changed by a human.
+    pub fn heals(&self) -> bool {
+        match self {
+            Self::Unreachable(_)
+            | Self::NotFound
+            | Self::Conflict(_)
+            | Self::Busy(_)
+            | Self::Broken(..) => true,
+            Self::NotUrl
+            | Self::Untrusted(_)
+            | Self::NotIronic
+            | Self::Version { .. }
+            | Self::Unauthorized
+            | Self::Forbidden(_)
+            | Self::Credentials(_)
+            | Self::Refused(_) => false,
+        }
+    }
+
+    /// What an answer of that status means; `None` for a good one.
+    pub fn of_answer(status: u16, body: &[u8]) -> Option<Self> {
+        let words = || words(body);
+        match status {
+            200..=299 => None,
+            401 => Some(Self::Unauthorized),
+            403 => Some(Self::Forbidden(words())),
+            404 => Some(Self::NotFound),
+            409 => Some(Self::Conflict(words())),
+            429 | 502..=504 => Some(Self::Busy(words())),
+            400..=499 => Some(Self::Refused(words())),
+            _ => Some(Self::Broken(status, words())),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUrl => f.write_str("the endpoint is no http or https URL"),
+            Self::Unreachable(cause) => write!(f, "Ironic cannot be reached: {cause}"),
+            Self::Untrusted(cause) => write!(f, "Ironic's certificate is not trusted: {cause}"),
+            Self::NotIronic => f.write_str("what answers at the endpoint is no Ironic"),
+            Self::Version { min, max } => write!(
+                f,
+                "Ironic speaks versions {min} to {max} of its API, and {OLDEST} to {NEWEST} are \
+                 spoken here"
+            ),
+            Self::Unauthorized => f.write_str("Ironic refuses the credentials"),
+            Self::Forbidden(words) => {
+                write!(f, "Ironic does not let these credentials do this: {words}")
+            }
+            Self::Credentials(lack) => f.write_str(lack),
+            Self::NotFound => f.write_str("Ironic has no such machine"),
+            Self::Conflict(words) | Self::Refused(words) => write!(f, "Ironic says: {words}"),
+            Self::Busy(words) => write!(f, "Ironic asks for patience: {words}"),
+            Self::Broken(status, words) => {
+                write!(f, "Ironic fails with HTTP status {status}: {words}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A server's own words: Ironic packs them into JSON, once or twice, Keystone once.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let packed: Value = serde_json::from_str(&text).unwrap_or_default();
+    let packed = packed.get("error_message").unwrap_or(&packed);
+    let inner: Value = match packed.as_str() {
+        Some(inner) => serde_json::from_str(inner).unwrap_or_default(),
+        None => packed.clone(),
+    };
+    let found = [inner.get("faultstring"), inner.pointer("/error/message")];
+    let found = found.into_iter().flatten().find_map(Value::as_str);
+    let is_page = text.trim_start().starts_with('<');
+    let own = found.unwrap_or(if is_page { "" } else { &*text });
+    // A traceback follows where the server is configured to tell it.
+    let own = own.split("Traceback (most recent call last)").next().unwrap_or_default().trim();
+    trimmed(if own.is_empty() { "no reason" } else { own }, WORDS_LIMIT)
+}

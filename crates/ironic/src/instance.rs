@@ -1,0 +1,114 @@
+//! By what a machine is reserved, and what is noted on it for the time after a crash.
+
+use common::api::baremetal::Image;
+use common::hash;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{Node, Wish};
+
+/// The key of `instance_info` under which [`Ledger`] stands; Ironic empties all of it on undeployment.
+const LEDGER: &str = "edpm";
+
+/// The UUID by which a machine is reserved for a host of a set: always the same for the same host, and
+/// another one for a set that was made again, or after the human asked for another deployment by
+/// another value of `redeploy`.
+///
+/// Its form is version 8 of RFC 9562: a hash of our own.
+pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
+    let digest = hash::digest(&[set_uid, host, redeploy]);
+    let variant = ["8", "9", "a", "b"][usize::from(digest.as_bytes()[16] % 4)];
+    let part = |from: usize, to: usize| &digest[from..to];
+    format!(
+        "{}-{}-8{}-{variant}{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    )
+}
+
+/// What is noted on a machine before it is deployed.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Ledger {
+    /// Hash of the config drive.
+    pub drive: String,
+    /// Which attempt is the next one, or runs, or was the last one; 1 for the first.
+    pub attempt: u32,
+    /// `provision_updated_at` of the failure after which the attempt was noted: a failure at another
+    /// time is the attempt's own. Absent for the first attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+impl Ledger {
+    /// The note on a machine, if there is one of this form.
+    pub fn of(node: &Node) -> Option<Self> {
+        serde_json::from_value(node.instance_info.get(LEDGER)?.clone()).ok()
+    }
+}
+
+/// The keys of `instance_info` that are written here.
+const OWN: [&str; 7] = [
+    "display_name",
+    "image_source",
+    "image_checksum",
+    "image_os_hash_algo",
+    "image_os_hash_value",
+    "root_device",
+    LEDGER,
+];
+/// Ironic shows the config drive as asterisks, which must not come back as a drive.
+const DRIVE: &str = "configdrive";
+
+/// What a host's machine must say in `instance_info` of its own, but for the note.
+fn own(wish: &Wish) -> Map<String, Value> {
+    let mut own = Map::new();
+    own.insert("display_name".into(), json!(wish.host));
+    if let Some(Image { source, checksum }) = &wish.image {
+        own.insert("image_source".into(), json!(source));
+        match checksum {
+            Some(url) if url.contains("://") => {
+                own.insert("image_checksum".into(), json!(url));
+            }
+            Some(hash) => {
+                own.insert("image_os_hash_algo".into(), json!("sha256"));
+                own.insert("image_os_hash_value".into(), json!(hash));
+            }
+            None => {}
+        }
+    }
+    if !wish.root_device.is_empty() {
+        own.insert("root_device".into(), json!(wish.root_device));
+    }
+    own
+}
+
+/// All of `instance_info` before a deployment, with the note of that attempt; what others wrote stays.
+pub(crate) fn info(node: &Node, wish: &Wish, ledger: &Ledger) -> Map<String, Value> {
+    let mut info = node.instance_info.clone();
+    info.remove(DRIVE);
+    info.remove(LEDGER);
+    if wish.image.is_some() {
+        info.retain(|key, _| !key.starts_with("image_"));
+    }
+    info.extend(own(wish));
+    info.insert(LEDGER.into(), json!(ledger));
+    info
+}
+
+/// All of `instance_info` of a machine that is given up: what others wrote, and, while it runs, what it
+/// was deployed from.
+pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
+    let mut info = node.instance_info.clone();
+    info.remove(DRIVE);
+    info.retain(|key, _| key != LEDGER && (is_deployed || !OWN.contains(&key.as_str())));
+    info
+}
+
+/// Whether a machine says what it must, but for the number of the attempt.
+pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
+    let same = |(key, value): (&String, &Value)| node.instance_info.get(key) == Some(value);
+    own(wish).iter().all(same) && Ledger::of(node).is_some_and(|it| it.drive == wish.drive)
+}

@@ -1,0 +1,32 @@
+//! Machines of an Ironic: what it tells of them, what it is asked, which one is taken for a host, and
+//! the next step of each. Pure: no client, no clock.
+//!
+//! A machine is reserved by its `instance_uuid`. Ironic sets it only where there is none, and on one
+//! machine alone, so neither two sets can take one machine, nor one host two. The UUID is derived from
+//! the set and the host: after a crash, what was done is found again on the machine itself.
+
+pub mod assign;
+pub mod cause;
+pub mod error;
+pub mod instance;
+pub mod next;
+pub mod node;
+pub mod release;
+pub mod request;
+pub mod state;
+pub mod version;
+
+pub use assign::{NoMachine, Terms, assign};
+pub use cause::Cause;
+pub use error::Error;
+pub use instance::{Ledger, instance_uuid};
+pub use next::{Next, Step, Wish, next};
+pub use node::Node;
+pub use release::release;
+pub use request::{Method, Request, Verb};
+pub use state::State;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

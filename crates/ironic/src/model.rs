@@ -1,0 +1,150 @@
+//! A model of Ironic for properties: it keeps the rules of release 39 that the steps rely on.
+//!
+//! `instance_uuid` is set only where there is none, and on one machine alone; machines on their way
+//! refuse changes; each verb is taken in the states of Ironic's state machine.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{Error, Method, Node, Request, State};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) nodes: Vec<Node>,
+    /// How many deployments of each machine, by UUID, fail from now on.
+    pub(crate) failing: BTreeMap<String, u32>,
+    /// Deployments that were accepted, by instance.
+    pub(crate) deployed: BTreeMap<String, u32>,
+    seconds: i64,
+}
+
+impl Model {
+    pub(crate) fn of(states: &[State]) -> Self {
+        let nodes = states.iter().enumerate().map(|(idx, state)| Node {
+            uuid: format!("00000000-0000-4000-8000-{idx:012}"),
+            name: Some(format!("m{idx}")),
+            resource_class: Some("baremetal".into()),
+            provision_state: state.clone(),
+            power_state: Some("power off".into()),
+            provision_updated_at: Some("2026-11-22T10:00:00+00:00".into()),
+            ..Node::default()
+        });
+        Self { nodes: nodes.collect(), seconds: 1_800_000_000, ..Self::default() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.seconds).unwrap()
+    }
+
+    /// Fourteen minutes: everything that is under way ends.
+    pub(crate) fn pass(&mut self) {
+        self.seconds += 840;
+        let now = self.now().to_string();
+        for node in &mut self.nodes {
+            let fails = self.failing.entry(node.uuid.clone()).or_default();
+            let Some(ended) = ended(node, fails) else { continue };
+            if ended == State::Active {
+                node.power_state = Some("power on".into());
+            }
+            if node.provision_state == State::Deleting {
+                node.instance_uuid = None;
+                node.instance_info.clear();
+            }
+            let goes_on = ended == State::Cleaning;
+            node.provision_state = ended;
+            node.target_provision_state = goes_on.then(|| "available".into());
+            node.provision_updated_at = Some(now.clone());
+        }
+    }
+
+    pub(crate) fn ask(&mut self, request: &Request) -> Result<(), Error> {
+        let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
+        let idx = self.nodes.iter().position(|it| it.uuid == path[2]).ok_or(Error::NotFound)?;
+        let body = request.body.as_ref().unwrap().expose().clone();
+        match (request.method, &path[3..]) {
+            (Method::Patch, []) => self.patch(idx, &body),
+            (Method::Put, ["states", "provision"]) => {
+                self.provision(idx, body["target"].as_str().unwrap())
+            }
+            (Method::Put, ["states", "power"]) => {
+                assert_eq!(body, json!({"target": "power on"}));
+                self.nodes[idx].power_state = Some("power on".into());
+                Ok(())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn patch(&mut self, idx: usize, patch: &Value) -> Result<(), Error> {
+        let node = &self.nodes[idx];
+        if node.target_provision_state.is_some() && node.provision_state != State::DeployFailed {
+            return Err(Error::Conflict("a state transition is in progress".into()));
+        }
+        let mut changed = node.clone();
+        for op in patch.as_array().unwrap() {
+            match (op["op"].as_str().unwrap(), op["path"].as_str().unwrap()) {
+                ("add", "/instance_info") => {
+                    changed.instance_info = op["value"].as_object().unwrap().clone();
+                }
+                ("add", "/instance_uuid") => {
+                    let instance = op["value"].as_str().unwrap();
+                    let is_others = node.instance_uuid.as_ref().is_some_and(|it| it != instance);
+                    let is_elsewhere =
+                        self.nodes.iter().any(|it| it.uuid != node.uuid && it.is_of(instance));
+                    if is_others || is_elsewhere {
+                        return Err(Error::Conflict("is associated".into()));
+                    }
+                    changed.instance_uuid = Some(instance.into());
+                }
+                ("remove", "/instance_uuid") => changed.instance_uuid = None,
+                other => panic!("{other:?}"),
+            }
+        }
+        self.nodes[idx] = changed;
+        Ok(())
+    }
+
+    fn provision(&mut self, idx: usize, target: &str) -> Result<(), Error> {
+        let now = self.now().to_string();
+        let node = &mut self.nodes[idx];
+        let (state, end) = match (target, &node.provision_state) {
+            ("manage", State::Enroll) => (State::Verifying, "manageable"),
+            ("provide", State::Manageable) => (State::Cleaning, "available"),
+            ("adopt", State::Manageable | State::AdoptFailed) => (State::Adopting, "active"),
+            ("active", State::Available | State::DeployFailed) => (State::Deploying, "active"),
+            (
+                "deleted",
+                State::Active | State::DeployFailed | State::WaitCallBack | State::Error,
+            ) => (State::Deleting, "available"),
+            _ => return Err(Error::Refused(format!("not in state {}", node.provision_state))),
+        };
+        if target == "active" {
+            if node.maintenance {
+                return Err(Error::Refused("maintenance".into()));
+            }
+            *self.deployed.entry(node.instance_uuid.clone().unwrap()).or_default() += 1;
+        }
+        node.provision_state = state;
+        node.target_provision_state = Some(end.into());
+        node.provision_updated_at = Some(now);
+        Ok(())
+    }
+}
+
+/// Where a machine's way ends, if it is on one; `fails` counts the failures that are left.
+fn ended(node: &Node, fails: &mut u32) -> Option<State> {
+    match node.provision_state.word() {
+        "verifying" => Some(State::Manageable),
+        "cleaning" => Some(State::Available),
+        "adopting" => Some(State::Active),
+        "deploying" if *fails > 0 => {
+            *fails -= 1;
+            Some(State::DeployFailed)
+        }
+        "deploying" => Some(State::Active),
+        "deleting" => Some(State::Cleaning),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! The next step of a machine whose host is taken out.
+
+use common::api::baremetal::DeprovisionPolicy;
+
+use crate::instance::left;
+use crate::next::Step;
+use crate::{Cause, Next, Node, State, Verb};
+
+/// The pace at which Ironic's works are looked at meanwhile, in seconds.
+const PACE: u32 = 10;
+
+/// What comes next for the machine that was a host's.
+///
+/// # Guarantees
+/// [`Next::Done`] is said only if no machine is reserved for the host any more, also if the machine is
+/// gone or was given to somebody else behind our back. Cleaning is not waited for: Ironic takes the
+/// reservation away before it cleans.
+///
+/// # Assumptions
+/// The machine was read after the last request for it was answered.
+pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -> Next {
+    let Some(node) = node.filter(|it| it.is_of(instance)) else {
+        return Next::Done { is_current: true };
+    };
+    if node.is_busy() {
+        return Next::Wait { seconds: PACE, cause: Cause::Locked };
+    }
+    let wait = || Next::Wait { seconds: PACE, cause: Cause::Working };
+    let give_up = |is_deployed| Next::Do(Step::Unreserve(left(node, is_deployed)));
+    match (&node.provision_state, policy) {
+        (
+            State::Enroll
+            | State::Manageable
+            | State::Available
+            | State::InspectFailed
+            | State::CleanFailed
+            | State::AdoptFailed,
+            _,
+        ) => give_up(false),
+        (State::Active, DeprovisionPolicy::Retain) => give_up(true),
+        (
+            State::Active
+            | State::WaitCallBack
+            | State::DeployFailed
+            | State::RescueFailed(_)
+            | State::ServiceFailed,
+            _,
+        ) => Next::Do(Step::Tell(Verb::Deleted)),
+        // It may be asked again, but what made it fail needs a human.
+        (State::Error, _) => Next::Stop(Cause::UndeployFailed),
+        (State::CleanHold | State::DeployHold, _) => Next::Stop(Cause::Held),
+        (
+            State::Verifying
+            | State::Inspecting
+            | State::InspectWait
+            | State::Cleaning
+            | State::CleanWait
+            | State::Deploying
+            | State::Deleting
+            | State::Adopting
+            // Somebody works on it who did not know that it goes.
+            | State::Rescue(_)
+            | State::Service(_),
+            _,
+        ) => wait(),
+        (State::Other(_), _) => Next::Wait { seconds: PACE, cause: Cause::Unknown },
+    }
+}

@@ -1,0 +1,573 @@
+//! Steps case by case, and what must hold wherever their doer dies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use common::api::baremetal::{DeprovisionPolicy, Image, Machine};
+use config_drive::Secret;
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::model::Model;
+use crate::version::negotiated;
+use crate::*;
+
+const ATTEMPTS: u32 = 3;
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn wish() -> Wish {
+    let instance = instance_uuid("set", "compute-0", "");
+    Wish {
+        instance,
+        host: "compute-0".into(),
+        drive: "d1".into(),
+        attempts: ATTEMPTS,
+        ..Wish::default()
+    }
+}
+
+fn node(state: &str) -> Node {
+    let given = json!({
+        "uuid": "4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f", "name": "rack1-u7",
+        "provision_state": state, "traits": null, "properties": null, "power_state": "power on",
+        "provision_updated_at": "2026-11-22T12:00:00.123456+00:00",
+    });
+    serde_json::from_value(given).unwrap()
+}
+
+/// A machine that is reserved for the wish, as if by our own step.
+fn ours(state: &str, wish: &Wish) -> Node {
+    let free = if wish.adopt { State::Manageable } else { State::Available };
+    let free = Node { provision_state: free, ..node(state) };
+    let Next::Do(Step::Reserve(info)) = next(&free, wish, Timestamp::UNIX_EPOCH) else { panic!() };
+    let instance_uuid = Some(wish.instance.clone());
+    Node { instance_uuid, instance_info: info, ..node(state) }
+}
+
+fn at(node: &Node, wish: &Wish) -> Next {
+    next(node, wish, time("2026-11-22T12:00:30Z"))
+}
+
+#[track_caller]
+fn stops(state: &str, expected: &Cause) {
+    let stopped = ours(state, &wish());
+    assert_eq!(at(&stopped, &wish()), Next::Stop(expected.clone()), "{state}");
+    let message = expected.message(&stopped);
+    assert!(message.contains("rack1-u7") && !message.contains('\n'), "{message}");
+}
+
+#[track_caller]
+fn waits(state: &str, seconds: u32, cause: Cause) {
+    assert_eq!(at(&ours(state, &wish()), &wish()), Next::Wait { seconds, cause }, "{state}");
+}
+
+#[test]
+fn a_machine_that_is_available_is_reserved_then_deployed() {
+    let Next::Do(Step::Reserve(info)) = at(&node("available"), &wish()) else { panic!() };
+    assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1}));
+    assert_eq!(info["display_name"], "compute-0");
+    assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
+}
+
+#[test]
+fn every_state_of_a_reserved_machine_is_waited_for_or_told() {
+    for state in ["deploying", "wait call-back", "cleaning", "clean wait", "inspecting", "deleting"]
+    {
+        waits(state, 20, Cause::Working);
+    }
+    for state in ["verifying", "adopting"] {
+        waits(state, 5, Cause::Working);
+    }
+    for state in ["rescue", "rescuing", "rescue wait", "unrescuing", "servicing", "service hold"] {
+        waits(state, 60, Cause::Working);
+    }
+    waits("of a later release", 60, Cause::Unknown);
+    stops("clean failed", &Cause::CleanFailed);
+    stops("clean hold", &Cause::Held);
+    stops("deploy hold", &Cause::Held);
+    stops("inspect failed", &Cause::InspectFailed);
+    stops("adopt failed", &Cause::AdoptFailed);
+    stops("rescue failed", &Cause::CareFailed);
+    stops("unrescue failed", &Cause::CareFailed);
+    stops("service failed", &Cause::CareFailed);
+    stops("error", &Cause::UndeployFailed);
+    stops("enroll", &Cause::NotProvided);
+    stops("manageable", &Cause::NotProvided);
+}
+
+#[test]
+fn a_word_of_ironic_is_the_same_after_reading_it() {
+    let words = "enroll,verifying,manageable,available,inspecting,inspect wait,inspect failed,cleaning,\
+                 clean wait,clean hold,clean failed,deploying,wait call-back,deploy hold,deploy failed,\
+                 active,deleting,error,adopting,adopt failed,rescue,rescuing,rescue wait,rescue failed,\
+                 unrescuing,unrescue failed,servicing,service wait,service hold,service failed,new";
+    for word in words.split(',') {
+        assert_eq!(State::of(word).word(), word);
+        assert_eq!(matches!(State::of(word), State::Other(_)), word == "new", "{word}");
+    }
+}
+
+#[test]
+fn maintenance_and_locks_are_respected() {
+    let mut it = ours("available", &wish());
+    it.reservation = Some("conductor-1".into());
+    assert_eq!(at(&it, &wish()), Next::Wait { seconds: 5, cause: Cause::Locked });
+    it.maintenance = true;
+    it.maintenance_reason = Some("disk 3 is broken".into());
+    assert_eq!(at(&it, &wish()), Next::Stop(Cause::Maintenance));
+    assert_eq!(
+        Cause::Maintenance.message(&it),
+        "machine rack1-u7 is in maintenance (the reason is: disk 3 is broken); mend it, then give the \
+         command `openstack baremetal node maintenance unset rack1-u7`"
+    );
+    it.provision_state = State::Active;
+    assert_eq!(at(&it, &wish()), Next::Done { is_current: true });
+}
+
+#[test]
+fn a_machine_of_others_is_never_touched() {
+    for state in ["available", "active", "deploy failed", "manageable", "enroll"] {
+        let others = Node { instance_uuid: Some("b".into()), ..node(state) };
+        assert_eq!(at(&others, &wish()), Next::Stop(Cause::Taken));
+        for policy in [DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain] {
+            let released = release(Some(&others), &wish().instance, policy);
+            assert_eq!(released, Next::Done { is_current: true });
+        }
+    }
+}
+
+#[test]
+fn a_failed_deployment_pauses_then_is_counted_then_tried() {
+    let wish = wish();
+    let mut it = ours("deploy failed", &wish);
+    it.target_provision_state = Some("active".into());
+    it.last_error = Some("no disk".into());
+    assert_eq!(at(&it, &wish), Next::Wait { seconds: 30, cause: Cause::Retrying });
+    let later = time("2026-11-22T12:01:01Z");
+    let Next::Do(Step::Record(info)) = next(&it, &wish, later) else { panic!() };
+    assert_eq!(Ledger::of(&Node { instance_info: info.clone(), ..it.clone() }).unwrap().attempt, 2);
+    it.instance_info = info;
+    assert_eq!(next(&it, &wish, later), Next::Do(Step::Deploy));
+    // The second one failed as well: its pause is twice as long.
+    it.provision_updated_at = Some("2026-11-22T12:05:00+00:00".into());
+    let soon = time("2026-11-22T12:05:01Z");
+    assert_eq!(next(&it, &wish, soon), Next::Wait { seconds: 119, cause: Cause::Retrying });
+    let twice = Wish { attempts: 2, ..wish.clone() };
+    assert_eq!(next(&it, &twice, soon), Next::Stop(Cause::DeployFailed));
+    assert!(Cause::DeployFailed.message(&it).contains("(Ironic says: no disk)"));
+    // Another drive begins anew, and at once.
+    let other = Wish { drive: "d2".into(), ..twice };
+    let Next::Do(Step::Record(info)) = next(&it, &other, soon) else { panic!() };
+    it.instance_info = info;
+    assert_eq!(next(&it, &other, soon), Next::Do(Step::Deploy));
+}
+
+#[test]
+fn a_pause_never_grows_by_a_clock_that_is_ahead() {
+    let it = ours("deploy failed", &wish());
+    let early = next(&it, &wish(), time("2026-11-22T10:00:00Z"));
+    assert_eq!(early, Next::Wait { seconds: 60, cause: Cause::Retrying });
+}
+
+#[test]
+fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
+    let image =
+        Image { source: "https://a/b.qcow2".into(), checksum: Some("https://a/b.sum".into()) };
+    let hash = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
+    let mut it = node("available");
+    it.instance_info.insert("capabilities".into(), json!({"boot_option": "local"}));
+    it.instance_info.insert("image_source".into(), json!("https://old"));
+    it.instance_info.insert("image_checksum".into(), json!("old"));
+    it.instance_info.insert("configdrive".into(), json!("******"));
+    let root_device = BTreeMap::from([("size".to_owned(), ">= 100".to_owned())]);
+    let wish = Wish { image: Some(hash), root_device, ..wish() };
+    let Next::Do(Step::Reserve(info)) = at(&it, &wish) else { panic!() };
+    assert_eq!(
+        Value::Object(info.clone()),
+        json!({
+            "capabilities": {"boot_option": "local"}, "display_name": "compute-0",
+            "image_source": "https://a/b.qcow2", "image_os_hash_algo": "sha256",
+            "image_os_hash_value": "ab".repeat(32), "root_device": {"size": ">= 100"},
+            "edpm": {"drive": "d1", "attempt": 1},
+        })
+    );
+    it.instance_info = info;
+    it.instance_uuid = Some(wish.instance.clone());
+    let other = Wish { image: Some(image), ..wish.clone() };
+    let Next::Do(Step::Record(info)) = at(&it, &other) else { panic!() };
+    assert_eq!(
+        (&info["image_checksum"], info.get("image_os_hash_algo")),
+        (&json!("https://a/b.sum"), None)
+    );
+    let kept = Wish { image: None, ..wish };
+    assert_eq!(at(&it, &kept), Next::Do(Step::Deploy));
+    let Next::Do(Step::Unreserve(left)) =
+        release(Some(&it), &kept.instance, DeprovisionPolicy::Deprovision)
+    else {
+        panic!()
+    };
+    assert_eq!(Value::Object(left), json!({"capabilities": {"boot_option": "local"}}));
+}
+
+#[test]
+fn machines_are_provided_only_where_the_human_allows_it() {
+    let allowed = Wish { provide: true, ..wish() };
+    for state in ["enroll", "manageable"] {
+        assert_eq!(at(&node(state), &wish()), Next::Stop(Cause::NotProvided));
+        assert!(matches!(at(&node(state), &allowed), Next::Do(Step::Reserve(_))));
+    }
+    let mut it = ours("enroll", &allowed);
+    assert_eq!(at(&it, &allowed), Next::Do(Step::Tell(Verb::Manage)));
+    it.last_error = Some("wrong password".into());
+    assert_eq!(at(&it, &allowed), Next::Wait { seconds: 570, cause: Cause::Unreached });
+    let later = next(&it, &allowed, time("2026-11-22T12:10:01Z"));
+    assert_eq!(later, Next::Do(Step::Tell(Verb::Manage)));
+    assert_eq!(at(&ours("manageable", &allowed), &allowed), Next::Do(Step::Tell(Verb::Provide)));
+}
+
+#[test]
+fn a_machine_that_runs_is_adopted_and_one_that_does_not_is_told() {
+    let adopting = Wish { adopt: true, ..wish() };
+    assert!(matches!(at(&node("active"), &adopting), Next::Do(Step::Reserve(_))));
+    assert_eq!(at(&ours("manageable", &adopting), &adopting), Next::Do(Step::Tell(Verb::Adopt)));
+    assert_eq!(at(&node("available"), &adopting), Next::Stop(Cause::NotRunning));
+    let another_drive = Wish { drive: "d2".into(), ..adopting.clone() };
+    let adopted = at(&ours("active", &adopting), &another_drive);
+    assert_eq!(adopted, Next::Done { is_current: true });
+}
+
+#[test]
+fn an_active_machine_is_powered_on_and_never_deployed_again_by_itself() {
+    let mut it = ours("active", &wish());
+    assert_eq!(at(&it, &wish()), Next::Done { is_current: true });
+    let changed = Wish { drive: "d2".into(), ..wish() };
+    assert_eq!(at(&it, &changed), Next::Done { is_current: false });
+    for unknown_or_off in [None, Some("power off".to_owned())] {
+        it.power_state = unknown_or_off;
+        assert_eq!(at(&it, &wish()), Next::Do(Step::PowerOn));
+    }
+    it.target_power_state = Some("power on".into());
+    assert_eq!(at(&it, &wish()), Next::Wait { seconds: 5, cause: Cause::Working });
+    it.target_power_state = None;
+    it.power_state = Some("error".into());
+    assert_eq!(at(&it, &wish()), Next::Stop(Cause::PowerFailed));
+    it.maintenance = true;
+    assert_eq!(at(&it, &wish()), Next::Stop(Cause::Maintenance));
+}
+
+#[test]
+fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
+    let released =
+        |state: &str, policy| release(Some(&ours(state, &wish())), &wish().instance, policy);
+    let (back, keep) = (DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain);
+    for state in ["active", "deploy failed", "wait call-back", "rescue failed", "service failed"] {
+        assert_eq!(released(state, back), Next::Do(Step::Tell(Verb::Deleted)), "{state}");
+    }
+    for state in ["available", "manageable", "enroll", "clean failed", "adopt failed"] {
+        assert!(matches!(released(state, back), Next::Do(Step::Unreserve(_))), "{state}");
+    }
+    for state in ["deploying", "cleaning", "deleting", "rescue", "servicing"] {
+        assert_eq!(released(state, back), Next::Wait { seconds: 10, cause: Cause::Working });
+    }
+    let Next::Do(Step::Unreserve(info)) = released("active", keep) else { panic!() };
+    assert_eq!(Value::Object(info), json!({"display_name": "compute-0"}));
+    assert_eq!(released("error", back), Next::Stop(Cause::UndeployFailed));
+    assert_eq!(released("deploy hold", keep), Next::Stop(Cause::Held));
+    assert_eq!(release(None, "a", back), Next::Done { is_current: true });
+}
+
+#[test]
+fn the_identity_of_an_instance_is_a_uuid_that_never_changes() {
+    // A changed one would deploy a second machine for each host after an upgrade.
+    assert_eq!(instance_uuid("set", "compute-0", ""), GOLDEN);
+    assert_ne!(instance_uuid("set", "compute-1", ""), GOLDEN);
+    assert_ne!(instance_uuid("set", "compute-0", "again"), GOLDEN);
+}
+
+const GOLDEN: &str = "b0cf78a6-741c-85ca-8eba-56c60dce83bd";
+
+#[test]
+fn the_newest_version_that_both_know_is_spoken() {
+    let document = |min: &str, max: &str| json!({"default_version": {"id": "v1", "min_version": min, "version": max}});
+    let check = |min, max| negotiated(&document(min, max)).map(|it| it.to_string());
+    assert_eq!(check("1.1", "1.115").unwrap(), "1.61");
+    assert_eq!(check("1.1", "1.58").unwrap(), "1.58");
+    let old = check("1.1", "1.30").unwrap_err();
+    assert_eq!(
+        old.to_string(),
+        "Ironic speaks versions 1.1 to 1.30 of its API, and 1.46 to 1.61 are spoken here"
+    );
+    assert_eq!(check("1.99", "1.120").unwrap_err().reason(), "VersionNotSupported");
+    assert_eq!(negotiated(&json!({"versions": {}})), Err(Error::NotIronic));
+    assert_eq!(negotiated(&json!("hello")), Err(Error::NotIronic));
+}
+
+#[test]
+fn an_answer_tells_ironics_own_words() {
+    let inner = json!({"faultcode": "Client", "faultstring": "Node a is locked by host b"});
+    let twice = json!({"error_message": inner.to_string()}).to_string();
+    let locked = Error::of_answer(409, twice.as_bytes()).unwrap();
+    assert_eq!(locked, Error::Conflict("Node a is locked by host b".into()));
+    let once = json!({"error_message": {"faultstring": "No"}}).to_string();
+    assert_eq!(Error::of_answer(400, once.as_bytes()).unwrap(), Error::Refused("No".into()));
+    let page = Error::of_answer(503, b"<html>away</html>").unwrap();
+    assert_eq!(page.to_string(), "Ironic asks for patience: no reason");
+    let trace = json!({"faultstring": "Oh\nTraceback (most recent call last):\n x"}).to_string();
+    assert_eq!(Error::of_answer(500, trace.as_bytes()).unwrap(), Error::Broken(500, "Oh".into()));
+    assert_eq!(Error::of_answer(401, b"").unwrap(), Error::Unauthorized);
+    assert_eq!(Error::of_answer(202, b"x"), None);
+}
+
+#[test]
+fn a_request_shows_no_drive() {
+    let request = Request::deploy("a", &Secret::new(json!({"user_data": "hunter2"})));
+    assert!(!format!("{request:?}").contains("hunter2"));
+}
+
+fn rack(nodes: &[Value]) -> Vec<Node> {
+    nodes.iter().map(|it| serde_json::from_value(it.clone()).unwrap()).collect()
+}
+
+#[test]
+fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
+    let good = |name: &str, more: Value| {
+        let mut it = json!({
+            "uuid": name, "name": name, "resource_class": "bm", "provision_state": "available",
+            "traits": ["CUSTOM_A"], "properties": {"capabilities": "boot_mode:uefi, x:y"},
+            "extra": {"rack": "r1"},
+        });
+        for (key, value) in more.as_object().unwrap() {
+            it[key] = value.clone();
+        }
+        it
+    };
+    let nodes = rack(&[
+        good("a", json!({"resource_class": "small"})),
+        good("b", json!({"traits": []})),
+        good("c", json!({"traits": []})),
+        good("d", json!({"properties": {}})),
+        good("e", json!({"extra": {}})),
+        good("f", json!({"maintenance": true})),
+        good("g", json!({"instance_uuid": "x"})),
+        good("h", json!({"provision_state": "clean failed"})),
+        good("i", json!({"retired": true})),
+        good("j", json!({})),
+    ]);
+    let machine: Machine = serde_json::from_value(json!({
+        "resourceClass": "bm", "traits": ["CUSTOM_A"], "capabilities": {"boot_mode": "uefi"},
+        "extra": {"rack": "r1"},
+    }))
+    .unwrap();
+    let terms = Terms { machine, ..Terms::default() };
+    let hosts = BTreeMap::from([("x".to_owned(), terms.clone()), ("y".to_owned(), terms)]);
+    let found = assign(&hosts, &nodes);
+    assert_eq!(found["x"].as_ref().unwrap().uuid, "j");
+    assert_eq!(
+        found["y"].as_ref().unwrap_err().to_string(),
+        "none of 10 machines can be taken: 1 not of resource class bm, 2 without trait CUSTOM_A, \
+         1 without capability boot_mode:uefi, 1 without rack=r1 in extra, 1 retired, \
+         1 reserved by others, 1 in maintenance, 1 in state clean failed, \
+         1 go to other hosts of the set"
+    );
+    let none = assign(&hosts, &[]);
+    let told = none["x"].as_ref().unwrap_err().to_string();
+    assert_eq!(told, "Ironic knows no machine; enroll one");
+}
+
+#[test]
+fn a_host_that_could_take_any_machine_leaves_the_only_fitting_one_to_another() {
+    let nodes = rack(&[
+        json!({"uuid": "1", "name": "m1", "provision_state": "available", "traits": ["CUSTOM_GPU"]}),
+        json!({"uuid": "2", "name": "m2", "provision_state": "available"}),
+    ]);
+    let gpu = Machine { traits: vec!["CUSTOM_GPU".into()], ..Machine::default() };
+    let set = Machine::default();
+    let hosts = BTreeMap::from([
+        ("a".to_owned(), Terms::merged(&set, &set, false, false)),
+        ("b".to_owned(), Terms::merged(&set, &gpu, false, false)),
+    ]);
+    let found = assign(&hosts, &nodes);
+    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
+    assert_eq!(names, ["m2", "m1"]);
+}
+
+/// What a doer does: what it looks at, which of its hosts it serves, and whether its request is sent.
+#[derive(Clone, Debug)]
+struct Act {
+    set: usize,
+    host: usize,
+    /// Its look is this many acts old.
+    late: usize,
+    /// It dies before it sends; dying afterwards is the same as not hearing the answer.
+    dies: bool,
+    /// Time passes afterwards.
+    passes: bool,
+}
+
+fn acts(latest: usize) -> impl Strategy<Value = Vec<Act>> {
+    let act = (0..2usize, 0..3usize, 0..=latest, any::<bool>(), prop::bool::weighted(0.3))
+        .prop_map(|(set, host, late, dies, passes)| Act { set, host, late, dies, passes });
+    prop::collection::vec(act, 0..40)
+}
+
+fn hosts() -> BTreeMap<String, Terms> {
+    let terms = Terms { provide: true, ..Terms::default() };
+    ["a", "b", "c"].map(|it| (it.to_owned(), terms.clone())).into()
+}
+
+/// Hashing takes most of the time of tests that are not optimized.
+static INSTANCES: LazyLock<BTreeMap<(usize, &str), String>> = LazyLock::new(|| {
+    let keys = (0..2).flat_map(|set| ["a", "b", "c"].map(|host| (set, host)));
+    keys.map(|(set, host)| ((set, host), instance_uuid(&format!("set-{set}"), host, ""))).collect()
+});
+
+fn of(set: usize, host: &str) -> Wish {
+    let instance = INSTANCES[&(set, host)].clone();
+    let (host, drive) = (host.to_owned(), "d1".to_owned());
+    Wish { instance, host, drive, provide: true, attempts: ATTEMPTS, ..Wish::default() }
+}
+
+/// The request that a doer sends who sees these machines, if any.
+fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Request> {
+    let mut without = hosts();
+    let host = without.keys().nth(host)?.clone();
+    without.retain(|it, _| !nodes.iter().any(|node| node.is_of(&of(set, it).instance)));
+    let wish = of(set, &host);
+    let mine = nodes.iter().find(|it| it.is_of(&wish.instance));
+    let chosen = || assign(&without, nodes).get(&host).and_then(|it| it.clone().ok());
+    let node = mine.or_else(chosen)?;
+    match next(node, &wish, now) {
+        Next::Do(step) => Some(step.request(node, &wish.instance, &Secret::new(json!({})))),
+        Next::Wait { .. } | Next::Stop(_) | Next::Done { .. } => None,
+    }
+}
+
+/// Plays the acts, then lets both sets go on undisturbed until nothing is left to do.
+fn play(ironic: &mut Model, acts: &[Act], mut holds: impl FnMut(&Model)) {
+    let mut looks = vec![ironic.nodes.clone()];
+    for act in acts {
+        let look = &looks[looks.len() - 1 - act.late.min(looks.len() - 1)];
+        let asked = request(act.set, act.host, look, ironic.now()).filter(|_| !act.dies);
+        // Whoever dies afterwards, or is refused, looks again.
+        let _ = asked.map(|it| ironic.ask(&it));
+        holds(ironic);
+        if act.passes {
+            ironic.pass();
+            holds(ironic);
+        }
+        looks.push(ironic.nodes.clone());
+    }
+    for _ in 0..24 {
+        for (set, host) in (0..2).flat_map(|set| (0..3).map(move |host| (set, host))) {
+            if let Some(asked) = request(set, host, &ironic.nodes.clone(), ironic.now()) {
+                let _ = ironic.ask(&asked);
+                holds(ironic);
+            }
+        }
+        ironic.pass();
+        holds(ironic);
+    }
+}
+
+fn instances() -> impl Iterator<Item = String> {
+    INSTANCES.values().cloned()
+}
+
+/// No machine changes hands, and no host has two.
+fn each_has_its_own(before: &mut BTreeMap<String, String>, ironic: &Model) {
+    let mut seen = BTreeSet::new();
+    for node in &ironic.nodes {
+        let Some(instance) = &node.instance_uuid else { continue };
+        assert!(seen.insert(instance.clone()), "two machines for {instance}");
+        let owner = before.entry(node.uuid.clone()).or_insert_with(|| instance.clone());
+        assert_eq!(owner, instance, "{} changed hands", node.uuid);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Six hosts of two sets, seven machines, and a doer who may die before and after each request.
+    #[test]
+    fn wherever_the_doer_dies_each_host_gets_one_machine_and_each_failure_is_counted(
+        acts in acts(0),
+        failing in prop::collection::vec(0..ATTEMPTS, 7),
+    ) {
+        let states = ["available", "manageable", "enroll", "available", "available", "enroll", "manageable"];
+        let mut ironic = Model::of(&states.map(State::of));
+        let failures: BTreeMap<String, u32> =
+            ironic.nodes.iter().map(|it| it.uuid.clone()).zip(failing).collect();
+        ironic.failing.clone_from(&failures);
+        let mut owners = BTreeMap::new();
+        play(&mut ironic, &acts, |it| each_has_its_own(&mut owners, it));
+        for instance in instances() {
+            let node = ironic.nodes.iter().find(|it| it.is_of(&instance)).unwrap();
+            prop_assert_eq!(&node.provision_state, &State::Active);
+            prop_assert_eq!(node.power_state.as_deref(), Some("power on"));
+            let expected = failures[&node.uuid] + 1;
+            prop_assert_eq!(ironic.deployed[&instance], expected);
+            prop_assert_eq!(Ledger::of(node).unwrap().attempt, expected);
+        }
+    }
+
+    /// Too few machines, and looks that are late: as many hosts as there are machines get one each.
+    #[test]
+    fn late_looks_never_give_a_machine_to_two_hosts(acts in acts(5)) {
+        let mut ironic = Model::of(&["available", "manageable", "available", "enroll"].map(State::of));
+        let mut owners = BTreeMap::new();
+        play(&mut ironic, &acts, |it| each_has_its_own(&mut owners, it));
+        let is_good = |it: &Node| it.provision_state == State::Active && it.instance_uuid.is_some();
+        prop_assert!(ironic.nodes.iter().all(is_good));
+    }
+
+    /// A machine that always fails is deployed as often as was allowed, whatever dies, and no more.
+    #[test]
+    fn the_budget_of_deployments_outlives_every_crash(acts in acts(0)) {
+        let mut ironic = Model::of(&[State::Available]);
+        ironic.failing.insert(ironic.nodes[0].uuid.clone(), u32::MAX);
+        play(&mut ironic, &acts, |_| {});
+        prop_assert_eq!(ironic.deployed.values().sum::<u32>(), ATTEMPTS);
+        let owner = ironic.nodes[0].instance_uuid.clone().unwrap();
+        let wishes = (0..2).flat_map(|set| ["a", "b", "c"].map(move |host| of(set, host)));
+        let wish = wishes.into_iter().find(|it| it.instance == owner).unwrap();
+        let stopped = next(&ironic.nodes[0], &wish, ironic.now());
+        prop_assert_eq!(stopped, Next::Stop(Cause::DeployFailed));
+    }
+
+    /// Hosts are taken out at any point of their way: no machine stays reserved, none is left running.
+    #[test]
+    fn whatever_a_host_was_about_its_machine_comes_back(acts in acts(0), dies in prop::collection::vec(any::<bool>(), 12)) {
+        let mut ironic = Model::of(&["available", "manageable", "available", "enroll"].map(State::of));
+        for act in &acts {
+            let asked = request(act.set, act.host, &ironic.nodes.clone(), ironic.now());
+            let _ = asked.filter(|_| !act.dies).map(|it| ironic.ask(&it));
+            if act.passes {
+                ironic.pass();
+            }
+        }
+        for dead in dies.into_iter().chain([false; 12]) {
+            for instance in instances() {
+                let node = ironic.nodes.iter().find(|it| it.is_of(&instance)).cloned();
+                let Next::Do(step) = release(node.as_ref(), &instance, DeprovisionPolicy::Deprovision)
+                else {
+                    continue;
+                };
+                if !dead {
+                    let node = node.unwrap();
+                    let _ = ironic.ask(&step.request(&node, &instance, &Secret::new(json!({}))));
+                }
+            }
+            ironic.pass();
+        }
+        let free = [State::Enroll, State::Manageable, State::Available];
+        for node in &ironic.nodes {
+            prop_assert_eq!(&node.instance_uuid, &None);
+            prop_assert!(node.instance_info.is_empty(), "{:?}", node.instance_info);
+            prop_assert!(free.contains(&node.provision_state), "{}", node.provision_state);
+        }
+    }
+}

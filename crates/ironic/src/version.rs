@@ -1,0 +1,28 @@
+//! Which version of Ironic's API is spoken.
+
+use config_drive::ApiVersion;
+use serde_json::Value;
+
+use crate::Error;
+
+/// The oldest version that is understood: `traits` came with 1.37, and Ironic of the year 2018 has 1.46.
+pub const OLDEST: ApiVersion = ApiVersion { major: 1, minor: 46 };
+/// The version that is spoken where the server has it: all fields that are looked at are known to it.
+pub const NEWEST: ApiVersion = ApiVersion { major: 1, minor: 61 };
+
+/// The version to speak, from the document at the API's root.
+pub fn negotiated(document: &Value) -> Result<ApiVersion, Error> {
+    let found = [document.get("default_version"), document.pointer("/versions/0")];
+    let found = found.into_iter().flatten().find(|it| it.get("min_version").is_some());
+    let read = |key: &str| {
+        let text = found.and_then(|it| it.get(key)).and_then(Value::as_str)?;
+        text.parse::<ApiVersion>().ok()
+    };
+    let (Some(min), Some(max)) = (read("min_version"), read("version")) else {
+        return Err(Error::NotIronic);
+    };
+    if max < OLDEST || min > NEWEST {
+        return Err(Error::Version { min: min.to_string(), max: max.to_string() });
+    }
+    Ok(max.min(NEWEST))
+}
