@@ -34,7 +34,7 @@ fn check(new: &Value, old: Option<&Value>, expected: &str) {
 #[test]
 fn a_set_as_upstream_writes_it_keeps_every_field() {
     let set: BaremetalSet = round_trip(
-        r#"
+        r"
 apiVersion: baremetal.openstack.org/v1beta1
 kind: OpenStackBaremetalSet
 metadata: {name: compute-set, namespace: openstack}
@@ -62,7 +62,7 @@ spec:
   automatedCleaningMode: metadata
   passwordSecret: {name: root, namespace: openstack}
   hardwareReqs: {cpuReqs: {arch: x86_64}}
-"#,
+",
     );
     assert_eq!(set.spec.template.ctlplane_interface, "eno1");
     assert_eq!(set.spec.provisioner, None);
