@@ -138,12 +138,11 @@ fn ended(node: &Node, fails: &mut u32) -> Option<State> {
     match node.provision_state.word() {
         "verifying" => Some(State::Manageable),
         "cleaning" => Some(State::Available),
-        "adopting" => Some(State::Active),
         "deploying" if *fails > 0 => {
             *fails -= 1;
             Some(State::DeployFailed)
         }
-        "deploying" => Some(State::Active),
+        "deploying" | "adopting" => Some(State::Active),
         "deleting" => Some(State::Cleaning),
         _ => None,
     }
