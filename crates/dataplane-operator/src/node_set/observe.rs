@@ -179,9 +179,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 /// What issues certificates, and what it has issued; nothing is asked where the node set wants none
 /// and has none.
 async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
-    let has_some = set.status.as_ref().is_some_and(|it| !it.certificates.is_empty());
+    let secrets = world.secrets.indexed(BY_LABEL, key);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
-    if !wants_some && !has_some {
+    if !wants_some && secrets.is_empty() {
         return Ok(Issued::default());
     }
     let Some((issuers, certificates)) =
@@ -191,7 +191,7 @@ async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Res
     };
     let certificates = certificates.into_iter().map(|it| (it.name_any(), it)).collect();
     let mut issued = Issued { is_served: true, issuers, certificates, ..Issued::default() };
-    for secret in world.secrets.indexed(BY_LABEL, key) {
+    for secret in secrets {
         let name = secret.name_any();
         if let Some(made_from) = secret.annotations().get(bundles::MADE_FROM).cloned() {
             issued.bundles.insert(name, Bundle { made_from, owned: Owned::of(secret.meta()) });

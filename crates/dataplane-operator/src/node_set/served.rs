@@ -127,7 +127,9 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     }
     served.findings = findings.into();
     served.has_certificates = is_on && served.missing().is_none();
-    served.certificates = certificates;
+    // What runs that are under way may still mount is told until they have ended.
+    let is_kept = is_frozen && certificates.is_empty();
+    served.certificates = if is_kept { recorded.certificates } else { certificates };
     served.bundles = steps;
     if !is_frozen && are_bundled {
         let secrets = served.certificates.iter().flat_map(|it| &it.secrets);

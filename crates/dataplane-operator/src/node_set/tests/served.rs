@@ -477,5 +477,28 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
     assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
     assert!(world.message("WritesAccepted").contains("IPSet n0"));
     world.settle();
-    assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    assert_eq!(world.condition("Ready"), is("False", "Reserving"), "it was taken after all");
+}
+
+#[test]
+fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment_that_runs() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    let before = world.status()["certificates"].clone();
+    world.edit("/tlsEnabled", json!(false));
+    world.settle();
+    assert_eq!(world.status()["certificates"], before, "its runs mount them");
+    assert_eq!(world.seen.issued.bundles.len(), 1);
+    world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    let issued = &world.seen.issued;
+    let left = (issued.certificates.len(), issued.secrets.len(), issued.bundles.len());
+    assert_eq!(left, (0, 0, 0));
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
+    assert!(world.status().get("certificates").is_none());
+    assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
 }
