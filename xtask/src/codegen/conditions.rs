@@ -144,7 +144,6 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "NovaCell",
             "Opaque",
             "Secret",
-            "Trust",
             // Keys and values of nova's configuration and of the cell's Secret.
             "CABundle",
             "Default",
