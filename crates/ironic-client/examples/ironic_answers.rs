@@ -218,6 +218,12 @@ async fn carried_out(
                 Ok(_) => steps.push(word(&step)),
                 // Another look tells what it came to.
                 Err(error) if error.heals() => steps.push(error.reason().to_owned()),
+                // So does a refusal by a machine that somebody else brought further meanwhile.
+                Err(Error::Refused(_))
+                    if session.node(&node.uuid).await?.provision_state != node.provision_state =>
+                {
+                    steps.push("Outdated".to_owned());
+                }
                 Err(error) => return Err(error.into()),
             }
             Ok(None)

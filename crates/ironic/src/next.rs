@@ -65,6 +65,9 @@ pub enum Next {
 }
 
 /// A request that brings a machine further. Doing one twice does no more than doing it once.
+///
+/// Ironic refuses with 400, not 409, what is not possible in a machine's state: whoever is refused looks
+/// at it anew, and takes the refusal for a mistake only if its state is still the same.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Reserve it, with this `instance_info`.
