@@ -220,6 +220,9 @@ pub struct Aspect {
     /// The cause in words.
     #[serde(default)]
     pub message: String,
+    /// The generation of the object that it is about, where its author says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
 }
 
 /// What conditions say of their object as a whole.
@@ -230,6 +233,12 @@ pub fn ready(conditions: &[Aspect]) -> Option<&Aspect> {
 /// Whether conditions say that their object is ready.
 pub fn is_ready(conditions: &[Aspect]) -> bool {
     ready(conditions).is_some_and(|it| it.status == "True")
+}
+
+/// Whether they say so of its present generation, as far as they tell of which one they speak.
+pub fn is_ready_at(conditions: &[Aspect], generation: Option<i64>) -> bool {
+    let about = ready(conditions).and_then(|it| it.observed_generation);
+    is_ready(conditions) && (about.is_none() || generation.is_none() || about >= generation)
 }
 
 impl NetConfigNetwork {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::api::dataplane::NodeSetProgress;
 use common::engine::{Run, State};
 use common::finalizers::{hold, is_terminating, release};
-use common::plan::{Plan, Write};
+use common::plan::{Plan, Step, Write};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 
@@ -44,15 +44,15 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
-        let steps = release(deployment, RUNNING, "it is over").into_iter().collect();
-        return Plan { steps, ..Plan::default() };
+        let is_known = holding::is_known(seen);
+        let steps = release(deployment, RUNNING, "it is over").into_iter().filter(|_| is_known);
+        return Plan { steps: steps.collect(), ..Plan::default() };
     }
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     let is_going = is_terminating(deployment);
     if is_going {
         plan.steps = holding::going(deployment, &runs);
-        let goes = plan.steps.iter().any(|it| matches!(it.write, Write::Release { .. }));
-        if goes || !has_begun(deployment) {
+        if !has_begun(deployment) || holding::is_confirmed(deployment) {
             return plan;
         }
     } else if refusal.is_none() {
@@ -90,8 +90,12 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         deletion: holding::finding(deployment, &runs),
         refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
     };
+    let is_release = |it: &Step| matches!(it.write, Write::Release { .. });
     if judgement.end() != End::Open {
-        plan.steps.extend(release(deployment, RUNNING, "it is over"));
+        // It goes when its node sets know the end, which the status tells first.
+        plan.steps.retain(|it| !is_release(it));
+    } else if plan.steps.iter().any(is_release) {
+        return plan;
     } else if !parts.is_empty() {
         plan.steps.extend(hold(deployment, RUNNING, "it must not be deleted by accident"));
     }

@@ -1,12 +1,13 @@
 //! The finalizer on a deployment that is running: it is not deleted by accident.
 
-use common::api::dataplane::Deployment;
+use common::api::dataplane::{Deployment, NodeSet};
 use common::conditions::Finding;
 use common::engine::{Run, tidy};
 use common::finalizers::{is_held, is_terminating, release};
 use common::plan::Step;
 use kube::ResourceExt;
 
+use crate::deployment::observe::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
 
 /// On a deployment from its first run to its end.
@@ -14,8 +15,21 @@ pub const RUNNING: &str = "dataplane.openstack.org/deployment";
 /// Annotation with which a human lets a running deployment be deleted.
 pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
+/// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
+/// itself, or had its name before, asks for nothing; and a human who confirms does not wait.
+pub fn is_known(seen: &Observed) -> bool {
+    let deployment = &*seen.deployment;
+    let uid = deployment.uid().unwrap_or_default();
+    let knows = |it: &NodeSet| {
+        let settled = it.status.as_ref().map(|it| &it.settled_deployments);
+        settled.is_some_and(|it| it.contains(&uid))
+    };
+    let asks = |it: &&NodeSet| !is_terminating(*it) && deployment.progress_of(it).is_some();
+    is_confirmed(deployment) || seen.node_sets.values().map(|it| &**it).filter(asks).all(knows)
+}
+
 /// Whether the human says that the runs may be cut short.
-fn is_confirmed(deployment: &Deployment) -> bool {
+pub fn is_confirmed(deployment: &Deployment) -> bool {
     deployment.annotations().get(CONFIRM).is_some_and(|it| it == "true")
 }
 

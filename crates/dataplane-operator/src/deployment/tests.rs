@@ -43,6 +43,8 @@ struct World {
     carried: Vec<(String, String, i64)>,
     /// Whether the deployment is gone.
     is_gone: bool,
+    /// Whether node sets have not looked since the deployment ended.
+    is_unheard: bool,
 }
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Value) -> K {
@@ -138,6 +140,7 @@ impl World {
             is_queueing: false,
             carried: Vec::new(),
             is_gone: false,
+            is_unheard: false,
         }
     }
 
@@ -172,6 +175,7 @@ impl World {
                     let status = serde_json::from_value(status.clone()).unwrap();
                     self.deployment().status = Some(status);
                     self.writes.push("status".into());
+                    self.hear();
                 }
                 Write::Delete { .. } => {
                     self.seen.runs.retain(|it| it.name_any() != name);
@@ -189,6 +193,18 @@ impl World {
                 }
                 Write::Apply { .. } => panic!("a deployment applies nothing"),
             }
+        }
+    }
+
+    /// Node sets take over the end of a deployment, unless they have not looked yet.
+    fn hear(&mut self) {
+        if self.is_unheard || !self.seen.deployment.has_ended() {
+            return;
+        }
+        let uid = self.seen.deployment.uid().unwrap();
+        for set in self.seen.node_sets.values_mut() {
+            let status = Arc::make_mut(set).status.get_or_insert_default();
+            status.settled_deployments.push(uid.clone());
         }
     }
 
@@ -332,7 +348,7 @@ fn each_service_runs_once_on_each_host_and_then_it_is_over() {
         Some(is("True", "Ready"))
     );
     world.finish();
-    assert_eq!(world.settle(), ["release", "status"]);
+    assert_eq!(world.settle(), ["status", "release"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.set_condition("compute", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
     let status = world.status();
@@ -441,7 +457,7 @@ fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     assert_eq!(slow.status().progress["compute"].hosts["n000"].done, 1);
     let status = ended(&world, &names[50..]);
     set(&mut world, 1, status);
-    assert_eq!(world.settle(), ["release", "status"]);
+    assert_eq!(world.settle(), ["status", "release"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
@@ -493,6 +509,29 @@ fn deletion_is_held_while_runs_are_at_work_and_nothing_new_begins() {
     assert_eq!(world.settle(), ["release"]);
     assert!(world.is_gone);
     assert_eq!(world.seen.runs.len(), 1, "the second service did not begin");
+}
+
+#[test]
+fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
+    let mut world = World::with(vec![node_set("compute", &["n0"], &["first"])], json!({}));
+    world.is_unheard = true;
+    world.settle();
+    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
+    world.deployment().metadata.deletion_timestamp = going;
+    world.settle();
+    world.finish();
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.status().deployed, Some(true), "nothing of the last run is lost");
+    assert!(!world.is_gone);
+    // A node set that goes itself, or that has another one's name now, needs to know nothing.
+    let mut other = world.clone();
+    let set = Arc::make_mut(other.seen.node_sets.get_mut("compute").unwrap());
+    set.metadata.uid = Some("another".into());
+    assert_eq!(other.settle(), ["release"]);
+    world.is_unheard = false;
+    world.hear();
+    assert_eq!(world.settle(), ["release"]);
+    assert!(world.is_gone);
 }
 
 #[test]

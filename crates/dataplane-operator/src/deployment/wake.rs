@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use common::api::dataplane::Deployment;
+use common::finalizers::is_held;
 use kube::{Resource, ResourceExt};
 use shell::cache::Key;
 use shell::queue::Queue;
 
+use crate::deployment::holding::RUNNING;
 use crate::deployment::observe::{World, is_ours, key};
 
 /// Wakes deployments by `queue`.
@@ -54,11 +56,12 @@ fn key_of(deployment: &Deployment) -> Key {
     key(&deployment.namespace().unwrap_or_default(), &deployment.name_any())
 }
 
-/// The deployments of an object's namespace that are not over.
+/// The deployments of an object's namespace that are not over, or wait for others to know it.
 fn open_beside<'a, K: Resource>(
     all: &'a [Arc<Deployment>],
     object: &K,
 ) -> impl Iterator<Item = &'a Arc<Deployment>> {
     let namespace = object.namespace();
-    all.iter().filter(move |it| it.namespace() == namespace && !it.has_ended())
+    let is_open = |it: &Deployment| !it.has_ended() || is_held(it, RUNNING);
+    all.iter().filter(move |it| it.namespace() == namespace && is_open(it))
 }

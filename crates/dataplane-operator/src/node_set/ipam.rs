@@ -12,6 +12,7 @@ use common::api::infra::{
 };
 use common::conditions::Finding;
 use common::engine::build::owner;
+use common::finalizers::is_terminating;
 use common::plan::{Kind, Step, Target};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
@@ -113,15 +114,19 @@ impl Infra {
     }
 }
 
-/// The steps that ask for the addresses of all hosts, and give back those of hosts that went.
-pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Asked {
+/// The steps that ask for the addresses of all hosts, and, where `may_remove` says so, give back those
+/// of hosts that went.
+pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     let faults = faults(set, members, infra);
     if !faults.is_empty() {
         return Err(faults);
     }
     let members = if infra.is_used { members } else { &[] };
     let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
-    let is_left = |it: &&Arc<IpSet>| is_of(&***it, set) && !names.contains(it.name_any().as_str());
+    let is_left = |it: &&Arc<IpSet>| {
+        let is_ours = is_of(&***it, set) && !is_terminating(&***it);
+        may_remove && is_ours && !names.contains(it.name_any().as_str())
+    };
     let because = "its host is not in the node set any more, or on no network";
     let left = infra.ip_sets.iter().filter(is_left);
     let mut steps: Vec<Step> = left.map(|it| Step::delete(Target::of(&**it), because)).collect();

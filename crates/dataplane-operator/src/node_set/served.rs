@@ -105,7 +105,8 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     }
     served.vars = vars(&members, seen);
     let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
-    let on_networks = [ipam::wanted(set, &members, infra), dns::wanted(set, &members, infra)];
+    let on_networks =
+        [ipam::wanted(set, &members, infra, !is_frozen), dns::wanted(set, &members, infra)];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let wishes = wishes(seen);
     let certified = certified(seen, &members, &served.names, &served.addresses);
@@ -126,7 +127,8 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
         return served;
     }
     served.findings = findings.into();
-    served.has_certificates = is_on && served.missing().is_none();
+    // Of addresses and names that are told anew nobody takes it for another certificate.
+    served.has_certificates = is_on && served.findings.last().is_some_and(Finding::holds);
     // What runs that are under way may still mount is told until they have ended.
     let is_kept = is_frozen && certificates.is_empty();
     served.certificates = if is_kept { recorded.certificates } else { certificates };

@@ -8,9 +8,10 @@ use common::api::cert_manager::{
 };
 use common::api::dataplane::service::TlsCert;
 use common::api::dataplane::{NodeSet, Service};
-use common::api::infra::is_ready;
+use common::api::infra::is_ready_at;
 use common::conditions::Finding;
 use common::engine::build::owner;
+use common::finalizers::is_terminating;
 use common::names;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::Secret;
@@ -65,8 +66,10 @@ pub struct Issued {
 impl Issued {
     /// Whether a certificate can be had.
     fn is_ready(&self, name: &str) -> bool {
-        let status = self.certificates.get(name).and_then(|it| it.status.as_ref());
-        status.is_some_and(|it| is_ready(&it.conditions))
+        self.certificates.get(name).is_some_and(|it| {
+            let status = it.status.as_ref();
+            status.is_some_and(|told| is_ready_at(&told.conditions, it.metadata.generation))
+        })
     }
 
     /// The version of the Secret of a certificate that is not just being renewed.
@@ -223,7 +226,9 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<F
 fn left(set: &NodeSet, wishes: &[Wish<'_>], hosts: &Hosts<'_>, issued: &Issued) -> Vec<Step> {
     let names = |it: &Wish<'_>| hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>();
     let wanted: BTreeSet<String> = wishes.iter().flat_map(names).collect();
-    let is_left = |it: &&Arc<Certificate>| is_of(&***it, set) && !wanted.contains(&it.name_any());
+    let is_left = |it: &&Arc<Certificate>| {
+        is_of(&***it, set) && !is_terminating(&***it) && !wanted.contains(&it.name_any())
+    };
     let because = "no host and no service of the node set needs it any more";
     let certificates = issued.certificates.values().filter(is_left);
     let mut steps: Vec<Step> =
@@ -367,7 +372,9 @@ pub fn finding(
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
     let all = wishes.iter().flat_map(|it| hosts.all.iter().map(|host| name_of(it, host)));
-    let open: Vec<String> = all.filter(|it| !issued.is_ready(it)).collect();
+    let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();
+    let is_open = |it: &String| asks.contains(it.as_str()) || !issued.is_ready(it);
+    let open: Vec<String> = all.filter(is_open).collect();
     if let Some(first) = open.first() {
         return waiting(format!(
             "{} certificates are not issued yet, the first one is Certificate {first}.",

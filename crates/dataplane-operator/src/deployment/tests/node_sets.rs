@@ -136,7 +136,7 @@ fn a_host_takes_its_result_of_a_service_for_all_when_it_comes_to_it() {
     assert_eq!(world.status().progress["b"].hosts["b0"].done, 0);
     assert_eq!(end_of(&mut world, "second"), ["status"]);
     assert!(end_of(&mut world, "first").contains(&"run third on b0".to_owned()));
-    assert_eq!(end_of(&mut world, "third"), ["release", "status"]);
+    assert_eq!(end_of(&mut world, "third"), ["status", "release"]);
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.status().progress["b"].hosts["b0"].done, 3);
     once(&world);
