@@ -1,13 +1,11 @@
 //! The main job as the release before does it, so that a test can upgrade what it left.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
 use crate::demo::{self, OPERATORS, RELEASE, facts};
-use crate::images::Tree;
-use crate::{cluster::Choice, controlplane, hosts, images, lab, paths, release, sh};
+use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
 
 /// Everything that was made by the operators or for them, in the order in which it goes.
 const KINDS: [&str; 6] = [
@@ -29,7 +27,6 @@ pub(crate) fn prepare(cluster: &Choice) -> Result<PathBuf> {
     let before = release::before()?;
     let its_images = images::of_tree(&env, &before)?;
     clear(&env)?;
-    forget_definitions(&env, &before)?;
     controlplane::up(&env, images.reference("openstack")?)?;
     hosts::up(&env, images.reference("edpm-host")?)?;
     println!("the release before: {}", before.root.display());
@@ -37,20 +34,6 @@ pub(crate) fn prepare(cluster: &Choice) -> Result<PathBuf> {
     demo::apply_example(&env, &before.root)?;
     sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))?;
     demo::values(&images, "values")
-}
-
-/// Takes away the definitions that came with this release: they outlive it, and one that an earlier
-/// state of it brought would be there from the beginning.
-fn forget_definitions(env: &lab::Env, before: &Tree) -> Result<()> {
-    for entry in fs::read_dir(paths::repo().join("crds"))? {
-        let file = entry?.path();
-        let is_new = file.file_name().is_some_and(|it| !before.root.join("crds").join(it).exists());
-        if is_new {
-            let mut delete = env.kubectl();
-            sh::run(delete.args(["delete", "--ignore-not-found", "-f"]).arg(&file))?;
-        }
-    }
-    Ok(())
 }
 
 /// Takes away what an earlier run left: the release before is to find nothing of this one's.
