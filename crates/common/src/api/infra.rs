@@ -230,15 +230,13 @@ pub fn ready(conditions: &[Aspect]) -> Option<&Aspect> {
     conditions.iter().find(|it| it.type_ == READY)
 }
 
-/// Whether conditions say that their object is ready.
-pub fn is_ready(conditions: &[Aspect]) -> bool {
-    ready(conditions).is_some_and(|it| it.status == "True")
-}
-
-/// Whether they say so of its present generation, as far as they tell of which one they speak.
-pub fn is_ready_at(conditions: &[Aspect], generation: Option<i64>) -> bool {
-    let about = ready(conditions).and_then(|it| it.observed_generation);
-    is_ready(conditions) && (about.is_none() || generation.is_none() || about >= generation)
+/// Whether conditions say that their object is ready, in this generation as far as they tell of which
+/// one they speak.
+pub fn is_ready(conditions: &[Aspect], generation: Option<i64>) -> bool {
+    ready(conditions).is_some_and(|it| {
+        let is_present = it.observed_generation.is_none_or(|about| Some(about) >= generation);
+        it.status == "True" && is_present
+    })
 }
 
 impl NetConfigNetwork {

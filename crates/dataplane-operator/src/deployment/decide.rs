@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use common::api::dataplane::NodeSetProgress;
-use common::engine::{Run, State};
-use common::finalizers::{hold, is_terminating, release};
-use common::plan::{Plan, Step, Write};
+use common::engine::{Run, State, tidy};
+use common::finalizers::{hold, is_terminating};
+use common::plan::Plan;
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 
@@ -44,15 +44,15 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
-        let is_known = holding::is_known(seen);
-        let steps = release(deployment, RUNNING, "it is over").into_iter().filter(|_| is_known);
-        return Plan { steps: steps.collect(), ..Plan::default() };
+        return Plan { steps: holding::over(seen).into_iter().collect(), ..Plan::default() };
     }
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     let is_going = is_terminating(deployment);
+    let going = holding::going(deployment, &runs).filter(|_| is_going);
     if is_going {
-        plan.steps = holding::going(deployment, &runs);
+        plan.steps = tidy::withdrawn(&runs, |_, _| false);
         if !has_begun(deployment) || holding::is_confirmed(deployment) {
+            plan.steps.extend(going);
             return plan;
         }
     } else if refusal.is_none() {
@@ -90,14 +90,15 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         deletion: holding::finding(deployment, &runs),
         refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
     };
-    let is_release = |it: &Step| matches!(it.write, Write::Release { .. });
-    if judgement.end() != End::Open {
-        // It goes when its node sets know the end, which the status tells first.
-        plan.steps.retain(|it| !is_release(it));
-    } else if plan.steps.iter().any(is_release) {
-        return plan;
-    } else if !parts.is_empty() {
-        plan.steps.extend(hold(deployment, RUNNING, "it must not be deleted by accident"));
+    // The end is told first; then it goes when its node sets know it.
+    if judgement.end() == End::Open {
+        if going.is_some() {
+            plan.steps.extend(going);
+            return plan;
+        }
+        if !parts.is_empty() {
+            plan.steps.extend(hold(deployment, RUNNING, "it must not be deleted by accident"));
+        }
     }
     plan.steps.extend(judgement.step(now));
     look_again(&mut plan, &parts, &inputs, now);

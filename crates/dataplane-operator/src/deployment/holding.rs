@@ -2,7 +2,7 @@
 
 use common::api::dataplane::{Deployment, NodeSet};
 use common::conditions::Finding;
-use common::engine::{Run, tidy};
+use common::engine::Run;
 use common::finalizers::{is_held, is_terminating, release};
 use common::plan::Step;
 use kube::ResourceExt;
@@ -10,14 +10,19 @@ use kube::ResourceExt;
 use crate::deployment::observe::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
 
-/// On a deployment from its first run to its end.
+/// On a deployment from its first run until its node sets know its end.
 pub const RUNNING: &str = "dataplane.openstack.org/deployment";
 /// Annotation with which a human lets a running deployment be deleted.
 pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
+/// The step that lets a deployment go that is over.
+pub fn over(seen: &Observed) -> Option<Step> {
+    release(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))
+}
+
 /// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
 /// itself, or had its name before, asks for nothing; and a human who confirms does not wait.
-pub fn is_known(seen: &Observed) -> bool {
+fn is_known(seen: &Observed) -> bool {
     let deployment = &*seen.deployment;
     let uid = deployment.uid().unwrap_or_default();
     let knows = |it: &NodeSet| {
@@ -58,13 +63,10 @@ pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Finding> {
     Some(Finding::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
 }
 
-/// The steps for a deployment that is being deleted: what waits is withdrawn, and it is let go as soon
-/// as nothing of it is at work, or the human confirms.
-pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Vec<Step> {
-    let mut steps = tidy::withdrawn(runs, |_, _| false);
-    if is_confirmed(deployment) || !runs.iter().any(is_at_work) {
-        let because = "nothing of it is at work, or its deletion was confirmed";
-        steps.extend(release(deployment, RUNNING, because));
-    }
-    steps
+/// The step that lets a deployment go that is being deleted before its end: as soon as nothing of it is
+/// at work, or the human confirms.
+pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Step> {
+    let because = "nothing of it is at work, or its deletion was confirmed";
+    let may_go = is_confirmed(deployment) || !runs.iter().any(is_at_work);
+    release(deployment, RUNNING, because).filter(|_| may_go)
 }

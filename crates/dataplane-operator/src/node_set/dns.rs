@@ -9,16 +9,17 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::group::faults::Fault;
-use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_of, labels, short_name, told};
+use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name, told};
 
 /// The DNS server knows every host, or there is none to tell.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 
 /// The step that writes the names of all hosts, where they are not as they should be: nothing while
-/// the DNS server is not ready, or a host has no address yet.
-pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Asked {
+/// the DNS server is not ready, or a host has no address yet. Where the node set names no networks, the
+/// one that takes them back, if `may_remove` says so.
+pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     if !infra.is_used {
-        let left = infra.dns_data.iter().filter(|it| is_of(&***it, set));
+        let left = infra.dns_data.iter().filter(|it| may_remove && is_standing(&***it, set));
         let because = "the node set names no networks any more";
         return Ok(left.map(|it| Step::delete(Target::of(&**it), because)).collect());
     }
@@ -61,7 +62,10 @@ fn several(infra: &Infra) -> Fault {
 fn server(infra: &Infra) -> Option<&DnsMasq> {
     infra.dns_masq().filter(|it| {
         let status = it.status.as_ref();
-        status.is_some_and(|it| is_ready(&it.conditions) && it.dns_cluster_addresses.is_some())
+        status.is_some_and(|told| {
+            is_ready(&told.conditions, it.metadata.generation)
+                && told.dns_cluster_addresses.is_some()
+        })
     })
 }
 
@@ -109,9 +113,12 @@ pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
         };
         return Finding::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
     }
-    let status = infra.dns_data.as_ref().and_then(|it| it.status.as_ref());
     let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
-    if is_told && status.is_some_and(|it| is_ready(&it.conditions)) {
+    let is_served = infra.dns_data.as_ref().is_some_and(|it| {
+        let status = it.status.as_ref();
+        status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
+    });
+    if is_told && is_served {
         return Finding::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
     }
     let text = "The DNS server does not know the hosts yet.";

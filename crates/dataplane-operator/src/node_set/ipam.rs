@@ -98,8 +98,9 @@ impl Infra {
         let has = |it: &Network| {
             status.reservations.iter().any(|found| found.network.eq_ignore_ascii_case(&it.name))
         };
-        (is_ready(&status.conditions) && member.networks.iter().all(has))
-            .then_some(status.reservations.as_slice())
+        (is_ready(&status.conditions, ip_set.metadata.generation)
+            && member.networks.iter().all(has))
+        .then_some(status.reservations.as_slice())
     }
 
     /// The addresses of that server as hosts reach it.
@@ -124,8 +125,7 @@ pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: 
     let members = if infra.is_used { members } else { &[] };
     let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
     let is_left = |it: &&Arc<IpSet>| {
-        let is_ours = is_of(&***it, set) && !is_terminating(&***it);
-        may_remove && is_ours && !names.contains(it.name_any().as_str())
+        may_remove && is_standing(&***it, set) && !names.contains(it.name_any().as_str())
     };
     let because = "its host is not in the node set any more, or on no network";
     let left = infra.ip_sets.iter().filter(is_left);
@@ -142,6 +142,11 @@ pub fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
         .iter()
         .flatten()
         .any(|it| it.controller == Some(true) && Some(&it.uid) == set.metadata.uid.as_ref())
+}
+
+/// Whether it does, and the object is not on its way out already: it is taken back once.
+pub fn is_standing<K: Resource>(object: &K, set: &NodeSet) -> bool {
+    is_of(object, set) && !is_terminating(object)
 }
 
 fn is_others<K: Resource>(object: &K, set: &NodeSet) -> bool {

@@ -105,8 +105,10 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     }
     served.vars = vars(&members, seen);
     let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
-    let on_networks =
-        [ipam::wanted(set, &members, infra, !is_frozen), dns::wanted(set, &members, infra)];
+    let on_networks = [
+        ipam::wanted(set, &members, infra, !is_frozen),
+        dns::wanted(set, &members, infra, !is_frozen),
+    ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let wishes = wishes(seen);
     let certified = certified(seen, &members, &served.names, &served.addresses);

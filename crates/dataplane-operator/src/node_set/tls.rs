@@ -8,10 +8,9 @@ use common::api::cert_manager::{
 };
 use common::api::dataplane::service::TlsCert;
 use common::api::dataplane::{NodeSet, Service};
-use common::api::infra::is_ready_at;
+use common::api::infra::is_ready;
 use common::conditions::Finding;
 use common::engine::build::owner;
-use common::finalizers::is_terminating;
 use common::names;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::Secret;
@@ -23,7 +22,7 @@ use crate::group::faults::Fault;
 use crate::inputs::service_type;
 use crate::node_set::bundles::Bundle;
 use crate::node_set::host::CTLPLANE;
-use crate::node_set::ipam::{Asked, OnNetworks, is_of, told};
+use crate::node_set::ipam::{Asked, OnNetworks, is_of, is_standing, told};
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
@@ -68,7 +67,7 @@ impl Issued {
     fn is_ready(&self, name: &str) -> bool {
         self.certificates.get(name).is_some_and(|it| {
             let status = it.status.as_ref();
-            status.is_some_and(|told| is_ready_at(&told.conditions, it.metadata.generation))
+            status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
         })
     }
 
@@ -226,9 +225,8 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<F
 fn left(set: &NodeSet, wishes: &[Wish<'_>], hosts: &Hosts<'_>, issued: &Issued) -> Vec<Step> {
     let names = |it: &Wish<'_>| hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>();
     let wanted: BTreeSet<String> = wishes.iter().flat_map(names).collect();
-    let is_left = |it: &&Arc<Certificate>| {
-        is_of(&***it, set) && !is_terminating(&***it) && !wanted.contains(&it.name_any())
-    };
+    let is_left =
+        |it: &&Arc<Certificate>| is_standing(&***it, set) && !wanted.contains(&it.name_any());
     let because = "no host and no service of the node set needs it any more";
     let certificates = issued.certificates.values().filter(is_left);
     let mut steps: Vec<Step> =
@@ -243,7 +241,7 @@ fn left(set: &NodeSet, wishes: &[Wish<'_>], hosts: &Hosts<'_>, issued: &Issued) 
 /// The steps that take back everything before the node set goes: cert-manager leaves its Secrets.
 pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
     let because = "its node set is being deleted";
-    let certificates = issued.certificates.values().filter(|it| is_of(&***it, set));
+    let certificates = issued.certificates.values().filter(|it| is_standing(&***it, set));
     let certificates = certificates.map(|it| Step::delete(Target::of(&**it), because));
     let secrets = issued.secrets.keys().map(|it| Step::delete(secret(set, it), because));
     certificates.chain(secrets).collect()

@@ -250,3 +250,20 @@ fn a_certificate_that_is_being_renewed_is_there_and_not_settled() {
     let issuing = json!({ "type": "Issuing", "status": "True" });
     assert_eq!(state(json!([ready, issuing])), (true, None));
 }
+
+#[test]
+fn a_certificate_of_an_earlier_spec_is_not_the_one_that_was_asked_for() {
+    let (service, mut issued) = (agent(&both()), issued());
+    let mut found = written(&service, &issued).unwrap().remove(0);
+    let name = found["metadata"]["name"].as_str().unwrap().to_owned();
+    issued.secrets.insert(format!("cert-{name}"), "7".into());
+    found["metadata"]["generation"] = json!(2);
+    let mut settled = |generation: i64| {
+        let ready = json!({ "type": "Ready", "status": "True", "observedGeneration": generation });
+        found["status"] = json!({ "conditions": [ready] });
+        add(&mut issued, &found);
+        (issued.is_ready(&name), issued.settled(&name).cloned())
+    };
+    assert_eq!(settled(1), (false, None));
+    assert_eq!(settled(2), (true, Some("7".into())));
+}

@@ -273,6 +273,49 @@ fn what_a_host_had_is_given_back_when_it_goes_and_all_of_it_when_there_are_no_ne
 }
 
 #[test]
+fn nothing_is_given_back_while_a_deployment_runs() {
+    let mut world = World::served();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
+    let mut without = world.clone();
+    without.edit("/nodeTemplate/networks", json!([]));
+    without.seen.infra.is_used = false;
+    let writes = without.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
+    world.end("d", true, ["c1", "s1"]);
+    assert_eq!(world.settle()[0], "delete IPSet n1.example.org");
+}
+
+#[test]
+fn a_dns_server_that_is_away_changes_no_certificate() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    let before = world.status()["inputs"].clone();
+    assert!(before.get("certificates").is_some(), "{before}");
+    world.dns_server(false);
+    world.settle();
+    assert_eq!(world.condition("NodeSetDNSDataReady").0, "False");
+    assert_eq!(world.status()["inputs"], before);
+}
+
+#[test]
+fn what_is_on_its_way_out_is_deleted_once() {
+    let mut world = World::served();
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    let going = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(world.now));
+    Arc::make_mut(&mut world.seen.infra.ip_sets[1]).metadata.deletion_timestamp = going;
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
+}
+
+#[test]
 fn an_address_that_changes_makes_the_node_set_out_of_date_by_the_name_of_its_reservation() {
     let mut world = World::served();
     world.deployed("d");
