@@ -13,11 +13,15 @@ use common::api::dataplane::{
 };
 use common::conditions::Condition;
 use kube::ResourceExt;
+use serde::Serialize;
 
 use crate::inputs::Inputs;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;
+/// How many bytes of its status these may take: an object has 1.5 MiB at most, and every host with its
+/// names and addresses has a place in it too.
+const TOLD_SIZE: usize = 250_000;
 /// How many failures a node set tells of.
 pub const FAILURES: usize = 5;
 /// How much of a digest a host's state has.
@@ -200,16 +204,23 @@ impl Outcome {
     }
 
     /// What a human reads of the newest deployments that have ended: of one that is under way its own
-    /// status tells, service by service, and not this one as well.
+    /// status tells, service by service, and not this one as well. What Ansible counted is left out
+    /// where there is no place for it.
     fn tell(&mut self, node_set: &str, deployments: &[&Deployment]) {
         let ended = deployments.iter().rev().filter(|it| it.has_ended());
+        let mut left = TOLD_SIZE;
         for deployment in ended.take(TOLD) {
             let Some(status) = &deployment.status else { continue };
             let name = deployment.name_any();
             let of_set = status.node_set_conditions.get(node_set).cloned().unwrap_or_default();
+            let Some(rest) = left.checked_sub(size(&of_set)) else { return };
+            left = rest;
             self.statuses.insert(name.clone(), of_set);
-            if !status.ansible_execution_summaries.is_empty() {
-                self.summaries.insert(name, status.ansible_execution_summaries.clone());
+            let summaries = &status.ansible_execution_summaries;
+            let rest = left.checked_sub(size(summaries)).filter(|_| !summaries.is_empty());
+            if let Some(rest) = rest {
+                left = rest;
+                self.summaries.insert(name, summaries.clone());
             }
         }
     }
@@ -264,6 +275,11 @@ fn is_partial(spec: &DeploymentSpec) -> bool {
 /// Whether a deployment leaves hosts out.
 fn is_limited(spec: &DeploymentSpec) -> bool {
     spec.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
+}
+
+/// How many bytes a part of a status has.
+fn size(part: &impl Serialize) -> usize {
+    serde_json::to_vec(part).map_or(usize::MAX, |it| it.len())
 }
 
 fn prefix(hash: &str) -> String {

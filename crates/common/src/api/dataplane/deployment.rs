@@ -162,9 +162,11 @@ pub struct DeploymentStatus {
     pub node_set_hashes: BTreeMap<String, String>,
     /// Digest of the bare metal of each node set that was deployed, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub bmh_ref_hashes: BTreeMap<String, String>,
     /// Images of the control plane's version that were deployed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub container_images: BTreeMap<String, String>,
     /// The control plane's version that was deployed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -251,6 +251,7 @@ pub struct NodeSetStatus {
     /// The hosts' own ssh keys as they were learned, `ssh-ed25519 AAAA…` by name; hosts are absent
     /// that `known_hosts` of the ssh Secret has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub host_keys: BTreeMap<String, String>,
     /// The Secret with the hosts' inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,30 +264,38 @@ pub struct NodeSetStatus {
     pub deployed_config_hash: Option<String>,
     /// Digest of each part of what the inventory was made from, by the part's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub inputs: BTreeMap<String, String>,
     /// Digest of each part of what the last deployment that succeeded used.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub deployed_inputs: BTreeMap<String, String>,
     /// Digest of each `ConfigMap` that services were last deployed with, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub config_map_hashes: BTreeMap<String, String>,
     /// Digest of each Secret that services were last deployed with, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub secret_hashes: BTreeMap<String, String>,
     /// UIDs of the deployments that have ended and whose outcome is part of this status.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled_deployments: Vec<String>,
     /// The conditions of each of the newest deployments for this node set, by the deployment's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub deployment_statuses: BTreeMap<String, Vec<Condition>>,
     /// What Ansible counted, by deployment and run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub deployment_execution_summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
     /// The name of each host on each of its networks, by host and network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub all_hostnames: BTreeMap<String, BTreeMap<String, String>>,
     /// The address of each host on each of its networks, by host and network.
     #[serde(rename = "allIPs", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub all_ips: BTreeMap<String, BTreeMap<String, String>>,
     /// Addresses of the DNS servers inside the cluster that know the hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -299,6 +308,7 @@ pub struct NodeSetStatus {
     pub certificates: Vec<NodeSetCertificates>,
     /// Images of the control plane's version that were deployed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub container_images: BTreeMap<String, String>,
     /// The control plane's version that an update brought to the hosts.
     #[serde(skip_serializing_if = "Option::is_none")]

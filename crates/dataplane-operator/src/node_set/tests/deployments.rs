@@ -46,6 +46,32 @@ fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
 }
 
 #[test]
+fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
+    let mut world = World::new();
+    world.settle();
+    let many = |it: &str| -> serde_json::Map<String, Value> {
+        let summary = json!({ "failedHostList": vec![it; 200] });
+        (0..60).map(|n| (format!("run-{n}"), summary.clone())).collect()
+    };
+    for name in ["d0", "d1", "d2", "d3", "d4"] {
+        world.deployed(name);
+        let mut object = serde_json::to_value(&**world.seen.deployments.last().unwrap()).unwrap();
+        object["status"]["ansibleExecutionSummaries"] = json!(many("a-host-of-the-set"));
+        *world.seen.deployments.last_mut().unwrap() =
+            Arc::new(serde_json::from_value(object).unwrap());
+    }
+    world.settle();
+    let status = serde_json::to_value(&world.seen.set.status).unwrap();
+    let told = |field: &str| -> Vec<String> {
+        status[field].as_object().unwrap().keys().cloned().collect()
+    };
+    // They are of one age, so that the names tell which one is newer.
+    assert_eq!(told("deploymentExecutionSummaries"), ["d4"]);
+    assert_eq!(told("deploymentStatuses"), ["d0", "d1", "d2", "d3", "d4"]);
+    assert!(status.to_string().len() < 500_000, "{}", status.to_string().len());
+}
+
+#[test]
 fn what_was_deployed_stays_known_when_its_deployment_is_deleted() {
     let mut world = World::new();
     world.settle();
