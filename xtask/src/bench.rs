@@ -59,12 +59,12 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     })?;
     let (end, last_revision) = (audit.position()?, revision(&env)?);
     let seconds = clock.elapsed().as_secs_f64();
-    let work = audit.requests(start, end)?;
+    let work = audit.requests(controlplane::NAMESPACE, start, end)?;
     let rest = sh::step("rest for three minutes", || {
         let from = audit.position()?;
         // The measurement is the time: nothing is awaited here, everything must stay as it is.
         std::thread::sleep(REST);
-        audit.requests(from, audit.position()?)
+        audit.requests(controlplane::NAMESPACE, from, audit.position()?)
     })?;
     let processes = process::operators()?;
     let report = json!({

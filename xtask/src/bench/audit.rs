@@ -38,8 +38,9 @@ impl Audit {
         Ok(metadata.with_context(|| format!("no audit log at {}", self.path.display()))?.len())
     }
 
-    /// The operators' requests between two positions.
-    pub(crate) fn requests(&self, from: u64, to: u64) -> Result<Requests> {
+    /// The operators' requests between two positions, but for those about other namespaces: what is
+    /// measured does not depend on who else has objects in the cluster.
+    pub(crate) fn requests(&self, namespace: &str, from: u64, to: u64) -> Result<Requests> {
         if to < from || std::fs::metadata(&self.path)?.len() < to {
             bail!("{} was rotated meanwhile: measure again", self.path.display());
         }
@@ -53,12 +54,19 @@ impl Audit {
             if read > to {
                 break;
             }
-            if let Ok(event) = serde_json::from_str(&line) {
+            let event: Option<Value> = serde_json::from_str(&line).ok();
+            if let Some(event) = event.filter(|it| concerns(it, namespace)) {
                 requests.count(&event);
             }
         }
         Ok(requests)
     }
+}
+
+/// Whether a request is about a namespace, about none, or about the operators' own.
+fn concerns(event: &Value, namespace: &str) -> bool {
+    let about = event["objectRef"]["namespace"].as_str();
+    about.is_none_or(|it| it.is_empty() || [namespace, OPERATORS].contains(&it))
 }
 
 impl Requests {
@@ -135,6 +143,13 @@ mod tests {
             "user": { "username": user },
             "objectRef": { "resource": "secrets" },
         })
+    }
+
+    #[test]
+    fn requests_about_other_namespaces_do_not_count() {
+        let about = |it: &Value| concerns(&json!({ "objectRef": { "namespace": it } }), "bench");
+        assert!(about(&json!("bench")) && about(&json!(OPERATORS)) && about(&Value::Null));
+        assert!(!about(&json!("openstack")));
     }
 
     #[test]

@@ -43,11 +43,11 @@ pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
     })?;
     let seconds = clock.elapsed().as_secs_f64();
     let end = audit.position()?;
-    let work = audit.requests(start, end)?;
+    let work = audit.requests(NAMESPACE, start, end)?;
     let rest = sh::step("rest", || {
         // The measurement is the time: nothing is awaited here, everything must stay as it is.
         std::thread::sleep(REST);
-        audit.requests(end, audit.position()?)
+        audit.requests(NAMESPACE, end, audit.position()?)
     })?;
     let report = json!({
         "seconds": seconds, "work": work.as_json(), "rest": rest.as_json(),
@@ -92,10 +92,14 @@ fn prepare(env: &lab::Env) -> Result<()> {
     let mut delete = env.kubectl();
     sh::run(delete.args(["delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true"]))?;
     controlplane::apply(env, &objects())?;
-    sh::wait_for("the node set is set up", DEPLOYMENT, || {
+    sh::wait_for("the node set is set up, and its services are judged", DEPLOYMENT, || {
         let object = demo::get(env, NAMESPACE, "openstackdataplanenodeset", NAME)?;
         let ready = condition(&object, "SetupReady");
         ensure!(ready["status"] == "True", "{}: {}", ready["reason"], ready["message"]);
+        for service in services() {
+            let object = demo::get(env, NAMESPACE, "openstackdataplaneservice", &service)?;
+            ensure!(!object["status"].is_null(), "{service} has no status");
+        }
         Ok(())
     })
 }

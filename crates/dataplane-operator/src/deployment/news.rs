@@ -11,7 +11,7 @@ use crate::deployment::judge::Judged;
 use crate::deployment::progress::{compacted, position};
 
 /// How long the news of one run waits for those of the others at the same service.
-const TOGETHER: SignedDuration = SignedDuration::from_secs(5);
+const TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 
 /// What the status does not say of a host yet, and since when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
