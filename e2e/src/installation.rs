@@ -1,12 +1,13 @@
 //! The operators' release as a human handles it with Helm, and whether its operators are at work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
+use common::yaml;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
@@ -63,6 +64,16 @@ impl Installation {
     async fn helm(&self, arguments: &[&str]) -> Result<()> {
         let all = ["--namespace", NAMESPACE, "--wait", "--timeout", "3m"];
         run("helm", &[arguments, &all].concat()).await.map(drop)
+    }
+
+    /// The names of the definitions that the present release brings.
+    pub async fn definitions(&self) -> Result<BTreeSet<String>> {
+        let manifest = run("helm", &["get", "manifest", RELEASE, "--namespace", NAMESPACE]).await?;
+        let is_definition = |it: &&str| it.contains("\nkind: CustomResourceDefinition\n");
+        let name = |text: &str| -> Result<String> {
+            Ok(yaml::from_str::<CustomResourceDefinition>(text)?.name_any())
+        };
+        manifest.split("\n---\n").filter(is_definition).map(name).collect()
     }
 
     /// The schema of each of these definitions, as the API server has it.

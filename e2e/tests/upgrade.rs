@@ -133,6 +133,10 @@ async fn an_upgrade_runs_nothing_again_and_can_be_taken_back() -> Result<()> {
         new.insert(definition.name_any(), schema(definition)?);
     }
     let mut old = release.schemas(&ours).await?;
+    // The lab may have had this release, or an earlier state of it, whose definitions have stayed.
+    let known = release.definitions().await?;
+    ensure!(!known.is_empty(), "the release before has no definitions");
+    old.retain(|name, _| known.contains(name));
     let before = Picture::take(&demo).await?;
     before.is_of_the_main_job()?;
 
