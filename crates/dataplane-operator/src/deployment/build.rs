@@ -90,10 +90,11 @@ fn place(part: &Part, service: &str) -> usize {
 /// to it.
 ///
 /// It touches all hosts, a further attempt as well: what such a play writes on one host comes from
-/// all of them.
+/// all of them. So it waits for what any of the node sets lacks.
 fn everywhere(seen: &Observed, service: &str, parts: &[Part]) -> Option<New> {
     let leader = parts.iter().find(|it| it.leads(service))?;
-    if !have_arrived(seen, leader, service) {
+    let is_held = parts.iter().any(|it| it.lacking.holds(service));
+    if is_held || !have_arrived(seen, leader, service) {
         return None;
     }
     let all: Vec<&Part> = parts.iter().collect();

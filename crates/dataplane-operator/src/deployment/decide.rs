@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::default_services;
 use crate::deployment::build::{New, new_runs};
+use crate::deployment::faults::Lacking;
 use crate::deployment::holding::{self, RUNNING};
 use crate::deployment::judge::{self, Common, Part};
 use crate::deployment::observe::Observed;
@@ -70,13 +71,13 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let parts: Vec<Part> = lists
         .iter()
         .map(|(name, kept)| {
-            let faults = faults_of(seen, name, kept);
+            let lacking = lacking(seen, name, kept);
             let runs = judge::runs_of(&runs, name, kept);
             let common = Common { seen, runs: &runs, offers: &offers, may_run: !is_going, now };
-            judge::part(&common, name, kept, faults, is_new)
+            judge::part(&common, name, kept, lacking, is_new)
         })
         .collect();
-    inputs.extend(parts.iter().flat_map(|it| it.faults.clone()));
+    inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
     let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let judgement = Judgement {
@@ -154,17 +155,11 @@ impl Progress {
 
 /// What keeps the next runs of a node set from being made, once it has begun: of its services only
 /// those count that some host does not have yet.
-fn faults_of(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Vec<Fault> {
+fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Lacking {
     let attempts = judge::attempts(seen);
     let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
-    let Some(front) = open.map(position).min() else { return Vec::new() };
-    let rest = kept.services.get(front..).unwrap_or_default();
-    if let Some(fault) = faults::of_replaced(seen, name, kept) {
-        return vec![fault];
-    }
-    let mut faults = faults::of_node_set(seen, name);
-    faults.extend(faults::of_services(seen, name, rest));
-    faults
+    let Some(front) = open.map(position).min() else { return Lacking::default() };
+    Lacking::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
 }
 
 /// When something is due that no watch tells.

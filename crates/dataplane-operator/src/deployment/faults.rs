@@ -1,6 +1,7 @@
 //! What keeps a deployment from beginning or from going on, each with object, cause and next step.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
 use common::conditions::{self, Truth};
@@ -30,6 +31,39 @@ const STATUS_LIMIT: usize = 700_000;
 const HOST_SIZE: usize = 190;
 /// What it tells of a run.
 const RUN_SIZE: usize = 330;
+
+/// What keeps the next runs of a node set from being made, once it has begun.
+#[derive(Clone, Debug, Default)]
+pub struct Lacking {
+    /// Those of all its services.
+    pub of_set: Vec<Fault>,
+    /// Those of the services that some host does not have yet, in their order.
+    pub of_services: Vec<(String, Vec<Fault>)>,
+}
+
+impl Lacking {
+    /// What is lacking of a node set and of those of its services.
+    pub fn of(seen: &Observed, node_set: &str, kept: &NodeSetProgress, open: &[String]) -> Self {
+        if let Some(fault) = of_replaced(seen, node_set, kept) {
+            return Self { of_set: vec![fault], ..Self::default() };
+        }
+        let of_services =
+            open.iter().map(|it| (it.clone(), of_services(seen, node_set, slice::from_ref(it))));
+        Self { of_set: of_node_set(seen, node_set), of_services: of_services.collect() }
+    }
+
+    /// Everything that is lacking.
+    pub fn all(&self) -> impl Iterator<Item = &Fault> {
+        self.of_set.iter().chain(self.of_services.iter().flat_map(|it| &it.1))
+    }
+
+    /// Whether a host that comes to that service has to wait.
+    pub fn holds(&self, service: &str) -> bool {
+        let is_its = |it: &&(String, Vec<Fault>)| it.0 == service;
+        let own = self.of_services.iter().find(is_its);
+        !self.of_set.is_empty() || own.is_some_and(|it| !it.1.is_empty())
+    }
+}
 
 /// What a deployment waits for before it begins: its node sets.
 pub fn of_setup(seen: &Observed) -> Vec<Fault> {
@@ -99,7 +133,7 @@ fn unknown_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
 fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Fault> {
     let is_missing =
         |it: &Named| !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace));
-    let tls = tls::needed(seen, node_set, service);
+    let tls = tls::needed(seen, node_set, (name, service));
     let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
     let mut faults: Vec<Fault> = missing
         .map(|it| {
@@ -116,10 +150,22 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
             format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
         Fault::wrong("DataSourceInvalid", text)
     }));
+    faults.extend(uncertified(seen, node_set, name, service));
     if is_global(service) {
         faults.extend(too_many_hosts(seen, name));
     }
     faults
+}
+
+/// Of a service whose certificates, or of one that brings those of others, not every host has yet.
+fn uncertified(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Option<Fault> {
+    let set = seen.node_sets.get(node_set)?;
+    let why = tls::uncertified(seen, set, (name, service))?;
+    let text = format!(
+        "OpenStackDataPlaneService {name} waits for certificates of OpenStackDataPlaneNodeSet \
+         {node_set}: {why}"
+    );
+    Some(Fault::missing("CertificatesNotReady", conditions::trimmed(&text, 1000)))
 }
 
 fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
@@ -174,7 +220,7 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
 }
 
 /// Of a node set that was deleted since the deployment began, where another one has its name now.
-pub fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
+fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
     let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
     is_replaced.then(|| {
         let text = format!(

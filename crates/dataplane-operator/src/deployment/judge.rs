@@ -7,18 +7,18 @@ use common::api::dataplane::{HostProgress, NodeSet, NodeSetProgress, RunState};
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
 use common::engine::retry::Retries;
-use common::engine::{Host, Run, limit};
+use common::engine::{Host, Run, State, limit};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::deployment::build::NODE_SET_LABEL;
 use crate::deployment::course::Course;
+use crate::deployment::faults::Lacking;
 use crate::deployment::hosts::{by_name, ssh_digests};
 use crate::deployment::news::{News, has_advanced, news, told_at};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::{expanded, live, position};
 use crate::deployment::services::List;
-use crate::group::faults::Fault;
 use crate::group::host_key::Offers;
 use crate::node_set::host::Host as Described;
 use crate::node_set::host_keys::{accept_command, trust};
@@ -52,7 +52,7 @@ pub struct Part {
     /// Those of them that begin with another node set.
     pub joined: Vec<String>,
     /// What keeps its next runs from being made.
-    pub faults: Vec<Fault>,
+    pub lacking: Lacking,
     /// Its hosts, by name.
     pub hosts: Vec<Judged>,
     /// Whether this pass tells where each host is now.
@@ -138,7 +138,7 @@ pub fn part(
     common: &Common<'_>,
     name: &str,
     kept: &NodeSetProgress,
-    faults: Vec<Fault>,
+    lacking: Lacking,
     is_new: bool,
 ) -> Part {
     let seen = common.seen;
@@ -152,9 +152,8 @@ pub fn part(
         if found.is_none() && node_set.is_some() {
             continue;
         }
-        let may_run = common.may_run && faults.is_empty();
         let node_set = (name, node_set.as_deref());
-        judged.push(one(common, node_set, (host, found), &course, kept, may_run));
+        judged.push(one(common, node_set, (host, found), &course, kept, &lacking));
     }
     let told_at = told_at(&judged);
     let is_due = told_at.is_some_and(|it| it <= common.now);
@@ -170,7 +169,7 @@ pub fn part(
         node_set,
         services: kept.services.clone(),
         joined: kept.joined.clone(),
-        faults,
+        lacking,
         hosts: judged,
         is_news,
         told_at: told_at.filter(|_| !is_news),
@@ -195,7 +194,7 @@ fn one(
     (host, found): (&str, Option<Described<'_>>),
     course: &Course<'_>,
     kept: &HostProgress,
-    may_run: bool,
+    lacking: &Lacking,
 ) -> Judged {
     let Common { seen, runs, offers, now, .. } = *common;
     let wanted = course.wanted.as_slice();
@@ -218,7 +217,7 @@ fn one(
         name: host,
         wanted,
         recorded: &recorded,
-        may_run,
+        may_run: common.may_run,
         has_moved: false,
         ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
         trusted: &token,
@@ -228,7 +227,11 @@ fn one(
             way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
         },
     };
-    let (chain, runs) = course.judge(&judged, position(kept), now);
+    let (mut chain, mut runs) = course.judge(&judged, position(kept), now);
+    if matches!(&chain.state, State::NeedsRun(need) if lacking.holds(&need.service)) {
+        let held = Host { may_run: false, ..judged };
+        (chain, runs) = course.judge(&held, position(kept), now);
+    }
     let live = live(host, wanted, &chain, runs);
     let news = news(kept, &chain, runs);
     let address = found.map(|it| it.address());

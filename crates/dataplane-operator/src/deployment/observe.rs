@@ -21,6 +21,7 @@ use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
 use crate::group::observe::BY_OWNER;
 use crate::node_set::observe::{brings_certificates, sources_of_vars};
+use crate::node_set::tls::lender;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ pub struct Observed {
     pub namespace: String,
     /// The node sets that it names, where they exist.
     pub node_sets: BTreeMap<String, Arc<NodeSet>>,
-    /// The services that may be deployed, where they exist.
+    /// The services that may be deployed, and those whose certificates they use, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
@@ -128,6 +129,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
         wanted.extend(secrets);
     }
+    let lenders = services.values().filter_map(|it| lender(it).map(str::to_owned));
+    let lenders: Vec<String> = lenders.filter(|it| !services.contains_key(it)).collect();
+    services.extend(lenders.into_iter().filter_map(find));
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Before reading, so that a change in between wakes the deployment again.
     let all = wanted.iter().cloned().chain(node_sets.keys().map(secret)).collect();

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::{NodeSet, Service};
+use common::conditions::{self, Truth};
 use common::engine::mounts::node_sets::Tls;
 
 use crate::deployment::observe::{Observed, ca_bundle};
 use crate::group::faults::Named;
 use crate::inputs::service_type;
 use crate::node_set::observe::brings_certificates;
+use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender};
 
 /// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
 /// service the certificates, then the CA bundle.
@@ -22,25 +24,73 @@ pub fn mounts<'a>(
         return bundle(name, service).into_iter().collect();
     }
     let node_sets: Vec<&NodeSet> = node_sets.into_iter().collect();
-    let mut all = Vec::new();
-    for (name, service) in served(seen, &node_sets) {
-        all.extend(certificates(name, &node_sets));
-        all.extend(bundle(name, service));
+    let (mut folders, mut all) = (BTreeSet::new(), Vec::new());
+    for (name, service) in listed(seen, &node_sets) {
+        let brought = certificates(name, &node_sets).into_iter().chain(bundle(name, service));
+        all.extend(brought.filter(|it| folders.insert(folder(it))));
     }
     all
 }
 
+/// Where a mount is found: of two services with one folder, the first one's is mounted.
+fn folder(mount: &Tls) -> (String, Option<String>) {
+    match mount {
+        Tls::Bundle { service_type, .. } => (service_type.clone(), None),
+        Tls::Certificates { service_type, key, .. } => (service_type.clone(), Some(key.clone())),
+    }
+}
+
 /// The Secrets that a service needs for that, beside its data sources.
-pub fn needed(seen: &Observed, node_set: &str, service: &Service) -> Vec<Named> {
+pub fn needed(seen: &Observed, node_set: &str, service: (&str, &Service)) -> Vec<Named> {
     let node_set = seen.node_sets.get(node_set).map(|it| &**it);
-    let secrets: BTreeSet<&str> = match node_set.filter(|_| brings_certificates(service)) {
-        None => ca_bundle(service).into_iter().collect(),
-        Some(set) => {
-            let bundles = served(seen, &[set]).into_iter().filter_map(|(_, it)| ca_bundle(it));
-            bundles.chain(certificate_secrets(set).map(String::as_str)).collect()
-        }
+    let mounts = mounts(seen, service, node_set);
+    let secrets: BTreeSet<String> = mounts.into_iter().flat_map(secrets).collect();
+    secrets.iter().map(|it| Named::secret(it)).collect()
+}
+
+fn secrets(mount: Tls) -> Vec<String> {
+    match mount {
+        Tls::Bundle { secret, .. } => vec![secret],
+        Tls::Certificates { secrets, .. } => secrets,
+    }
+}
+
+/// Why a service cannot run yet on the hosts of a node set, where its certificates, or those that it
+/// brings, are not all there.
+pub fn uncertified(
+    seen: &Observed,
+    set: &NodeSet,
+    (name, service): (&str, &Service),
+) -> Option<String> {
+    let status = set.status.as_ref()?;
+    let told = conditions::find(&status.conditions, CERTIFICATES_READY)?;
+    if told.reason == NOT_ENABLED {
+        return None;
+    }
+    let services =
+        if brings_certificates(service) { listed(seen, &[set]) } else { vec![(name, service)] };
+    let mut wanted = services.iter().flat_map(|it| keys(seen, set, *it)).peekable();
+    wanted.peek()?;
+    let is_there = |(service, key): (&str, &String)| {
+        status.certificates.iter().any(|it| it.service == service && it.key == *key)
     };
-    secrets.into_iter().map(Named::secret).collect()
+    if told.status != Truth::True {
+        return Some(told.message.clone());
+    }
+    let is_known = wanted.all(is_there);
+    (!is_known).then(|| "They are not asked for yet.".to_owned())
+}
+
+/// The names of a service's certificates: its own, or those of the service that its type names, if the
+/// node set does not list that one itself.
+fn keys<'a>(
+    seen: &'a Observed,
+    set: &NodeSet,
+    (name, service): (&'a str, &'a Service),
+) -> impl Iterator<Item = (&'a str, &'a String)> {
+    let lender = lender(service).filter(|it| !set.spec.services.iter().any(|own| own == it));
+    let lender = lender.and_then(|it| seen.services.get(it)).map(|it| &**it);
+    lender.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
 }
 
 /// The Secrets with a node set's certificates.
@@ -48,20 +98,13 @@ pub fn certificate_secrets(node_set: &NodeSet) -> impl Iterator<Item = &String> 
     node_set.status.iter().flat_map(|it| &it.certificates).flat_map(|it| &it.secrets)
 }
 
-/// The services that the deployment brings, and the others of the node sets: of one type the first,
-/// for all of a type have one folder.
-fn served<'a>(seen: &'a Observed, node_sets: &[&'a NodeSet]) -> Vec<(&'a str, &'a Service)> {
+/// The services that the deployment brings, and the others of the node sets.
+fn listed<'a>(seen: &'a Observed, node_sets: &[&'a NodeSet]) -> Vec<(&'a str, &'a Service)> {
     let (brought, own) = (&seen.deployment.spec.services_override, node_sets.iter());
     let names = brought.iter().chain(own.flat_map(|it| &it.spec.services));
-    let mut types = BTreeSet::new();
-    let mut served = Vec::new();
-    for name in names {
-        let Some(service) = seen.services.get(name) else { continue };
-        if types.insert(service_type(&service.spec, name)) {
-            served.push((name.as_str(), &**service));
-        }
-    }
-    served
+    let mut known = BTreeSet::new();
+    let names = names.filter(|it| known.insert(it.as_str()));
+    names.filter_map(|it| Some((it.as_str(), &**seen.services.get(it)?))).collect()
 }
 
 fn bundle(name: &str, service: &Service) -> Option<Tls> {

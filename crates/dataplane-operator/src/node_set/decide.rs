@@ -156,7 +156,8 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>]) -> Outcome {
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
     };
-    let versions = seen.services.iter().filter(brings_version).map(|(name, _)| name.as_str());
+    let services = seen.services.iter().chain(&seen.brought);
+    let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
     outcome::of(&seen.set, &names, &seen.deployments, &versions)
 }

@@ -57,7 +57,9 @@ pub struct Observed {
     pub neighbours: Vec<Claim>,
     /// What stands on its inventory Secret, where it exists.
     pub inventory: Option<Inventory>,
-    /// The services whose certificates listed ones use that name none, by the listed one.
+    /// The services that only deployments bring, where they exist.
+    pub brought: BTreeMap<String, Arc<Service>>,
+    /// The services whose certificates others use that name none, by the other one.
     pub lenders: BTreeMap<String, Arc<Service>>,
     /// What was seen of who manages addresses and names.
     pub infra: Infra,
@@ -121,7 +123,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let get = |name: &str| default_services::get(&world.services, &Key::new(&namespace, name));
     let find = |name: &String| Some((name.clone(), get(name)?));
     let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
-    let lenders = served::lenders(&services, get);
+    let deployments = world.deployments.indexed(BY_NODE_SET, key);
+    let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
+    let brought = brought.filter(|it| !services.contains_key(*it)).filter_map(find);
+    let brought: BTreeMap<_, _> = brought.collect();
+    let lenders = served::lenders(services.iter().chain(&brought), &set.spec.services, get);
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
@@ -129,7 +135,6 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     // Before reading, so that a change in between wakes the node set again.
     let all = wanted.iter().chain(&of_vars).chain([&own]).cloned().collect();
     world.sources.depends(key, all);
-    let deployments = world.deployments.indexed(BY_NODE_SET, key);
     let inventory = Inventory::of(&world.sources, &own);
     let is_busy = deployments.iter().any(|it| outcome::is_under_way(it, &set));
     let written = if is_busy { content(world, &own).await? } else { None };
@@ -149,8 +154,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let (runs, neighbours) = (runs(world, &namespace, &set), neighbours(world, &namespace, &set));
     let infra = world.others.infra(&world.api, &set).await?;
-    let are_named =
-        services.values().chain(lenders.values()).any(|it| !it.spec.tls_certs.is_empty());
+    let mut all = services.values().chain(brought.values()).chain(lenders.values());
+    let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(world, key, &set, are_named).await?;
     let mut seen = Observed {
         set,
@@ -163,6 +168,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         runs,
         neighbours,
         inventory,
+        brought,
         lenders,
         infra,
         issued,

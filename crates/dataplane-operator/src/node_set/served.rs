@@ -26,6 +26,9 @@ const ONE_PASS: usize = 500;
 /// What the part of the inputs begins with that the DNS server is.
 const DNS_SERVER: &str = "DNSMasq ";
 
+/// The part of the inputs that certificates are.
+const CERTIFICATES: &str = "certificates";
+
 /// What is served, and what is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
@@ -45,16 +48,20 @@ pub struct Served {
     pub dns_servers: Vec<String>,
     /// The Secrets with the hosts' certificates.
     pub certificates: Vec<NodeSetCertificates>,
-    /// Whether every host has its certificates.
+    /// Whether plays are told that hosts have certificates: from when all had theirs.
     pub has_certificates: bool,
+    /// Whether some are of a service that the node set lists, and not only of a deployment's.
+    pub lists_certificates: bool,
     /// Variables of each host's reservations, by its own name; they win over a human's.
     pub vars: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 impl Served {
-    /// What an inventory waits for, if anything.
+    /// What an inventory waits for, if anything: certificates are not in it, and a deployment of
+    /// services that have none needs none.
     pub fn missing(&self) -> Option<&Finding> {
-        self.findings.iter().find(|it| !it.holds())
+        let is_in_it = |it: &&Finding| it.type_ != tls::CERTIFICATES_READY;
+        self.findings.iter().filter(is_in_it).find(|it| !it.holds())
     }
 }
 
@@ -129,8 +136,12 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
         return served;
     }
     served.findings = findings.into();
-    // Of addresses and names that are told anew nobody takes it for another certificate.
-    served.has_certificates = is_on && served.findings.last().is_some_and(Finding::holds);
+    // One that a further host waits for changes nothing for those that have theirs.
+    let were_told = recorded.inputs.contains_key(CERTIFICATES);
+    let has_all = served.findings.last().is_some_and(Finding::holds);
+    served.has_certificates = is_on && (were_told || has_all);
+    let is_listed = |it: &Wish<'_>| seen.services.contains_key(it.service);
+    served.lists_certificates = wishes.iter().any(is_listed);
     // What runs that are under way may still mount is told until they have ended.
     let is_kept = is_frozen && certificates.is_empty();
     served.certificates = if is_kept { recorded.certificates } else { certificates };
@@ -145,7 +156,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
 
 /// A condition of what nobody is asked for yet.
 fn unasked(finding: Finding) -> Finding {
-    if finding.reason == "NotRequired" {
+    if finding.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&finding.reason.as_str()) {
         return finding;
     }
     let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
@@ -202,16 +213,17 @@ fn certified<'a>(
     Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
 }
 
-/// The certificates that the listed services name.
+/// The certificates that the listed services name, and those that deployments bring.
 fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
     let of = |name: &'_ String| -> Option<(&str, &Service)> {
-        let (name, listed) = seen.services.get_key_value(name)?;
+        let found = seen.services.get_key_value(name).or_else(|| seen.brought.get_key_value(name));
+        let (name, service) = found?;
         let lender = seen.lenders.get(name);
-        Some((name.as_str(), lender.map_or(&**listed, |it| &**it)))
+        Some((name.as_str(), lender.map_or(&**service, |it| &**it)))
     };
-    let mut listed = BTreeSet::new();
-    let names = seen.set.spec.services.iter().filter(|it| listed.insert(it.as_str()));
-    tls::wishes(names.filter_map(of))
+    let mut known = BTreeSet::new();
+    let names = seen.set.spec.services.iter().chain(seen.brought.keys());
+    tls::wishes(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }
 
 /// The Secrets of all certificates, the steps that write them, and whether each has its own.
@@ -271,20 +283,22 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
         let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
         found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
     }
-    if served.has_certificates {
-        inputs::add(&mut found, "certificates".to_owned(), &json!(true));
+    if served.has_certificates && served.lists_certificates {
+        inputs::add(&mut found, CERTIFICATES.to_owned(), &json!(true));
     }
     found
 }
 
-/// The services whose certificates listed ones use that name none: service → the other one.
-pub fn lenders(
-    services: &BTreeMap<String, Arc<Service>>,
+/// The services whose certificates others use that name none: service → the other one. What the node
+/// set lists itself lends nothing.
+pub fn lenders<'a>(
+    services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
+    listed: &[String],
     find: impl Fn(&str) -> Option<Arc<Service>>,
 ) -> BTreeMap<String, Arc<Service>> {
     let of = |(name, service): (&String, &Arc<Service>)| {
-        let lender = tls::lender(service).filter(|it| !services.contains_key(*it))?;
+        let lender = tls::lender(service).filter(|it| !listed.iter().any(|own| own == it))?;
         Some((name.clone(), find(lender)?))
     };
-    services.iter().filter_map(of).collect()
+    services.into_iter().filter_map(of).collect()
 }

@@ -286,11 +286,15 @@ fn changed_sources(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
     names
 }
 
-/// The Secrets with certificates that were renewed, or came or went, since they were last deployed.
+/// The Secrets with certificates that were renewed, or came or went, since they were last deployed; of
+/// services that only deployments bring, those that were deployed.
 fn changed_certificates(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
     let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
-    let secrets = judged.served.certificates.iter().flat_map(|it| &it.secrets);
+    let secrets = judged.served.certificates.iter().flat_map(|it| {
+        let is_listed = seen.services.contains_key(&it.service);
+        it.secrets.iter().filter(move |it| is_listed || judged.outcome.secrets.contains_key(*it))
+    });
     let named = secrets.map(|it| Named::secret(it));
     let is_other = |it: &Named| {
         let present = seen.sources.get(&it.source(&seen.namespace));

@@ -115,6 +115,7 @@ impl World {
             runs: Vec::new(),
             neighbours: Vec::new(),
             inventory: None,
+            brought: BTreeMap::new(),
             lenders: BTreeMap::new(),
             infra: Infra::default(),
             issued: Issued::default(),

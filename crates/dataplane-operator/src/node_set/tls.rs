@@ -43,6 +43,8 @@ const DEFAULT_USAGES: [&str; 3] = ["key encipherment", "digital signature", "ser
 const DURATION: &str = "osp-rootca-issuer-duration";
 const RENEW_BEFORE: &str = "osp-rootca-issuer-renew-before";
 const NOT_SERVED: &str = "CertManagerNotFound";
+/// The reason of certificates that are not made, though services name some.
+pub const NOT_ENABLED: &str = "NotEnabled";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// What was seen of cert-manager, and of the Secrets that it and the operator make.
@@ -359,8 +361,9 @@ pub fn finding(
     (asked, are_bundled): (&Asked, bool),
 ) -> Finding {
     if let Some(why) = why_none(set, wishes, hosts, issued) {
+        let reason = if wishes.is_empty() { "NotRequired" } else { NOT_ENABLED };
         let text = format!("Hosts get no certificates: {why}.");
-        return Finding::good(CERTIFICATES_READY, "NotRequired", text);
+        return Finding::good(CERTIFICATES_READY, reason, text);
     }
     if let Some(found) = told(CERTIFICATES_READY, asked) {
         return found;
@@ -395,7 +398,7 @@ fn why_none(
     issued: &Issued,
 ) -> Option<&'static str> {
     if wishes.is_empty() {
-        return Some("no service of the node set names any in tlsCerts");
+        return Some("no service of the node set, or of its deployments, names any in tlsCerts");
     }
     if is_enabled(set, hosts, issued) {
         return None;

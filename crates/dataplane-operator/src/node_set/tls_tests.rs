@@ -169,7 +169,7 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     let (service, mut set) = (agent(&both()), two());
     let absent = Issued::default();
     assert_eq!(written(&service, &absent), Ok(vec![]));
-    assert_eq!(said(&set, &service, &absent), (Truth::True, "NotRequired".into()));
+    assert_eq!(said(&set, &service, &absent), (Truth::True, "NotEnabled".into()));
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
     assert!(is_enabled(&set, &hosts, &issued()));

@@ -10,7 +10,7 @@ use shell::queue::Queue;
 
 use crate::claims::{BY_HOST, Claim};
 use crate::node_set::host;
-use crate::node_set::observe::{World, node_set_of, node_sets_of};
+use crate::node_set::observe::{BY_NODE_SET, World, node_set_of, node_sets_of};
 use crate::node_set::tls::lender;
 
 /// How long a change of a deployment, or of what is served, waits for others: each host that ends
@@ -27,21 +27,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             to.push_in(key, GATHER);
         }
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    let services = Arc::clone(&world.services);
-    world.services.on_change(move |service| {
-        let (name, namespace) = (service.name_any(), service.namespace());
-        let borrows = |it: &String| {
-            let borrower = services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
-            borrower.is_some_and(|it| lender(&it) == Some(name.as_str()))
-        };
-        let lists = |it: &&Arc<NodeSet>| {
-            it.spec.services.contains(&name) || it.spec.services.iter().any(borrows)
-        };
-        for set in all.all().iter().filter(|it| it.namespace() == namespace).filter(lists) {
-            to.push(Key::of(&**set));
-        }
-    });
+    wake_by_services(queue, world);
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.attachments.on_change(move |key| {
         let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
@@ -52,6 +38,27 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     });
     let to = Arc::clone(queue);
     world.sources.on_change(move |reader| to.push(reader));
+}
+
+/// A service concerns the node sets that list it, or whose deployments bring it, and those where it
+/// lends its certificates to such a service.
+fn wake_by_services(queue: &Arc<Queue>, world: &World) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    let (services, deployments) = (Arc::clone(&world.services), Arc::clone(&world.deployments));
+    world.services.on_change(move |service| {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let is_concerned = |it: &String| {
+            let other = || services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
+            *it == name || other().is_some_and(|it| lender(&it) == Some(name.as_str()))
+        };
+        for set in all.all().iter().filter(|it| it.namespace() == namespace) {
+            let brought = deployments.indexed(BY_NODE_SET, &Key::of(&**set));
+            let mut brought = brought.iter().flat_map(|it| &it.spec.services_override);
+            if set.spec.services.iter().any(is_concerned) || brought.any(is_concerned) {
+                to.push(Key::of(&**set));
+            }
+        }
+    });
 }
 
 /// What is served comes host by host: changes are looked at together.

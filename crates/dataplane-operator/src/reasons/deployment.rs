@@ -46,6 +46,12 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
                 "Rename the key.",
             ),
             Word::bad(
+                "CertificatesNotReady",
+                "A service has certificates, or brings those of others, and not every host has its own.",
+                "When they are issued.",
+                "See the node set's `NodeSetCertificatesReady`.",
+            ),
+            Word::bad(
                 "InventoryNotFound",
                 "The Secret with the inventory of a node set does not exist.",
                 "Yes, as soon as nothing else is wrong with the node set.",

@@ -45,7 +45,7 @@ pub(super) const NODE_SET: &[Aspect] = &[
             ),
             Word::bad(
                 "NotServedYet",
-                "Addresses, names or certificates are missing; the message names the condition.",
+                "Addresses or names are missing; the message names the condition.",
                 "When they are there.",
                 "See that condition.",
             ),

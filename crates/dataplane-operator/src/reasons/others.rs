@@ -87,7 +87,11 @@ pub(super) const CERTIFICATES: Aspect = aspect(
     &[
         Word::good(
             "NotRequired",
-            "`tlsEnabled` is false, no service names certificates, or nobody issues them or reserves names.",
+            "No service of the node set, or of its deployments, names certificates.",
+        ),
+        Word::good(
+            "NotEnabled",
+            "`tlsEnabled` is false; or it is absent, and nobody issues certificates or reserves names.",
         ),
         Word::good("Issued", "Every host has its certificates."),
         Word::bad(

@@ -98,3 +98,72 @@ fn certificates_that_are_gone_are_waited_for_by_name() {
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     once(&world);
 }
+
+/// The node set says of its certificates how they are.
+fn tells(world: &mut World, status: &str, reason: &str) {
+    world.edit("compute", |it| {
+        let status = serde_json::from_value(json!({
+            "type": "NodeSetCertificatesReady", "status": status, "reason": reason,
+            "message": "2 certificates are not issued yet.",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }));
+        let conditions = &mut it.status.as_mut().unwrap().conditions;
+        conditions.retain(|it| it.type_ != "NodeSetCertificatesReady");
+        conditions.push(status.unwrap());
+    });
+}
+
+#[test]
+fn only_services_with_certificates_wait_for_them() {
+    let world = |services: &[&str]| {
+        let spec = json!({ "servicesOverride": services });
+        let mut world = world(vec![certified("compute", &["n0"])], spec, false);
+        tells(&mut world, "False", "Issuing");
+        world
+    };
+    let mut without = world(&["first"]);
+    without.run_out(|_, _| "Ok");
+    assert_eq!(without.condition("Ready"), is("True", "Ready"));
+    for services in [["first", "agent"], ["first", "certs"]] {
+        let mut with = world(&services);
+        with.settle();
+        assert_eq!(with.condition("Ready"), is("False", "CertificatesNotReady"), "{services:?}");
+        let text = with.message("Ready");
+        assert!(text.contains(services[1]) && text.contains("2 certificates are not"), "{text}");
+        tells(&mut with, "True", "Issued");
+        with.run_out(|_, _| "Ok");
+        assert_eq!(with.condition("Ready"), is("True", "Ready"));
+    }
+}
+
+#[test]
+fn a_service_that_the_node_set_does_not_list_waits_until_its_certificates_are_asked_for() {
+    let spec = json!({ "servicesOverride": ["agent"] });
+    let mut world = world(vec![certified("compute", &["n0"])], spec, false);
+    let known = world.seen.node_sets["compute"].status.clone().unwrap().certificates;
+    world.edit("compute", |it| it.status.as_mut().unwrap().certificates.clear());
+    tells(&mut world, "True", "NotRequired");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "CertificatesNotReady"));
+    assert!(world.message("Ready").contains("not asked for yet"));
+    let mut disabled = world.clone();
+    tells(&mut disabled, "True", "NotEnabled");
+    disabled.run_out(|_, _| "Ok");
+    assert_eq!(disabled.condition("Ready"), is("True", "Ready"));
+    tells(&mut world, "True", "Issued");
+    world.edit("compute", |it| it.status.as_mut().unwrap().certificates = known);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_service_of_the_same_type_without_certificates_hides_none() {
+    let spec = json!({ "servicesOverride": ["plain", "certs"] });
+    let mut world = world(vec![certified("compute", &["n0"])], spec, false);
+    let plain = json!({ "playbook": "a.b.plain", "edpmServiceType": "kind" });
+    world.seen.services.extend([service("plain", &plain)]);
+    world.run_out(|_, _| "Ok");
+    let paths: Vec<String> = mounted(world.run("certs")).into_keys().collect();
+    let expected = ["/var/lib/openstack/cacerts/kind", "/var/lib/openstack/certs/kind/default"];
+    assert_eq!(paths, expected);
+}

@@ -95,6 +95,42 @@ fn what_only_other_services_lack_is_not_waited_for() {
     assert_eq!(world.condition("Ready"), is("False", "DataSourceNotFound"));
 }
 
+#[test]
+fn what_a_later_service_lacks_does_not_hold_those_before_it() {
+    let services = ["first", "second", "third"];
+    let mut world = World::with(vec![node_set("compute", &["n0"], &services)], json!({}));
+    world.settle();
+    let missing = world.seen.services.remove("third").unwrap();
+    world.finish();
+    let writes = world.settle();
+    assert!(writes.contains(&"run second on n0".to_owned()), "{writes:?}");
+    assert_eq!(world.condition("InputReady"), is("False", "ServiceNotFound"));
+    world.finish();
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    assert_eq!(world.condition("Ready"), is("False", "ServiceNotFound"));
+    world.seen.services.insert("third".into(), missing);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn a_service_for_all_waits_for_what_any_node_set_lacks() {
+    let sets =
+        vec![node_set("a", &["a0"], &["first", "everywhere"]), node_set("b", &["b0"], &["first"])];
+    let mut world = World::with(sets, json!({}));
+    world.settle();
+    world.finish();
+    world.seen.inventories.remove("a");
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+    world.seen.inventories.insert("a".into());
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
 /// A world whose second service is given a ConfigMap and a Secret.
 fn with_sources() -> World {
     let mut world = World::new();

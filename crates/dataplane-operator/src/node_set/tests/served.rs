@@ -371,7 +371,9 @@ fn hosts_get_their_certificates_before_anything_is_deployed() {
         ["apply Certificate web-default-n0", "apply Certificate web-default-n1.example.org"];
     assert_eq!(writes[..2], expected);
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
-    assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
+    assert_eq!(world.condition("Ready"), is("False", "Issuing"));
+    // Deployments of services that have none may begin.
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     let before = world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"].clone();
     assert_eq!(before, false, "no play is told of certificates that are not there");
 
@@ -383,6 +385,59 @@ fn hosts_get_their_certificates_before_anything_is_deployed() {
     let expected = json!([{ "service": "web", "key": "default", "directory": "web",
         "secrets": ["compute-web-default-certs-0"] }]);
     assert_eq!(world.status()["certificates"], expected);
+}
+
+#[test]
+fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_deployment_is_there() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    let inputs = world.status()["inputs"].clone();
+    world.bring("extra");
+    let writes = world.settle();
+    assert_eq!(writes[0], "apply Certificate extra-own-n0", "{writes:?}");
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
+    world.issue("1");
+    world.settle();
+    let services = |world: &World| -> Vec<String> {
+        let all = world.status()["certificates"].clone();
+        all.as_array().unwrap().iter().map(|it| it["service"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(services(&world), ["web", "extra"]);
+    assert_eq!(world.status()["inputs"], inputs, "hosts are not out of date for it");
+    assert!(!world.message("UpToDate").contains("extra"), "{}", world.message("UpToDate"));
+    world.seen.brought.clear();
+    world.settle();
+    assert_eq!(services(&world), ["web"]);
+    assert!(!world.seen.issued.certificates.contains_key("extra-own-n0"));
+}
+
+#[test]
+fn one_more_host_does_not_take_the_certificates_of_the_others() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
+    world.settle();
+    world.reserve();
+    world.name_again();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
+    assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
+    assert!(world.status()["inputs"].get("certificates").is_some());
+}
+
+impl World {
+    /// A deployment names a service with a certificate that the node set does not list.
+    fn bring(&mut self, name: &str) {
+        let spec = json!({ "playbook": "a.b.c", "tlsCerts": { "own": {
+            "contents": ["dnsnames"], "issuer": "osp-rootca-issuer-internal" } } });
+        let service = object("OpenStackDataPlaneService", name, &spec);
+        self.seen.brought.insert(name.into(), Arc::new(service));
+    }
 }
 
 #[test]
@@ -449,13 +504,13 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     let mut world = World::certified();
     world.seen.issued = Issued::default();
     world.settle();
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotEnabled"));
     assert!(world.message("NodeSetCertificatesReady").contains("no cert-manager"));
     assert_eq!(world.condition("SetupReady").0, "True");
     world.edit("/tlsEnabled", json!(true));
     world.settle();
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
-    assert_eq!(world.condition("SetupReady"), is("False", "NotServedYet"));
+    assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
     assert_eq!(world.pass().look_again, Some(crate::node_set::others::LOOK_AGAIN));
     world.edit("/tlsEnabled", json!(false));
@@ -541,7 +596,7 @@ fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment
     let issued = &world.seen.issued;
     let left = (issued.certificates.len(), issued.secrets.len(), issued.bundles.len());
     assert_eq!(left, (0, 0, 0));
-    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotRequired"));
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "NotEnabled"));
     assert!(world.status().get("certificates").is_none());
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
 }
