@@ -96,17 +96,25 @@ impl Api {
     /// Steps are made in order, each only while this process leads, and the first failure ends the
     /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
     /// was decided about an object that is gone is void, the later steps too.
-    /// The writes that stand apart come first: all are tried, and the first refused one is told.
+    /// The writes that stand apart come first: all are tried, and the first refused one is told. The
+    /// steps do not wait for them, but for the status where one was refused: it is told there.
     /// What was written is in the cache of its kind when this returns.
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
     pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
-        self.carry_out_apart(&plan.apart).await?;
+        let apart = self.carry_out_apart(&plan.apart).await;
+        let is_refused = match &apart {
+            Err(Stopped { error, .. }) if !error.is_answer() || error.is_gone() => return apart,
+            Err(stopped) => stopped.error.refusal().is_some(),
+            Ok(()) => false,
+        };
         for (at, step) in plan.all().enumerate().skip(plan.apart.len()) {
-            self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
+            if !is_refused || !matches!(step.write, Write::Status { .. }) {
+                self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
+            }
         }
-        Ok(())
+        apart
     }
 
     /// Tries each of the steps, whatever the API server answers to the others.

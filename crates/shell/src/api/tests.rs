@@ -188,14 +188,15 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
         failure(403, "Forbidden"),
         failure(422, "Invalid"),
         (200, object("a", "1", "5")),
+        (200, object("a", "1", "6")),
     ];
     let server = Server::answering(answers);
     let apart = vec![apply(), apply(), apply(), apply()];
-    let plan = Plan { apart, steps: vec![delete()], ..Plan::default() };
+    let plan = Plan { apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
     let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
-    // All four, and no step after them.
-    assert_eq!(server.requests().len(), 4);
+    // All four and the step after them; the status is to tell of the refusal.
+    assert_eq!(server.requests().len(), 5);
 }
 
 #[tokio::test]
