@@ -2,19 +2,25 @@
 //!
 //! The run is made by the engine and ansibleee-operator as for a deployment of a node set.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ansibleee_operator::run::job::{Settings, creation};
 use ansibleee_operator::run::validate;
 use common::api::ansibleee::AnsibleEe;
 use common::engine::build::{self, Deployed, Options, Play, Reach, Recipe, Source};
-use common::engine::inventory::HostEntry;
 use common::engine::mounts::Layout;
 use common::engine::mounts::node_sets::{NodeSets, Tls};
 use common::engine::run::Attempt;
 use common::engine::shards::Shard;
 use common::plan::{Kind, Step, Target, Write};
+use dataplane_operator::group::networks::Networks;
+use dataplane_operator::node_set::decide::judge;
+use dataplane_operator::node_set::ipam::Infra;
+use dataplane_operator::node_set::observe::Observed;
+use dataplane_operator::node_set::tls::Issued;
 use serde_json::{Value, json};
+use shell::sources::{Digests, SourceRef};
 
 /// Where something that plays need is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -151,10 +157,10 @@ const VARIABLES: &[(&str, &str, Held)] = &[
     ("edpm_nova 18.0.0: owner of the files", "ansible_user", As("cloud-admin")),
     ("edpm_ssh_known_hosts", "ansible_port", As("22")),
     ("ansible", "ansible_host", As("192.168.122.100")),
-    ("ansible", "ansible_ssh_private_key_file", As("/runner/env/ssh_key/key")),
+    ("ansible", "ansible_ssh_private_key_file", As("/runner/env/ssh_key/ssh_key_edpm")),
     ("edpm_network_config", "management_network", As("ctlplane")),
     ("edpm_nova: an image of one's own", "edpm_nova_compute_image", As("compute:1")),
-    ("edpm_nova: tls", "edpm_tls_certs_enabled", Absent("TLS only, and false is the default")),
+    ("edpm_nova: tls", "edpm_tls_certs_enabled", As("false")),
     ("edpm_ovn", "tenant_ip", Absent("IPAM only: the address on another network")),
     ("edpm_network_config", "ctlplane_cidr", Absent("IPAM only, or a human's variable")),
     ("edpm_network_config", "ctlplane_mtu", Absent("IPAM only, or a human's variable")),
@@ -164,22 +170,48 @@ const VARIABLES: &[(&str, &str, Held)] = &[
     ("edpm_network_config", "dns_search_domains", Absent("IPAM only, or a human's variable")),
 ];
 
-/// The inventory of a host without an operator of addresses, as the engine writes it.
+/// The inventory of a node set without an operator of addresses.
 fn inventory() -> String {
-    let host = HostEntry {
-        name: "edpm-compute-0".into(),
-        ansible_host: "192.168.122.100".into(),
-        ansible_port: 22,
-        ansible_user: Some("cloud-admin".into()),
-        host_name: "edpm-compute-0.example.com".into(),
-        ssh_secret: "key".into(),
-        is_learned: false,
-        nic_template: None,
-        management_network: Some("ctlplane".into()),
-        vars: BTreeMap::from([("edpm_nova_compute_image".to_owned(), json!("compute:1"))]),
-        elsewhere: BTreeSet::new(),
+    let set = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": { "name": "edpm", "namespace": "openstack" },
+        "spec": {
+            "preProvisioned": true,
+            "services": ["nova"],
+            "nodeTemplate": {
+                "ansibleSSHPrivateKeySecret": "key",
+                "ansible": {
+                    "ansiblePort": 22,
+                    "ansibleVars": { "edpm_nova_compute_image": "compute:1" },
+                },
+            },
+            "nodes": { "edpm-compute-0": {
+                "hostName": "edpm-compute-0.example.com",
+                "ansible": { "ansibleHost": "192.168.122.100" },
+            } },
+        },
+    });
+    let key = SourceRef::secret("openstack", "key");
+    let keys = BTreeMap::from([("ssh-privatekey".to_owned(), "1".to_owned())]);
+    let seen = Observed {
+        set: Arc::new(serde_json::from_value(set).unwrap()),
+        namespace: "openstack".into(),
+        services: BTreeMap::new(),
+        sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
+        objects: BTreeMap::new(),
+        networks: Networks::NotNamed,
+        deployments: Vec::new(),
+        runs: Vec::new(),
+        neighbours: Vec::new(),
+        inventory: None,
+        brought: BTreeMap::new(),
+        lenders: BTreeMap::new(),
+        infra: Infra::default(),
+        issued: Issued::default(),
+        written: None,
     };
-    common::engine::inventory::inventory("edpm", &[host])
+    judge(&seen).content.expect("an inventory").remove("inventory").unwrap()
 }
 
 /// The value of a variable in an inventory, without quotation marks and Ansible's mark for data.
