@@ -134,6 +134,7 @@ impl Progress {
             faults::of_limit(seen).into_iter().chain(faults::of_size(seen, &services)).collect();
         for (name, list) in &services {
             inputs.extend(faults::of_services(seen, name, &list.services));
+            inputs.extend(faults::of_certificates(seen, name, &list.services));
         }
         if !setup.is_empty() || is_terminating(deployment) {
             return Self { lists: BTreeMap::new(), setup, inputs, is_new: true };

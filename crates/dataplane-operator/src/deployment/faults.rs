@@ -150,22 +150,26 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
             format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
         Fault::wrong("DataSourceInvalid", text)
     }));
-    faults.extend(uncertified(seen, node_set, name, service));
     if is_global(service) {
         faults.extend(too_many_hosts(seen, name));
     }
     faults
 }
 
-/// Of a service whose certificates, or of one that brings those of others, not every host has yet.
-fn uncertified(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Option<Fault> {
-    let set = seen.node_sets.get(node_set)?;
-    let why = tls::uncertified(seen, set, (name, service))?;
-    let text = format!(
-        "OpenStackDataPlaneService {name} waits for certificates of OpenStackDataPlaneNodeSet \
-         {node_set}: {why}"
-    );
-    Some(Fault::missing("CertificatesNotReady", conditions::trimmed(&text, 1000)))
+/// The certificates that services of a node set wait for, before a deployment begins. Afterwards they
+/// are there: nothing that changes meanwhile holds it.
+pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Fault> {
+    let Some(set) = seen.node_sets.get(node_set) else { return Vec::new() };
+    let of_service = |name: &String| {
+        let service = seen.services.get(name)?;
+        let why = tls::uncertified(seen, set, (name, service))?;
+        let text = format!(
+            "OpenStackDataPlaneService {name} waits for certificates of OpenStackDataPlaneNodeSet \
+             {node_set}: {why}"
+        );
+        Some(Fault::missing("CertificatesNotReady", conditions::trimmed(&text, 1000)))
+    };
+    services.iter().filter_map(of_service).collect()
 }
 
 fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {

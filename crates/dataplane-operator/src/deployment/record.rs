@@ -12,9 +12,9 @@ use kube::ResourceExt;
 
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::{count, position};
-use crate::deployment::tls::certificate_secrets;
+use crate::deployment::tls;
 use crate::group::faults::{Named, sources_of};
-use crate::node_set::observe::{brings_certificates, sources_of_vars};
+use crate::node_set::observe::sources_of_vars;
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:
 /// it equals no hash, so nobody takes one of them for deployed.
@@ -49,12 +49,10 @@ pub fn used(
 
 fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<Named> {
     let mut named = Vec::new();
-    for (_, service) in seen.services.iter().filter(|(it, _)| services.contains(it.as_str())) {
+    for (name, service) in seen.services.iter().filter(|(it, _)| services.contains(it.as_str())) {
         named.extend(sources_of(&service.spec));
-        if brings_certificates(service) {
-            let secrets = seen.node_sets.values().flat_map(|it| certificate_secrets(it));
-            named.extend(secrets.map(|it| Named::secret(it)));
-        }
+        let brought = tls::brought(seen, (name, service));
+        named.extend(brought.iter().map(|it| Named::secret(it)));
     }
     named
 }

@@ -69,8 +69,7 @@ impl Judgement<'_> {
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_complete = self.parts.iter().all(|it| it.node_set.is_some());
-        if self.parts.is_empty() || !is_complete || !hosts().all(|it| is_host_ended(it, attempts)) {
+        if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
         } else if hosts().any(|it| is_given_up(it, attempts)) {
             End::Failed

@@ -64,21 +64,19 @@ pub fn uncertified(
 ) -> Option<String> {
     let status = set.status.as_ref()?;
     let told = conditions::find(&status.conditions, CERTIFICATES_READY)?;
-    if told.reason == NOT_ENABLED {
+    if told.reason == NOT_ENABLED || set.spec.nodes.is_empty() {
         return None;
     }
     let services =
         if brings_certificates(service) { listed(seen, &[set]) } else { vec![(name, service)] };
-    let mut wanted = services.iter().flat_map(|it| keys(seen, set, *it)).peekable();
-    wanted.peek()?;
-    let is_there = |(service, key): (&str, &String)| {
-        status.certificates.iter().any(|it| it.service == service && it.key == *key)
+    let is_open = |(service, key): &(&str, &String)| {
+        let mut all = status.certificates.iter();
+        let found = all.find(|it| it.service == *service && it.key == **key);
+        found.is_none_or(|it| it.waiting_hosts > 0)
     };
-    if told.status != Truth::True {
-        return Some(told.message.clone());
-    }
-    let is_known = wanted.all(is_there);
-    (!is_known).then(|| "They are not asked for yet.".to_owned())
+    services.iter().flat_map(|it| keys(seen, set, *it)).find(is_open)?;
+    let is_known = told.status != Truth::True;
+    Some(if is_known { told.message.clone() } else { "They are not asked for yet.".to_owned() })
 }
 
 /// The names of a service's certificates: its own, or those of the service that its type names, if the
@@ -91,6 +89,16 @@ fn keys<'a>(
     let lender = lender(service).filter(|it| !set.spec.services.iter().any(|own| own == it));
     let lender = lender.and_then(|it| seen.services.get(it)).map(|it| &**it);
     lender.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
+}
+
+/// The Secrets with certificates that the runs of a service mount, of all node sets.
+pub fn brought(seen: &Observed, service: (&str, &Service)) -> Vec<String> {
+    let of_hosts = |it| match it {
+        Tls::Certificates { secrets, .. } => secrets,
+        Tls::Bundle { .. } => Vec::new(),
+    };
+    let sets = seen.node_sets.values().map(|it| &**it);
+    mounts(seen, service, sets).into_iter().flat_map(of_hosts).collect()
 }
 
 /// The Secrets with a node set's certificates.

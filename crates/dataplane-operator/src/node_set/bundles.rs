@@ -21,6 +21,11 @@ use crate::node_set::tls::{HOST, Hosts, Issued, Wish, name_of, secret, secret_of
 
 /// Annotation with their number and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
+/// Labels with how many Secrets hold a certificate of all hosts, and which of them it is, as upstream
+/// has them.
+const COUNT: &str = "numberOfSecrets";
+/// See [`COUNT`].
+const NUMBER: &str = "secretNumber";
 
 /// How many bytes an object can hold, whatever the node set says.
 const MAX_SIZE: usize = 1_048_576;
@@ -59,13 +64,16 @@ pub fn of(
     };
     let names: Vec<String> = (0..bundles.len()).map(|it| name(&set_name, wish, it)).collect();
     let made_from = format!("{}-{digest}", bundles.len());
-    let step = |(name, files): (&String, Files)| {
+    let step = |(idx, (name, files)): (usize, (&String, Files))| {
+        let mut labels = wish.labels(&set_name);
+        labels.insert(COUNT.to_owned(), names.len().to_string());
+        labels.insert(NUMBER.to_owned(), idx.to_string());
         let data: BTreeMap<String, ByteString> =
             files.into_iter().map(|(name, it)| (name, ByteString(it))).collect();
         let object = json!({
             "metadata": {
                 "annotations": { MADE_FROM: made_from },
-                "labels": wish.labels(&set_name),
+                "labels": labels,
                 "ownerReferences": [owner(&Target::of(set))],
             },
             "type": "Opaque",
@@ -73,7 +81,7 @@ pub fn of(
         });
         Step::apply(secret(set, name), object, "runs are to get the hosts' certificates")
     };
-    let steps = names.iter().zip(bundles).map(step).collect();
+    let steps = names.iter().zip(bundles).enumerate().map(step).collect();
     Some((names, steps))
 }
 

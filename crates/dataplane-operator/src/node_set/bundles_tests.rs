@@ -101,7 +101,7 @@ fn the_certificates_of_all_hosts_are_in_one_secret_named_after_node_set_and_serv
     let key = &data["n1.example.org-tls.key"].0;
     assert_eq!(key, b"cert-agent-default-n1.example.org tls.key 2");
     let labels = json!({ "osdpns": "edpm", "osdp-service": "agent",
-        "osdp-service-cert-key": "default" });
+        "osdp-service-cert-key": "default", "numberOfSecrets": "1", "secretNumber": "0" });
     assert_eq!(objects[0]["metadata"]["labels"], labels);
     assert_eq!(objects[0]["metadata"]["ownerReferences"][0]["uid"], "u1");
 }

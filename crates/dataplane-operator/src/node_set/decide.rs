@@ -78,7 +78,12 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && is_held(&*seen.set, INVENTORY) {
-            plan.steps.extend(status::step(seen, &judge(seen), None, now));
+            let judged = judge(seen);
+            // A deployment that is under way goes on with it.
+            let is_needed = judged.is_frozen();
+            let inventory = judged.content.as_ref().filter(|_| is_needed);
+            plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
+            plan.steps.extend(status::step(seen, &judged, None, now));
         }
         return plan;
     }
@@ -89,12 +94,17 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         // Their creation wakes this node set again; until then its services are not complete.
         return plan;
     }
-    let judged = judge(seen);
+    let mut judged = judge(seen);
     let because = "its inventory must not go before it";
     plan.apart.clone_from(&judged.served.asked);
     plan.steps.extend(hold(&*seen.set, INVENTORY, because));
     plan.steps.extend(judged.served.bundles.clone());
-    plan.steps.extend(judged.content.as_ref().and_then(|it| build::secret(seen, it)));
+    let inventory = judged.content.as_ref().and_then(|it| build::secret(seen, it));
+    if inventory.is_some() && refusal.is_some() {
+        // Nobody knows whether the refused write came before it.
+        judged.content = None;
+    }
+    plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let refusal = refusal::finding(refusal, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &judged, refusal, now));

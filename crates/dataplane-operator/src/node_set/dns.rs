@@ -102,7 +102,7 @@ pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
                     addresses.";
         return Finding::good(DNS_DATA_READY, "NotRequired", text);
     }
-    if let Some(found) = told(DNS_DATA_READY, asked) {
+    if let Some(found) = asked.as_ref().err().and_then(|it| told(DNS_DATA_READY, it)) {
         return found;
     }
     if server(infra).is_none() {

@@ -267,8 +267,7 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
 pub type Asked = Result<Vec<Step>, Vec<Fault>>;
 
 /// The first reasons why nothing can be asked, as a condition.
-pub fn told(type_: &str, asked: &Asked) -> Option<Finding> {
-    let faults = asked.as_ref().err()?;
+pub fn told(type_: &str, faults: &[Fault]) -> Option<Finding> {
     let first = faults.iter().min_by_key(|it| it.is_missing)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
     let tell = if first.is_missing { Finding::warning } else { Finding::error };
@@ -286,7 +285,7 @@ pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding 
         let text = format!("{why}: they come from ansibleHost and the variables.");
         return Finding::good(IP_RESERVATION_READY, "NotRequired", text);
     }
-    if let Some(found) = told(IP_RESERVATION_READY, asked) {
+    if let Some(found) = asked.as_ref().err().and_then(|it| told(IP_RESERVATION_READY, it)) {
         return found;
     }
     let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();

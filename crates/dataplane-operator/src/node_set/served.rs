@@ -12,12 +12,14 @@ use common::plan::Step;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::deployment::progress::count;
 use crate::group::faults::Fault;
 use crate::inputs::Inputs;
 use crate::node_set::host::{self, Host};
 use crate::node_set::ipam::{self, Asked, Member, OnNetworks, networks_of};
 use crate::node_set::observe::Observed;
-use crate::node_set::tls::{self, Hosts, Wish};
+use crate::node_set::outcome::is_under_way;
+use crate::node_set::tls::{self, Hosts, Wanted, Wish};
 use crate::node_set::{bundles, dns, inputs};
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
@@ -119,29 +121,34 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let wishes = wishes(seen);
     let certified = certified(seen, &members, &served.names, &served.addresses);
-    let for_certificates = may_ask(tls::wanted(set, &wishes, &certified, issued, !is_frozen));
+    let for_certificates = if faults.is_empty() {
+        tls::wanted(set, &wishes, &certified, issued, !is_frozen)
+    } else {
+        Wanted::default()
+    };
     let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
     let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
-    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified);
+    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
     let findings = [
         ipam::finding(&members, infra, &for_addresses),
         dns::finding(infra, &for_names),
         tls::finding(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
     ];
-    let asked = [for_addresses, for_names, for_certificates].into_iter().flatten().flatten();
-    served.asked = asked.take(ONE_PASS).collect();
+    let asked = [for_addresses, for_names].into_iter().flatten().flatten();
+    served.asked = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
+    // One that a further host waits for changes nothing for those that have theirs.
+    let were_told = recorded.inputs.contains_key(CERTIFICATES);
+    let is_listed = |it: &Wish<'_>| seen.services.contains_key(it.service);
+    served.lists_certificates = wishes.iter().any(is_listed);
+    served.has_certificates = is_on && were_told;
     if !faults.is_empty() {
         served.findings = findings.map(unasked).into();
         served.certificates = recorded.certificates;
         return served;
     }
     served.findings = findings.into();
-    // One that a further host waits for changes nothing for those that have theirs.
-    let were_told = recorded.inputs.contains_key(CERTIFICATES);
     let has_all = served.findings.last().is_some_and(Finding::holds);
-    served.has_certificates = is_on && (were_told || has_all);
-    let is_listed = |it: &Wish<'_>| seen.services.contains_key(it.service);
-    served.lists_certificates = wishes.iter().any(is_listed);
+    served.has_certificates |= is_on && has_all;
     // What runs that are under way may still mount is told until they have ended.
     let is_kept = is_frozen && certificates.is_empty();
     served.certificates = if is_kept { recorded.certificates } else { certificates };
@@ -213,8 +220,13 @@ fn certified<'a>(
     Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
 }
 
-/// The certificates that the listed services name, and those that deployments bring.
+/// The certificates that the listed services name, and those that deployments bring. What another
+/// deployment brings waits for the end of one that is under way: plays are told of certificates by the
+/// inventory, and that stays what it was.
 fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
+    let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
+    let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
+    let recorded: BTreeSet<&str> = recorded.map(|it| it.service.as_str()).collect();
     let of = |name: &'_ String| -> Option<(&str, &Service)> {
         let found = seen.services.get_key_value(name).or_else(|| seen.brought.get_key_value(name));
         let (name, service) = found?;
@@ -222,7 +234,8 @@ fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
         Some((name.as_str(), lender.map_or(&**service, |it| &**it)))
     };
     let mut known = BTreeSet::new();
-    let names = seen.set.spec.services.iter().chain(seen.brought.keys());
+    let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
+    let names = seen.set.spec.services.iter().chain(brought);
     tls::wishes(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }
 
@@ -231,6 +244,7 @@ fn bundled(
     seen: &Observed,
     wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
+    wanted: &Wanted,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
     for wish in wishes {
@@ -243,6 +257,7 @@ fn bundled(
             key,
             directory: wish.directory(),
             secrets,
+            waiting_hosts: count(tls::waiting(wish, hosts, &seen.issued, wanted)),
         });
         steps.extend(written);
     }

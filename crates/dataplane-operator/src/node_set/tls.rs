@@ -22,7 +22,7 @@ use crate::group::faults::Fault;
 use crate::inputs::service_type;
 use crate::node_set::bundles::Bundle;
 use crate::node_set::host::CTLPLANE;
-use crate::node_set::ipam::{Asked, OnNetworks, is_of, is_standing, told};
+use crate::node_set::ipam::{OnNetworks, is_of, is_standing, told};
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
@@ -152,37 +152,49 @@ impl Hosts<'_> {
     }
 }
 
+/// What is asked of cert-manager in this pass, and what cannot be asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The writes that ask for certificates, and take back others.
+    pub steps: Vec<Step>,
+    /// Why some of them cannot be asked for.
+    pub faults: Vec<Fault>,
+}
+
 /// The steps that ask for the certificates that are not as they should be, and take back those that
-/// no host needs any more, where `may_remove` says so.
+/// no host needs any more, where `may_remove` says so. What is wrong with one certificate keeps none
+/// of the others from being asked for.
 pub fn wanted(
     set: &NodeSet,
     wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
     may_remove: bool,
-) -> Asked {
+) -> Wanted {
     let wishes = if is_enabled(set, hosts, issued) { wishes } else { &[] };
-    if !wishes.is_empty() {
-        refuse(set, hosts, issued)?;
+    let mut wanted = Wanted::default();
+    if !wishes.is_empty()
+        && let Err(faults) = refuse(set, hosts, issued)
+    {
+        return Wanted { faults, ..wanted };
     }
-    let (mut specs, mut faults) = (BTreeMap::new(), Vec::new());
+    if may_remove {
+        wanted.steps = left(set, wishes, hosts, issued);
+    }
+    let mut specs = BTreeMap::new();
     for wish in wishes {
         match issuer(wish, issued) {
-            Err(fault) => faults.push(fault),
+            Err(fault) => wanted.faults.push(fault),
             Ok(signer) => {
                 for host in hosts.names.keys() {
                     match certificate(set, wish, host, hosts, signer) {
-                        Err(fault) => faults.push(fault),
+                        Err(fault) => wanted.faults.push(fault),
                         Ok(spec) => drop(specs.insert(name_of(wish, host), (spec, wish, host))),
                     }
                 }
             }
         }
     }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    let mut steps = if may_remove { left(set, wishes, hosts, issued) } else { Vec::new() };
     for (name, (spec, wish, host)) in specs {
         if issued.certificates.get(&name).is_some_and(|it| it.spec == spec && is_of(&**it, set)) {
             continue;
@@ -196,9 +208,16 @@ pub fn wanted(
         });
         let namespace = set.namespace().unwrap_or_default();
         let target = Target { kind: Kind::of::<Certificate>(), namespace, name, uid: None };
-        steps.push(Step::apply(target, object, "a host needs a certificate"));
+        wanted.steps.push(Step::apply(target, object, "a host needs a certificate"));
     }
-    Ok(steps)
+    wanted
+}
+
+/// How many hosts do not have a certificate yet.
+pub fn waiting(wish: &Wish<'_>, hosts: &Hosts<'_>, issued: &Issued, wanted: &Wanted) -> usize {
+    let asks = |name: &String| wanted.steps.iter().any(|it| it.target.name == *name);
+    let names = hosts.all.iter().map(|it| name_of(wish, it));
+    names.filter(|it| asks(it) || !issued.is_ready(it)).count()
 }
 
 /// Why nobody can issue certificates.
@@ -358,14 +377,14 @@ pub fn finding(
     wishes: &[Wish<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
-    (asked, are_bundled): (&Asked, bool),
+    (wanted, are_bundled): (&Wanted, bool),
 ) -> Finding {
     if let Some(why) = why_none(set, wishes, hosts, issued) {
         let reason = if wishes.is_empty() { "NotRequired" } else { NOT_ENABLED };
         let text = format!("Hosts get no certificates: {why}.");
         return Finding::good(CERTIFICATES_READY, reason, text);
     }
-    if let Some(found) = told(CERTIFICATES_READY, asked) {
+    if let Some(found) = told(CERTIFICATES_READY, &wanted.faults) {
         return found;
     }
     let waiting = |text: String| Finding::waiting(CERTIFICATES_READY, "Issuing", text);
@@ -373,7 +392,7 @@ pub fn finding(
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
     let all = wishes.iter().flat_map(|it| hosts.all.iter().map(|host| name_of(it, host)));
-    let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();
+    let asks: BTreeSet<&str> = wanted.steps.iter().map(|it| it.target.name.as_str()).collect();
     let is_open = |it: &String| asks.contains(it.as_str()) || !issued.is_ready(it);
     let open: Vec<String> = all.filter(is_open).collect();
     if let Some(first) = open.first() {

@@ -66,7 +66,11 @@ pub(in crate::node_set) fn hosts<'a>(
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
-    let steps = wanted(&two(), &wishes([("agent", service)]), &hosts, issued, true)?;
+    let Wanted { steps, faults } =
+        wanted(&two(), &wishes([("agent", service)]), &hosts, issued, true);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     let object = |step: Step| {
         if let Write::Apply { object, .. } = step.write {
             return object;
@@ -180,7 +184,7 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     set.spec.tls_enabled = Some(true);
     assert_eq!(said(&set, &service, &absent), (Truth::False, "CertManagerNotFound".into()));
     let wishes = wishes([("agent", &service)]);
-    let faults = wanted(&set, &wishes, &unnamed, &issued(), true).unwrap_err();
+    let faults = wanted(&set, &wishes, &unnamed, &issued(), true).faults;
     assert_eq!(faults[0].reason, "NetworkMissing");
 }
 
@@ -202,7 +206,7 @@ fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let names = on_networks(&[("n0", &[("internalapi", "n0.int.example.com")])]);
     let (hosts, service) = (hosts(&names, &names), agent(&both()));
     let wishes = wishes([("agent", &service)]);
-    let faults = wanted(&two(), &wishes, &hosts, &issued(), true).unwrap_err();
+    let faults = wanted(&two(), &wishes, &hosts, &issued(), true).faults;
     assert_eq!(faults[0].reason, "NetworkMissing");
 }
 

@@ -361,6 +361,14 @@ pub struct NodeSetCertificates {
     pub directory: String,
     /// The Secrets with the files of all hosts.
     pub secrets: Vec<String>,
+    /// How many hosts do not have theirs yet.
+    #[serde(default, skip_serializing_if = "is_none_waiting")]
+    pub waiting_hosts: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none_waiting(n_hosts: &i64) -> bool {
+    *n_hosts == 0
 }
 
 /// What failed on a host of a node set.

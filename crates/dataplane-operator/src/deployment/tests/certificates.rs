@@ -12,6 +12,7 @@ fn certified(name: &str, hosts: &[&str]) -> Arc<NodeSet> {
         key: "default".into(),
         directory: "kind".into(),
         secrets: vec![format!("{name}-agent-default-certs-0")],
+        waiting_hosts: 0,
     };
     Arc::make_mut(&mut set).status.as_mut().unwrap().certificates = vec![certificates];
     set
@@ -99,17 +100,19 @@ fn certificates_that_are_gone_are_waited_for_by_name() {
     once(&world);
 }
 
-/// The node set says of its certificates how they are.
-fn tells(world: &mut World, status: &str, reason: &str) {
+/// The node set says of its certificates how they are, and for how many hosts those of agent are
+/// waited for.
+fn tells(world: &mut World, status: &str, reason: &str, waiting_hosts: i64) {
     world.edit("compute", |it| {
         let status = serde_json::from_value(json!({
             "type": "NodeSetCertificatesReady", "status": status, "reason": reason,
             "message": "2 certificates are not issued yet.",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }));
-        let conditions = &mut it.status.as_mut().unwrap().conditions;
-        conditions.retain(|it| it.type_ != "NodeSetCertificatesReady");
-        conditions.push(status.unwrap());
+        let told = it.status.as_mut().unwrap();
+        told.conditions.retain(|it| it.type_ != "NodeSetCertificatesReady");
+        told.conditions.push(status.unwrap());
+        told.certificates.iter_mut().for_each(|it| it.waiting_hosts = waiting_hosts);
     });
 }
 
@@ -118,7 +121,7 @@ fn only_services_with_certificates_wait_for_them() {
     let world = |services: &[&str]| {
         let spec = json!({ "servicesOverride": services });
         let mut world = world(vec![certified("compute", &["n0"])], spec, false);
-        tells(&mut world, "False", "Issuing");
+        tells(&mut world, "False", "Issuing", 1);
         world
     };
     let mut without = world(&["first"]);
@@ -130,10 +133,32 @@ fn only_services_with_certificates_wait_for_them() {
         assert_eq!(with.condition("Ready"), is("False", "CertificatesNotReady"), "{services:?}");
         let text = with.message("Ready");
         assert!(text.contains(services[1]) && text.contains("2 certificates are not"), "{text}");
-        tells(&mut with, "True", "Issued");
+        // Those of other services may be waited for longer.
+        tells(&mut with, "False", "Issuing", 0);
         with.run_out(|_, _| "Ok");
         assert_eq!(with.condition("Ready"), is("True", "Ready"));
     }
+}
+
+#[test]
+fn a_deployment_that_has_begun_is_not_held_by_what_becomes_of_certificates() {
+    let mut world = world(vec![certified("compute", &["n0"])], json!({}), false);
+    tells(&mut world, "True", "Issued", 0);
+    assert!(world.settle().contains(&"run certs on n0".to_owned()));
+    tells(&mut world, "False", "InputMissing", 1);
+    world.edit("compute", |it| it.status.as_mut().unwrap().certificates.clear());
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_node_set_without_hosts_needs_no_certificates() {
+    let mut set = certified("compute", &[]);
+    Arc::make_mut(&mut set).status.as_mut().unwrap().certificates.clear();
+    let mut world = world(vec![set], json!({}), false);
+    tells(&mut world, "True", "Issued", 0);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
 
 #[test]
@@ -142,15 +167,15 @@ fn a_service_that_the_node_set_does_not_list_waits_until_its_certificates_are_as
     let mut world = world(vec![certified("compute", &["n0"])], spec, false);
     let known = world.seen.node_sets["compute"].status.clone().unwrap().certificates;
     world.edit("compute", |it| it.status.as_mut().unwrap().certificates.clear());
-    tells(&mut world, "True", "NotRequired");
+    tells(&mut world, "True", "NotRequired", 0);
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "CertificatesNotReady"));
     assert!(world.message("Ready").contains("not asked for yet"));
     let mut disabled = world.clone();
-    tells(&mut disabled, "True", "NotEnabled");
+    tells(&mut disabled, "True", "NotEnabled", 0);
     disabled.run_out(|_, _| "Ok");
     assert_eq!(disabled.condition("Ready"), is("True", "Ready"));
-    tells(&mut world, "True", "Issued");
+    tells(&mut world, "True", "Issued", 0);
     world.edit("compute", |it| it.status.as_mut().unwrap().certificates = known);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));

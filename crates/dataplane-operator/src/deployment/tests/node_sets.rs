@@ -262,3 +262,16 @@ fn a_node_set_that_takes_the_name_of_another_one_is_told_and_not_touched() {
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
+
+#[test]
+fn a_node_set_that_goes_when_its_hosts_are_done_holds_nothing() {
+    let sets =
+        vec![node_set("x", &["x0"], &["first"]), node_set("y", &["y0"], &["first", "second"])];
+    let mut world = World::with(sets, json!({}));
+    world.settle();
+    world.finish();
+    world.settle();
+    world.seen.node_sets.remove("x");
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}

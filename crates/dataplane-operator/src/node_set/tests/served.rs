@@ -364,7 +364,7 @@ fn kinds_that_are_missing_are_looked_for_again() {
 }
 
 #[test]
-fn hosts_get_their_certificates_before_anything_is_deployed() {
+fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
     let mut world = World::certified();
     let writes = world.settle();
     let expected =
@@ -413,6 +413,54 @@ fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_depl
     world.settle();
     assert_eq!(services(&world), ["web"]);
     assert!(!world.seen.issued.certificates.contains_key("extra-own-n0"));
+}
+
+#[test]
+fn what_a_deployment_brings_waits_for_the_end_of_one_that_is_under_way() {
+    let mut world = World::certified();
+    world.settle();
+    world.issue("1");
+    world.settle();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.bring("extra");
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.contains("Certificate")), "{writes:?}");
+    world.end("d", true, ["c1", "s1"]);
+    assert_eq!(world.settle()[0], "apply Certificate extra-own-n0");
+}
+
+#[test]
+fn what_is_wrong_with_one_certificate_keeps_no_other_from_being_asked_for() {
+    let mut world = World::certified();
+    world.bring("extra");
+    let service = Arc::make_mut(world.seen.brought.get_mut("extra").unwrap());
+    service.spec.tls_certs.get_mut("own").unwrap().issuer = Some("nobody".into());
+    let writes = world.settle();
+    assert_eq!(writes[0], "apply Certificate web-default-n0", "{writes:?}");
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "IssuerNotFound"));
+    world.issue("1");
+    world.settle();
+    let told = &world.status()["certificates"];
+    assert_eq!((&told[0]["service"], &told[0]["waitingHosts"]), (&json!("web"), &Value::Null));
+}
+
+#[test]
+fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
+    let mut world = World::certified();
+    world.settle();
+    let before = world.status()["configHash"].clone();
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
+    world.bring("extra");
+    let plan = decide::decide(&world.seen, world.now);
+    let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
+    let telling = decide::refused(&world.seen, &refusal, world.now);
+    let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
+    let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
+    world.take_status(status);
+    assert_eq!(world.status()["configHash"], before);
+    assert_eq!(world.condition("SetupReady").0, "False");
+    assert_eq!(world.condition("WritesAccepted"), is("False", "Forbidden"));
 }
 
 #[test]
