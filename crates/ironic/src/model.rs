@@ -4,6 +4,7 @@
 //! refuse changes; each verb is taken in the states of Ironic's state machine.
 #![allow(
     clippy::panic,
+    clippy::unwrap_in_result,
     clippy::unwrap_used,
     reason = "a request that it does not know is a failed test"
 )]

@@ -39,10 +39,9 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
     let fault = |(name, host): (&str, &BaremetalHost)| {
         let address = address(host)?;
         let owner = owners.get(&address).filter(|it| it.set != set || it.host != name)?;
-        let of = match owner.set == set {
-            true => String::new(),
-            false => format!(" of OpenStackBaremetalSet {}", owner.set),
-        };
+        let is_own = owner.set == set;
+        let of =
+            if is_own { String::new() } else { format!(" of OpenStackBaremetalSet {}", owner.set) };
         let text = format!(
             "spec.baremetalHosts[{name}].ctlPlaneIP: \"{address}\" is the address of host {}{of} too; \
              give each host its own",

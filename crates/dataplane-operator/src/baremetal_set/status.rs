@@ -135,8 +135,15 @@ fn doing(node: &Node, step: &Step) -> String {
 fn severity_of(error: &Error) -> Severity {
     match error {
         Error::Conflict(_) | Error::Busy(_) | Error::NotFound => Severity::Info,
-        other if other.heals() => Severity::Warning,
-        _ => Severity::Error,
+        Error::Unreachable(_) | Error::Broken(..) => Severity::Warning,
+        Error::NotUrl
+        | Error::Untrusted(_)
+        | Error::NotIronic
+        | Error::Version { .. }
+        | Error::Unauthorized
+        | Error::Forbidden(_)
+        | Error::Credentials(_)
+        | Error::Refused(_) => Severity::Error,
     }
 }
 

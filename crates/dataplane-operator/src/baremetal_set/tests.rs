@@ -201,7 +201,7 @@ impl Lab {
                 self.notices.extend(notices.clone());
                 self.log.push("status".into());
             }
-            other => panic!("{other:?}"),
+            Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
         }
     }
 

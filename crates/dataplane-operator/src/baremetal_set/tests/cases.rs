@@ -234,7 +234,7 @@ fn a_machine_that_is_deleted_while_it_runs_is_not_replaced_before_a_human_says_s
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
-    lab.says("Ready", True, "Ready", &["1"].map(|_| "Each host"));
+    lab.says("Ready", True, "Ready", &["Each host has a machine"]);
     assert_eq!(lab.host("a"), None);
     lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
     lab.rest().unwrap();
