@@ -17,7 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ironic-client", &["common", "config-drive", "ironic", "shell"]),
     ("shell", &["common"]),
     ("ansibleee-operator", &["common", "shell"]),
-    ("dataplane-operator", &["common", "shell"]),
+    ("dataplane-operator", &["common", "config-drive", "ironic", "ironic-client", "shell"]),
     ("nova-operator", &["common", "shell"]),
     // A human's program: it reads services and nova's options by the rules of the operators that do.
     ("kubectl-edpm", &["common", "dataplane-operator", "nova-operator"]),

@@ -60,6 +60,15 @@
 - apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplanedeployments/finalizers", "openstackdataplanenodesets/finalizers", "openstackdataplanes/finalizers", "openstackdataplaneroles/finalizers", "openstackdataplanenodes/finalizers", "openstackdataplaneservices/finalizers"]
   verbs: ["update"]
+- apiGroups: ["baremetal.openstack.org"]
+  resources: ["openstackbaremetalsets"]
+  verbs: ["get", "list", "patch", "watch"]
+- apiGroups: ["baremetal.openstack.org"]
+  resources: ["openstackbaremetalsets/status"]
+  verbs: ["patch"]
+- apiGroups: [""]
+  resources: ["namespaces"]
+  verbs: ["get"]
 - apiGroups: [""]
   resources: ["services"]
   verbs: ["create", "delete", "get", "list", "patch", "watch"]
@@ -108,7 +117,7 @@
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
-  resourceNames: ["openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
+  resourceNames: ["openstackbaremetalsets.baremetal.openstack.org", "openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
   verbs: ["get"]
 {{- end }}
 

@@ -91,6 +91,11 @@ impl Drive {
         hash::digest(&texts)
     }
 
+    /// Why the form that the human wants cannot be had with that version of the API.
+    pub fn form_fault(&self, wanted: ConfigDriveFormat, version: ApiVersion) -> Option<Fault> {
+        format::form(wanted, version, self.vendor.is_some()).err()
+    }
+
     /// What a request to deploy says as `configdrive`, in the form that the human wants or that the
     /// version of Ironic's API allows.
     pub fn configdrive(

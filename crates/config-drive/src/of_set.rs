@@ -1,6 +1,6 @@
 //! The drives of an `OpenStackBaremetalSet`'s hosts, and what is wrong with them in the set's own words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::baremetal::{BaremetalHost, BaremetalSetSpec};
 use common::api::shared::SecretReference;
@@ -10,6 +10,28 @@ use crate::{Drive, Fault, Secret};
 
 /// Texts of Secrets in the set's namespace: by name, then by key.
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
+
+/// The cause of a fault that a Secret of the name brings to its end.
+pub const NO_SECRET: &str = "is no Secret there";
+
+/// The Secrets in the set's namespace that drives of its hosts are made from; those of hosts that are
+/// adopted are not needed, for these get none.
+pub fn secrets<'a>(set: &'a BaremetalSetSpec, namespace: &str) -> BTreeSet<&'a str> {
+    let shared = [
+        &set.template.password_secret,
+        &set.user_data,
+        &set.network_data,
+        &set.meta_data,
+        &set.vendor_data,
+    ];
+    let deployed = set.baremetal_hosts.values().filter(|it| !it.adopt);
+    let own =
+        deployed.flat_map(|it| [&it.user_data, &it.network_data, &it.meta_data, &it.vendor_data]);
+    let is_here = |it: &&SecretReference| it.namespace.as_deref().is_none_or(|it| it == namespace);
+    let referred = shared.into_iter().chain(own).flatten().filter(is_here);
+    let named = referred.filter_map(|it| it.name.as_deref());
+    named.chain(set.template.deployment_ssh_secret.as_deref()).collect()
+}
 
 /// A Secret that a human may name.
 type Reference<'a> = Option<&'a SecretReference>;
@@ -130,7 +152,7 @@ impl Member<'_> {
             return Some(text.clone());
         }
         let (cause, way) = match found {
-            None => ("is no Secret there", format!("make it, with key {key}")),
+            None => (NO_SECRET, format!("make it, with key {key}")),
             Some(_) => ("is a Secret that lacks a key", format!("give it key {key}")),
         };
         faults.push(Fault::new(path, name, cause, way));
@@ -290,6 +312,20 @@ mod tests {
                 secret(&[("userData", &format!("#!/bin/sh\n#{}", "a".repeat(LIMIT)))]),
             ),
         ])
+    }
+
+    #[test]
+    fn the_secrets_that_drives_need_are_those_of_the_namespace_and_of_hosts_that_get_a_drive() {
+        let set = set(&json!({
+            "passwordSecret": {"name": "root", "namespace": "openstack"},
+            "vendorData": {"name": "far", "namespace": "elsewhere"},
+            "baremetalHosts": {
+                "a": {"userData": {"name": "own"}},
+                "b": {"userData": {"name": "adopted"}, "adopt": true},
+            },
+        }));
+        let needed: Vec<&str> = secrets(&set, "openstack").into_iter().collect();
+        assert_eq!(needed, ["keys", "own", "root"]);
     }
 
     fn made(changes: &Value) -> Result<Drive, Vec<String>> {

@@ -1,6 +1,7 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
 pub mod attachments;
+pub mod baremetal_set;
 pub mod claims;
 pub mod collection;
 pub(crate) mod controllers;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
+use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
 use common::rbac::{EVENTS, Rule, definitions};
+use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
@@ -21,6 +23,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::baremetal_set::{self, BaremetalSets};
 use crate::claims::{BY_HOST, Claim};
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
@@ -94,6 +97,14 @@ pub const RULES: &[Rule] = &[
         ],
         &["update"],
     ),
+    // The finalizer of machines, and whether nobody is left to be asked to take them back.
+    Rule::of(
+        &["baremetal.openstack.org"],
+        &["openstackbaremetalsets"],
+        &["get", "list", "patch", "watch"],
+    ),
+    Rule::of(&["baremetal.openstack.org"], &["openstackbaremetalsets/status"], &["patch"]),
+    Rule::of(&[""], &["namespaces"], &["get"]),
     // Ports of the hosts, as Kubernetes Services.
     Rule::of(&[""], &["services"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(
@@ -120,6 +131,7 @@ pub const RULES: &[Rule] = &[
 
 /// The definitions of the kinds that it looks after.
 pub const DEFINITIONS: Rule = definitions(&[
+    "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "openstackdataplanenodesets.dataplane.openstack.org",
@@ -146,17 +158,28 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
+    let machines = watched.machines(&api);
     let queue = Arc::new(Queue::default());
     let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let machine_queue = Arc::new(Queue::default());
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     service::wake(&service_queue, &services);
     node_set::wake::wake(&set_queue, &sets);
     deployment::wake::wake(&deployment_queue, &deployments);
+    baremetal_set::wake(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
+    // Another operator's objects may not even be readable, and a watch of what is not there would keep
+    // all controllers waiting.
+    let has_machines =
+        candidate.drives::<BaremetalSet>().await? && api.serves::<BaremetalSet>().await?;
+    if has_machines {
+        leader.watch(&watched.baremetal_sets, "");
+        leader.run(BaremetalSets { world: machines }, Arc::clone(&api), machine_queue).await;
+    }
     if candidate.drives::<DataPlane>().await? {
         leader.run(maps, Arc::clone(&api), plane_queue).await;
     }
@@ -187,6 +210,7 @@ struct Watched {
     runs: Arc<Cache<AnsibleEe>>,
     exposed: Arc<Cache<CoreService>>,
     slices: Arc<Cache<EndpointSlice>>,
+    baremetal_sets: Arc<Cache<BaremetalSet>>,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
     others: Arc<Others>,
@@ -217,6 +241,7 @@ impl Watched {
             ]),
             exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            baremetal_sets: Cache::new(vec![]),
             // Inventories that are edited or deleted by hand are known by what is left of our own
             // fields.
             secrets: sources::metadata(NAME, vec![(BY_LABEL, Box::new(node_set_of))]),
@@ -236,6 +261,7 @@ impl Watched {
             Arc::<Cache<AnsibleEe>>::clone(&self.runs),
             Arc::<Cache<CoreService>>::clone(&self.exposed),
             Arc::<Cache<EndpointSlice>>::clone(&self.slices),
+            Arc::<Cache<BaremetalSet>>::clone(&self.baremetal_sets),
             Arc::<MetadataCache<Secret>>::clone(&self.secrets),
             Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
         ];
@@ -270,6 +296,16 @@ impl Watched {
             vault: Vault::default(),
             others: Arc::clone(&self.others),
             attachments: Arc::clone(attachments),
+            api: Arc::clone(api),
+        }
+    }
+
+    fn machines(&self, api: &Arc<Api>) -> baremetal_set::World {
+        baremetal_set::World {
+            sets: Arc::clone(&self.baremetal_sets),
+            sources: self.sources(),
+            vault: Vault::default(),
+            pool: Pool::default(),
             api: Arc::clone(api),
         }
     }

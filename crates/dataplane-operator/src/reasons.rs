@@ -15,6 +15,7 @@ use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
 
+mod baremetal_set;
 mod data_plane;
 mod deployment;
 mod node_set;
@@ -28,6 +29,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
     Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
     Kind { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
+    Kind { name: "OpenStackBaremetalSet", conditions: baremetal_set::BAREMETAL_SET },
 ];
 
 const HOST_ADDRESS_INVALID: Word = Word::bad(

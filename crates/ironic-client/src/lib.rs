@@ -4,9 +4,11 @@
 
 pub mod credentials;
 mod keystone;
+pub mod pool;
 pub mod session;
 
 pub use credentials::Credentials;
+pub use pool::Pool;
 pub use session::Session;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! One Ironic as all who need it share it: bounded requests, one version, one list.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Moment, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
 use http::header;
-use ironic::{Error, Node, Request, version};
+use ironic::{Error, Method, Node, Request, version};
 use serde_json::Value;
 use shell::stream::Trust;
 use shell::web::{self, WebFault};
@@ -32,13 +32,15 @@ pub struct Session {
     version: OnceCell<ApiVersion>,
     permits: Semaphore,
     listed: Mutex<Option<Listed>>,
+    /// When the last change was answered: what was read before may not show it.
+    changed: Moment<Option<Instant>>,
 }
 
-/// A list of all machines, and when it was asked for.
+/// A list of all machines, or why there is none, and when it was asked for.
 #[derive(Debug)]
 struct Listed {
     since: Instant,
-    nodes: Arc<Vec<Node>>,
+    outcome: Result<Arc<Vec<Node>>, Error>,
 }
 
 impl Session {
@@ -52,6 +54,7 @@ impl Session {
             version: OnceCell::new(),
             permits: Semaphore::new(AT_ONCE),
             listed: Mutex::new(None),
+            changed: Moment::new(None),
         }
     }
 
@@ -66,17 +69,26 @@ impl Session {
     ///
     /// # Guarantees
     /// Sent once, but for a token that Ironic does not know any more: then once more with a new one,
-    /// which is harmless because it was not acted upon.
+    /// which is harmless because it was not acted upon. Lists that were asked for before the answer to a
+    /// change are not given to anybody any more.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         let version = self.version().await?;
-        let answer = self.exchange(request, Some(version)).await;
+        let mut answer = self.exchange(request, Some(version)).await;
         if let (Err(Error::Unauthorized), Credentials::Keystone(login)) =
             (&answer, &self.credentials)
         {
             login.forget().await;
-            return self.exchange(request, Some(version)).await;
+            answer = self.exchange(request, Some(version)).await;
+        }
+        if request.method != Method::Get {
+            *self.changed() = Some(Instant::now());
         }
         answer
+    }
+
+    /// A moment is whole whoever panicked while holding it.
+    fn changed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One machine, as it is now.
@@ -85,16 +97,19 @@ impl Session {
         read(self.ask(&Request::node(version, uuid)).await?)
     }
 
-    /// All machines, by a list that is at most that old: those who look at the same time share one.
+    /// All machines, by a list that is at most that old and shows all changes that were answered: those
+    /// who look at the same time share one, or the reason why there is none.
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
         let mut listed = self.listed.lock().await;
-        if let Some(list) = listed.as_ref().filter(|it| it.since.elapsed() <= at_most) {
-            return Ok(Arc::clone(&list.nodes));
+        let shows_all = |since: Instant| self.changed().is_none_or(|it| it < since);
+        let is_fresh = |it: &&Listed| it.since.elapsed() <= at_most && shows_all(it.since);
+        if let Some(list) = listed.as_ref().filter(is_fresh) {
+            return list.outcome.clone();
         }
         let since = Instant::now();
-        let nodes = Arc::new(self.list().await?);
-        *listed = Some(Listed { since, nodes: Arc::clone(&nodes) });
-        Ok(nodes)
+        let outcome = self.list().await.map(Arc::new);
+        *listed = Some(Listed { since, outcome: outcome.clone() });
+        outcome
     }
 
     async fn list(&self) -> Result<Vec<Node>, Error> {

@@ -100,6 +100,32 @@ async fn those_who_look_together_share_one_list_of_all_pages() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_given_to_anybody_after_a_change_and_neither_is_an_error_after_its_time() {
+    let (address, asked) = server(|text| {
+        if text.starts_with("get / ") {
+            ok(VERSIONS)
+        } else if text.starts_with("put ") {
+            (202, String::new(), String::new())
+        } else {
+            (503, String::new(), "{}".into())
+        }
+    })
+    .await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let minute = Duration::from_mins(1);
+    let lists = || asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count();
+    assert_eq!(session.nodes(minute).await.unwrap_err().reason(), "IronicBusy");
+    assert_eq!(session.nodes(minute).await.unwrap_err().reason(), "IronicBusy");
+    assert_eq!(lists(), 1);
+    session.ask(&Request::power_on("a")).await.unwrap();
+    let _ = session.nodes(minute).await;
+    let _ = session.nodes(minute).await;
+    assert_eq!(lists(), 2);
+    let _ = session.nodes(Duration::ZERO).await;
+    assert_eq!(lists(), 3);
+}
+
+#[tokio::test]
 async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     let (address, asked) = server(|text| {
         if text.starts_with("post /v3/auth/tokens") {

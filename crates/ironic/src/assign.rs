@@ -82,23 +82,24 @@ pub fn assign<'a>(
     judged.collect()
 }
 
-/// Gives a machine to a host, if need be by giving other hosts other machines (augmenting paths of
-/// bipartite matching).
+/// Gives a machine to a host: the first free one, else one that another host can do without (augmenting
+/// paths of bipartite matching).
 fn augment(
     host_idx: usize,
     fits: &[Vec<usize>],
     taken: &mut [Option<usize>],
     tried: &mut BTreeSet<usize>,
 ) -> bool {
+    if let Some(&free) = fits[host_idx].iter().find(|it| taken[**it].is_none()) {
+        taken[free] = Some(host_idx);
+        return true;
+    }
     for &node_idx in &fits[host_idx] {
         if !tried.insert(node_idx) {
             continue;
         }
-        let is_free = match taken[node_idx] {
-            None => true,
-            Some(other) => augment(other, fits, taken, tried),
-        };
-        if is_free {
+        let is_left = taken[node_idx].is_some_and(|other| augment(other, fits, taken, tried));
+        if is_left {
             taken[node_idx] = Some(host_idx);
             return true;
         }

@@ -29,10 +29,16 @@ pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
     )
 }
 
+/// The name of the host that a machine is reserved for, if it is one of that set.
+pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a str> {
+    let host = node.instance_info.get(HOST)?.as_str()?;
+    node.is_of(&instance_uuid(set_uid, host, redeploy)).then_some(host)
+}
+
 /// What is noted on a machine before it is deployed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Ledger {
-    /// Hash of the config drive.
+    /// Hash of the config drive; empty where the machine is adopted, for then it gets none.
     pub drive: String,
     /// Which attempt is the next one, or runs, or was the last one; 1 for the first.
     pub attempt: u32,
@@ -47,11 +53,18 @@ impl Ledger {
     pub fn of(node: &Node) -> Option<Self> {
         serde_json::from_value(node.instance_info.get(LEDGER)?.clone()).ok()
     }
+
+    /// Whether the machine is adopted, and was not deployed.
+    pub fn is_of_adopted(&self) -> bool {
+        self.drive.is_empty()
+    }
 }
 
+/// The key of `instance_info` under which the host's name stands.
+const HOST: &str = "display_name";
 /// The keys of `instance_info` that are written here.
 const OWN: [&str; 7] = [
-    "display_name",
+    HOST,
     "image_source",
     "image_checksum",
     "image_os_hash_algo",
@@ -65,7 +78,7 @@ const DRIVE: &str = "configdrive";
 /// What a host's machine must say in `instance_info` of its own, but for the note.
 fn own(wish: &Wish) -> Map<String, Value> {
     let mut own = Map::new();
-    own.insert("display_name".into(), json!(wish.host));
+    own.insert(HOST.into(), json!(wish.host));
     if let Some(Image { source, checksum }) = &wish.image {
         own.insert("image_source".into(), json!(source));
         match checksum {

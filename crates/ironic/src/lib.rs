@@ -19,14 +19,14 @@ pub mod version;
 pub use assign::{NoMachine, Terms, assign};
 pub use cause::Cause;
 pub use error::Error;
-pub use instance::{Ledger, instance_uuid};
+pub use instance::{Ledger, host_of, instance_uuid};
 pub use next::{Next, Step, Wish, next};
 pub use node::Node;
-pub use release::release;
+pub use release::{policy, release};
 pub use request::{Method, Request, Verb};
 pub use state::State;
 
-#[cfg(test)]
-mod model;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,12 @@
 //!
 //! `instance_uuid` is set only where there is none, and on one machine alone; machines on their way
 //! refuse changes; each verb is taken in the states of Ironic's state machine.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_in_result,
+    clippy::unwrap_used,
+    reason = "a request that it does not know is a failed test"
+)]
 
 use std::collections::BTreeMap;
 
@@ -10,18 +16,21 @@ use serde_json::{Value, json};
 
 use crate::{Error, Method, Node, Request, State};
 
+/// Machines, and what was done to them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Model {
-    pub(crate) nodes: Vec<Node>,
+pub struct Model {
+    /// The machines.
+    pub nodes: Vec<Node>,
     /// How many deployments of each machine, by UUID, fail from now on.
-    pub(crate) failing: BTreeMap<String, u32>,
+    pub failing: BTreeMap<String, u32>,
     /// Deployments that were accepted, by instance.
-    pub(crate) deployed: BTreeMap<String, u32>,
+    pub deployed: BTreeMap<String, u32>,
     seconds: i64,
 }
 
 impl Model {
-    pub(crate) fn of(states: &[State]) -> Self {
+    /// Machines in these states, named `m0`, `m1`, …; everything else of them is good.
+    pub fn of(states: &[State]) -> Self {
         let nodes = states.iter().enumerate().map(|(idx, state)| Node {
             uuid: format!("00000000-0000-4000-8000-{idx:012}"),
             name: Some(format!("m{idx}")),
@@ -34,12 +43,13 @@ impl Model {
         Self { nodes: nodes.collect(), seconds: 1_800_000_000, ..Self::default() }
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The time, which only [`Self::pass`] changes.
+    pub fn now(&self) -> Timestamp {
         Timestamp::from_second(self.seconds).unwrap()
     }
 
     /// Fourteen minutes: everything that is under way ends.
-    pub(crate) fn pass(&mut self) {
+    pub fn pass(&mut self) {
         self.seconds += 840;
         let now = self.now().to_string();
         for node in &mut self.nodes {
@@ -59,7 +69,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn ask(&mut self, request: &Request) -> Result<(), Error> {
+    /// Acts upon a request, or refuses it as Ironic does.
+    pub fn ask(&mut self, request: &Request) -> Result<(), Error> {
         let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
         let idx = self.nodes.iter().position(|it| it.uuid == path[2]).ok_or(Error::NotFound)?;
         let body = request.body.as_ref().unwrap().expose().clone();

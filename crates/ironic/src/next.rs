@@ -32,7 +32,7 @@ pub struct Wish {
     pub image: Option<Image>,
     /// Which disk gets it; Ironic's own choice where empty.
     pub root_device: BTreeMap<String, String>,
-    /// Hash of its config drive.
+    /// Hash of its config drive; empty where it is adopted, for then it gets none.
     pub drive: String,
     /// Whether it runs already, and is only taken over.
     pub adopt: bool,

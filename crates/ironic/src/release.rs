@@ -2,12 +2,20 @@
 
 use common::api::baremetal::DeprovisionPolicy;
 
-use crate::instance::left;
+use crate::instance::{Ledger, left};
 use crate::next::Step;
 use crate::{Cause, Next, Node, State, Verb};
 
 /// The pace at which Ironic's works are looked at meanwhile, in seconds.
 const PACE: u32 = 10;
+
+/// What becomes of a machine: what the human says, else what was adopted is retained, and what was
+/// deployed is taken back. A machine on which nothing is noted is nobody's to wipe.
+pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPolicy {
+    let is_deployed = Ledger::of(node).is_some_and(|it| !it.is_of_adopted());
+    let own = if is_deployed { DeprovisionPolicy::Deprovision } else { DeprovisionPolicy::Retain };
+    wanted.unwrap_or(own)
+}
 
 /// What comes next for the machine that was a host's.
 ///

@@ -66,6 +66,27 @@ fn waits(state: &str, seconds: u32, cause: Cause) {
 }
 
 #[test]
+fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_human_says_so() {
+    use DeprovisionPolicy::{Deprovision, Retain};
+    let adopted = Wish { adopt: true, drive: String::new(), ..wish() };
+    let (adopted, deployed) = (ours("active", &adopted), ours("active", &wish()));
+    let unknown = Node { instance_info: serde_json::Map::new(), ..deployed.clone() };
+    for (node, expected) in [(&adopted, Retain), (&deployed, Deprovision), (&unknown, Retain)] {
+        assert_eq!(policy(node, None), expected);
+        assert_eq!(policy(node, Some(Deprovision)), Deprovision);
+        assert_eq!(policy(node, Some(Retain)), Retain);
+    }
+}
+
+#[test]
+fn a_machine_tells_whose_it_is() {
+    let node = ours("active", &wish());
+    assert_eq!(host_of(&node, "set", ""), Some("compute-0"));
+    assert_eq!(host_of(&node, "another", ""), None);
+    assert_eq!(host_of(&Node { instance_uuid: None, ..node }, "set", ""), None);
+}
+
+#[test]
 fn a_machine_that_is_available_is_reserved_then_deployed() {
     let Next::Do(Step::Reserve(info)) = at(&node("available"), &wish()) else { panic!() };
     assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1}));
@@ -376,6 +397,18 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     let none = assign(&hosts, &[]);
     let told = none["x"].as_ref().unwrap_err().to_string();
     assert_eq!(told, "Ironic knows no machine; enroll one");
+}
+
+#[test]
+fn the_first_host_by_name_gets_the_first_machine_by_name() {
+    let nodes = rack(&[
+        json!({"uuid": "1", "name": "m2", "provision_state": "available"}),
+        json!({"uuid": "2", "name": "m1", "provision_state": "available"}),
+    ]);
+    let hosts = BTreeMap::from(["a", "b"].map(|it| (it.to_owned(), Terms::default())));
+    let found = assign(&hosts, &nodes);
+    let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
+    assert_eq!(names, ["m1", "m2"]);
 }
 
 #[test]

@@ -90,6 +90,12 @@ impl Api {
         }
     }
 
+    /// Whether this process leads: whoever writes elsewhere than through [`Api::carry_out`] asks before.
+    pub fn leads(&self) -> bool {
+        // Checked against the clock: a process that stood still does not trust what it knew.
+        self.leadership.borrow().leads()
+    }
+
     /// Carries out a plan.
     ///
     /// # Guarantees
@@ -150,12 +156,7 @@ impl Api {
     }
 
     fn require_leadership(&self, step: &Step) -> Result<()> {
-        // Checked against the clock: a process that stood still does not trust what it knew.
-        if self.leadership.borrow().leads() {
-            Ok(())
-        } else {
-            Err(Error::NotLeading { what: what(step) })
-        }
+        if self.leads() { Ok(()) } else { Err(Error::NotLeading { what: what(step) }) }
     }
 
     async fn write(&self, step: &Step) -> Result<()> {

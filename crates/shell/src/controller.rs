@@ -1,4 +1,4 @@
-//! The loop that is the same for every kind: observe, decide, carry out.
+//! The loop that is the same for every kind: observe, ask where others are asked, decide, carry out.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -38,6 +38,12 @@ pub trait Controller: Send + Sync + 'static {
     /// Judges: pure and total. User mistakes become conditions, never errors.
     fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
 
+    /// Asks others than the API server for what the judgement wants of them, before the plan is made and
+    /// written; what became of it belongs to what was seen. Nothing unless a kind has somebody to ask.
+    fn ask(&self, _seen: &mut Self::Observed, _now: Timestamp) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
     /// a policy, another object of the name. Nothing unless a kind has words for it.
     fn refused(_seen: &Self::Observed, _refusal: &Refusal, _now: Timestamp) -> Plan {
@@ -51,8 +57,9 @@ async fn reconcile<C: Controller>(
     api: &Api,
     key: &Key,
 ) -> Result<Option<Duration>> {
-    let Some(seen) = controller.observe(key).await? else { return Ok(None) };
+    let Some(mut seen) = controller.observe(key).await? else { return Ok(None) };
     let now = clock::now();
+    controller.ask(&mut seen, now).await;
     let plan = C::decide(&seen, now);
     let Err(Stopped { at, error }) = api.carry_out(&plan).await else { return Ok(plan.look_again) };
     if error.is_gone() {

@@ -216,10 +216,15 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Crates whose words an operator repeats as reasons.
+const REPEATED: [(&str, &str); 1] = [("dataplane-operator", "ironic")];
+
 /// The words in CamelCase that an operator's code has in quotes, each with a file.
 fn quoted(operator: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
-    for path in files(&format!("crates/{operator}/src"), ".rs") {
+    let repeated = REPEATED.iter().filter(|it| it.0 == operator).map(|it| it.1);
+    let crates = repeated.chain([operator]).map(|it| format!("crates/{it}/src"));
+    for path in crates.flat_map(|it| files(&it, ".rs")) {
         let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
         if name.contains("test") || name.contains("/reasons") {
             continue;

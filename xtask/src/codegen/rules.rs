@@ -123,7 +123,12 @@ fn the_runs_operator_may_not_read_secrets() {
 fn the_operator_of_hosts_has_no_right_on_a_service_of_openstack() {
     let groups = dataplane_operator::operator::RULES.iter().flat_map(|it| it.groups);
     let of_openstack: BTreeSet<&&str> = groups.filter(|it| it.ends_with("openstack.org")).collect();
-    let known = ["ansibleee.openstack.org", "dataplane.openstack.org", "network.openstack.org"];
+    let known = [
+        "ansibleee.openstack.org",
+        "baremetal.openstack.org",
+        "dataplane.openstack.org",
+        "network.openstack.org",
+    ];
     assert_eq!(of_openstack, known.iter().collect());
 }
 

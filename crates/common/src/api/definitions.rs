@@ -4,7 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::Value;
 
-use super::{ansibleee, dataplane, nova};
+use super::{ansibleee, baremetal, dataplane, nova};
 
 /// The definitions of all kinds that the operators serve.
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -18,6 +18,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         dataplane::Service::crd(),
         nova::Cell::crd(),
         nova::ExternalCompute::crd(),
+        baremetal::BaremetalSet::crd(),
     ]
     .map(readable)
     .into()

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;
 use kube::core::cel::validate_cel_schema;
 use schemars::JsonSchema;
@@ -40,13 +39,8 @@ fn walk(path: &str, schema: &Value, look: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// Those that are installed, and the one that will be when an operator acts on it.
-fn kinds() -> Vec<CustomResourceDefinition> {
-    definitions::all().into_iter().chain([BaremetalSet::crd()]).collect()
-}
-
 fn each_schema(mut look: impl FnMut(&str, &Value)) {
-    for crd in kinds() {
+    for crd in definitions::all() {
         let value = serde_json::to_value(&crd).unwrap();
         let kind = crd.spec.names.kind.as_str();
         walk(kind, &value["spec"]["versions"][0]["schema"]["openAPIV3Schema"], &mut look);
@@ -93,12 +87,12 @@ fn conditions_are_merged_by_type() {
             lists += 1;
         }
     });
-    assert_eq!(lists, kinds().len());
+    assert_eq!(lists, definitions::all().len());
 }
 
 #[test]
 fn definitions_are_labelled_ours_and_have_a_status() {
-    for crd in kinds() {
+    for crd in definitions::all() {
         let name = crd.metadata.name.clone().unwrap();
         assert_eq!(crd.metadata.labels.unwrap()[MANAGED_BY_LABEL], MANAGED_BY, "{name}");
         let version = &crd.spec.versions[0];
@@ -111,7 +105,7 @@ fn definitions_are_labelled_ours_and_have_a_status() {
 
 #[test]
 fn definitions_fit_into_the_annotation_of_a_plain_kubectl_apply() {
-    for crd in kinds() {
+    for crd in definitions::all() {
         let size = serde_json::to_vec(&crd).unwrap().len();
         assert!(size < 262_144, "{} has {size} bytes", crd.spec.names.kind);
     }

@@ -125,6 +125,35 @@ class Ironic:
 
         return answer
 
+    def follow(self, the_set, until=None, secrets=None, **changes):
+        """What our controller makes of a set, with an API server in memory, until its conditions have those
+        reasons, or until it is gone."""
+        own = {"ironic": {"username": USER, "password": PASSWORD}, "keys": {"authorized_keys": KEY}}
+        question = {"set": the_set, "secrets": own | (secrets or {}), "until": until or {}} | changes
+        program = pathlib.Path(os.environ["IRONIC_ANSWERS"]).parent / "baremetal_sets"
+        answer = subprocess.run([program], input=json.dumps(question) + "\n", capture_output=True, text=True)
+        assert answer.returncode == 0, answer.stderr
+        return json.loads(answer.stdout)
+
+    def a_set(self, name, resource_class, hosts, **ironic):
+        """A set as the API server holds it."""
+        how = {"endpoint": self.endpoint, "authentication": "http_basic", "secret": "ironic"}
+        how |= {"machine": {"resourceClass": resource_class}} | ironic
+        return {
+            "apiVersion": "baremetal.openstack.org/v1beta1",
+            "kind": "OpenStackBaremetalSet",
+            "metadata": {"name": name, "namespace": "openstack", "uid": f"uid-of-{name}", "generation": 1},
+            "spec": {
+                "provisioner": "ironic",
+                "ironic": how,
+                "ctlplaneInterface": "eno1",
+                "ctlplaneGateway": "192.0.2.1",
+                "domainName": "example.org",
+                "deploymentSSHSecret": "keys",
+                "baremetalHosts": hosts,
+            },
+        }
+
     def enroll(self, **more):
         """A machine of a resource class of its own, which no other test takes."""
         name = f"m{next(COUNT)}"
@@ -144,6 +173,24 @@ class Ironic:
         while (found := self.api("GET", f"/v1/{kind}/{name}")[field]) != value:
             assert time.monotonic() < end, f"{found} instead of {value}"
             time.sleep(0.1)
+
+
+def condition(the_set, kind="Ready"):
+    """A condition of a set."""
+    return next(it for it in the_set["status"]["conditions"] if it["type"] == kind)
+
+
+def edited(the_set, **changes):
+    """A set after a human's edit of its spec."""
+    the_set["spec"] |= changes
+    the_set["metadata"]["generation"] += 1
+    return the_set
+
+
+def deleted(the_set):
+    """A set that a human deleted, and that is held."""
+    the_set["metadata"]["deletionTimestamp"] = "2026-11-22T12:00:00Z"
+    return the_set
 
 
 def bring(resource_class, name="compute-0", the_set="set-1", **more):

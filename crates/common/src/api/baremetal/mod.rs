@@ -6,5 +6,5 @@ pub mod set;
 pub use ironic::{Authentication, ConfigDriveFormat, Image, Ironic, Machine};
 pub use set::{
     BaremetalHost, BaremetalSet, BaremetalSetSpec, BaremetalSetStatus, DeprovisionPolicy,
-    HostStatus, Provisioner,
+    HostStatus, Provisioner, UNASSIGNED,
 };

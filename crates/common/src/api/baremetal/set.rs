@@ -91,7 +91,7 @@ pub struct BaremetalSetSpec {
     /// A Secret whose key `vendorData` is the vendor data of each host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor_data: Option<SecretReference>,
-    /// Who provisions the machines; where absent Metal3, if the cluster has its `BareMetalHosts`.
+    /// Who provisions the machines; where absent Ironic, if `ironic` is given, else Metal3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioner: Option<Provisioner>,
     /// The Ironic that provisions the machines, with `provisioner: ironic`.
@@ -216,10 +216,12 @@ pub struct HostStatus {
     /// The host's addresses by network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ip_addresses: BTreeMap<String, String>,
-    /// The machine's state, in the provisioner's words.
+    /// The machine's state, in the provisioner's words: `active` with Ironic and `provisioned` with
+    /// Metal3 once it is a host. With Ironic, `powering on` follows when it is deployed, and `gone` is
+    /// a machine that was a host and is not the set's any more.
     #[serde(default)]
     pub provisioning_state: String,
-    /// Whether the host was chosen to go, as upstream marks it.
+    /// Whether the host was taken out of the set, and its machine is being given back.
     #[serde(default)]
     pub annotated_for_deletion: bool,
     /// Name of the Secret with the host's user data, with Metal3.
@@ -234,11 +236,24 @@ pub struct HostStatus {
     /// Hash of the config drive that the machine was deployed with; the drive itself stands nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive_hash: Option<String>,
-    /// What the provisioner says is wrong with the machine, trimmed.
+    /// What keeps the machine from being a host: the provisioner's own words, trimmed, and what a human
+    /// does next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 fn unassigned() -> String {
-    "unassigned".into()
+    UNASSIGNED.into()
+}
+
+/// What [`HostStatus::bmh_ref`] says without a machine.
+pub const UNASSIGNED: &str = "unassigned";
+
+impl BaremetalSetSpec {
+    /// Who provisions the machines.
+    pub fn effective_provisioner(&self) -> Provisioner {
+        let of_ironic =
+            if self.ironic.is_some() { Provisioner::Ironic } else { Provisioner::Metal3 };
+        self.provisioner.unwrap_or(of_ironic)
+    }
 }

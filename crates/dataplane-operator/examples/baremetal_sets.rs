@@ -1,0 +1,151 @@
+//! Looks after sets of machines as the controller does, with an API server in memory, a line of JSON for
+//! each line of JSON: the tests of `ironic-client` look at what a real Ironic made of it.
+#![allow(clippy::print_stdout, reason = "its answers are its output")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, stdin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use common::api::baremetal::BaremetalSet;
+use common::conditions::find;
+use common::plan::{Step, Write};
+use dataplane_operator::baremetal_set::decide::decide;
+use dataplane_operator::baremetal_set::hosts::{Order, orders};
+use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
+use dataplane_operator::baremetal_set::{ask, look};
+use ironic_client::Pool;
+use jiff::SignedDuration;
+use kube::ResourceExt as _;
+use serde::Deserialize;
+use serde_json::json;
+use shell::clock;
+use shell::sources::Values;
+
+/// How many passes are made before somebody is told.
+const PASSES: usize = 400;
+/// The longest pause between two passes: fake hardware is quick.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// What is asked: passes are made until all conditions have these reasons, or the set is gone.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Question {
+    /// As the API server holds it.
+    set: BaremetalSet,
+    /// Text by key, by Secret.
+    secrets: BTreeMap<String, BTreeMap<String, String>>,
+    /// Reasons by types of conditions, one of several with `|` between; none for a set that goes.
+    until: BTreeMap<String, String>,
+    /// Passes, counted from 0, after which the operator dies: what was asked of Ironic is acted upon, and
+    /// nothing is written.
+    #[serde(default)]
+    deaths: BTreeSet<usize>,
+    /// How many seconds our clock is ahead: pauses are over at once.
+    #[serde(default)]
+    ahead: i64,
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Course {
+    set: Option<BaremetalSet>,
+    asked: Vec<String>,
+    events: Vec<String>,
+    n_writes: usize,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    for line in stdin().lock().lines() {
+        let question: Question = serde_json::from_str(&line?)?;
+        let Course { set, asked, events, n_writes } = followed(question).await?;
+        println!("{}", json!({"set": set, "asked": asked, "events": events, "writes": n_writes}));
+    }
+    Ok(())
+}
+
+async fn followed(question: Question) -> Result<Course> {
+    let Question { set, secrets, until, deaths, ahead } = question;
+    let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
+    let mut course = Course { set: Some(set), ..Course::default() };
+    let mut pool = Pool::default();
+    for pass in 0..PASSES {
+        let Some(set) = course.set.clone() else { return Ok(course) };
+        let key = set.name_any();
+        let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
+        if let Some(ironic) = &seen.set.spec.ironic {
+            seen.machines = look::look(&pool, &key, ironic, &secrets).await;
+        }
+        let now = clock::now() + SignedDuration::from_secs(ahead);
+        let orders = orders(&seen, now);
+        course.asked.extend(orders.iter().map(word));
+        if let Some(session) = pool.of(&key) {
+            seen.refused = ask::ask(&session, orders, || true).await;
+        }
+        if deaths.contains(&pass) {
+            pool = Pool::default();
+            continue;
+        }
+        let plan = decide(&seen, now);
+        for step in plan.all() {
+            write(&mut course, step)?;
+        }
+        if course.set.as_ref().is_some_and(|it| !until.is_empty() && says(it, &until)) {
+            return Ok(course);
+        }
+        tokio::time::sleep(plan.look_again.unwrap_or(PAUSE).min(PAUSE)).await;
+    }
+    let told = course.set.and_then(|it| it.status).context("no status")?;
+    bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.asked)
+}
+
+fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {
+    Values::new("1", entries.into_iter().map(|(key, it)| (key, it.into_bytes())).collect()).into()
+}
+
+/// Whether the set says all of that, of its present generation.
+fn says(set: &BaremetalSet, until: &BTreeMap<String, String>) -> bool {
+    let Some(status) = &set.status else { return false };
+    let has = |(type_, reason): (&String, &String)| {
+        find(&status.conditions, type_)
+            .is_some_and(|it| reason.split('|').any(|one| it.reason == one))
+    };
+    status.observed_generation == set.metadata.generation && until.iter().all(has)
+}
+
+/// What the API server makes of a write.
+fn write(course: &mut Course, step: &Step) -> Result<()> {
+    course.n_writes += 1;
+    let set = course.set.as_mut().context("a write to a set that is gone")?;
+    match &step.write {
+        Write::Hold { finalizer } => set.finalizers_mut().push(finalizer.clone()),
+        Write::Status { status, notices, .. } => {
+            set.status = Some(serde_json::from_value(status.clone())?);
+            course.events.extend(notices.iter().map(|it| it.reason.clone()));
+        }
+        Write::Release { rest, .. } => {
+            set.finalizers_mut().clone_from(rest);
+            if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
+                course.set = None;
+            }
+        }
+        Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => {
+            bail!("a set writes to nothing but itself: {}", step.because)
+        }
+    }
+    Ok(())
+}
+
+/// Host and request, without secrets.
+fn word(order: &Order) -> String {
+    let path = order.request.path.rsplit('/').next().unwrap_or_default();
+    let target = order.request.body.as_ref().and_then(|it| it.expose()["target"].as_str());
+    let what = match (target, path == order.node) {
+        (Some(target), _) => target,
+        (None, true) => "patch",
+        (None, false) => path,
+    };
+    format!("{} {what}", order.host)
+}

@@ -1,0 +1,23 @@
+//! Sets of machines: each host gets one of Ironic's, is deployed with its config drive, and gives it back.
+//!
+//! What was done stands on the machines themselves ([`ironic::next`]), so that a crash at any point is
+//! followed by the same steps. The object's status is what a human reads, and remembers which machine
+//! a host had.
+
+pub mod addresses;
+pub mod ask;
+pub mod controller;
+pub mod decide;
+pub mod hosts;
+pub mod look;
+pub mod observe;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use controller::{BaremetalSets, World, wake};
+pub use observe::Observed;
+
+/// Keeps a set until its machines are given back.
+pub const MACHINES: &str = "baremetal.openstack.org/machines";

@@ -1,0 +1,143 @@
+//! Carries out what is asked of Ironic: a few requests at a time, within a pass.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ironic::Error;
+use ironic_client::Session;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::baremetal_set::hosts::Order;
+
+/// How many requests of one set are under way at once.
+const AT_ONCE: usize = 8;
+/// For how long new requests are begun; what is left is decided anew by the next pass.
+const WINDOW: Duration = Duration::from_secs(8);
+/// How long one answer may take. Whether the request was acted upon is then seen by another look.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Asks, and returns what went wrong, by host.
+///
+/// # Guarantees
+/// No request is begun when `may` says no: another replica may lead by then. A refusal by a machine that
+/// somebody brought further meanwhile is no mistake of anybody's.
+pub async fn ask(
+    session: &Arc<Session>,
+    orders: Vec<Order>,
+    may: impl Fn() -> bool + Clone + Send + 'static,
+) -> BTreeMap<String, Error> {
+    let begun = Instant::now();
+    let orders = Arc::new(Mutex::new(VecDeque::from(orders)));
+    let mut tasks = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let (session, orders, may) = (Arc::clone(session), Arc::clone(&orders), may.clone());
+        tasks.spawn(async move {
+            let mut refused = BTreeMap::new();
+            while begun.elapsed() < WINDOW && may() {
+                let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                let Some(order) = order else { break };
+                if let Err(error) = one(&session, &order).await {
+                    refused.insert(order.host, error);
+                }
+            }
+            refused
+        });
+    }
+    tasks.join_all().await.into_iter().flatten().collect()
+}
+
+async fn one(session: &Session, order: &Order) -> Result<(), Error> {
+    let Order { host, node, request, state } = order;
+    tracing::info!(host, node, method = request.method.word(), path = request.path, "ask Ironic");
+    let asked = async {
+        let refused = match session.ask(request).await {
+            Ok(_) => return Ok(()),
+            Err(error @ Error::Refused(_)) => error,
+            Err(error) => return Err(error),
+        };
+        // Ironic answers 400 to what is not possible in a machine's state.
+        if session.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
+    };
+    let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
+    let answer = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));
+    if let Err(error) = &answer {
+        tracing::info!(host, node, reason = error.reason(), %error, "Ironic does not do it");
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use config_drive::Secret;
+    use ironic::{Request, State, Verb};
+    use ironic_client::Credentials;
+    use serde_json::Value;
+    use shell::stream::Trust;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const VERSIONS: &str =
+        r#"{"default_version": {"min_version": "1.1", "version": "1.61"}, "versions": []}"#;
+
+    /// An Ironic that refuses what it is told, and whose machines are in that state.
+    async fn session(state: &'static str) -> Arc<Session> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut text = vec![0; 64 * 1024];
+                let n_read = stream.read(&mut text).await.unwrap();
+                let text = String::from_utf8_lossy(&text[..n_read]).into_owned();
+                let (status, body) = if text.starts_with("GET / ") {
+                    (200, VERSIONS.to_owned())
+                } else if text.starts_with("GET ") {
+                    (200, format!(r#"{{"uuid": "m", "provision_state": "{state}"}}"#))
+                } else {
+                    (400, r#"{"error_message": "not so"}"#.to_owned())
+                };
+                let length = body.len();
+                let answer =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        Arc::new(Session::new(&endpoint, Credentials::None, Trust::new(None).unwrap()))
+    }
+
+    fn orders(hosts: &[&str]) -> Vec<Order> {
+        let order = |host: &&str| Order {
+            host: (*host).to_owned(),
+            node: "m".into(),
+            state: State::Available,
+            request: Request::provision("m", Verb::Provide),
+        };
+        hosts.iter().map(order).collect()
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_a_mistake_only_if_the_machine_is_still_where_it_was() {
+        let refused = ask(&session("available").await, orders(&["a", "b"]), || true).await;
+        let hosts: Vec<_> = refused.keys().map(String::as_str).collect();
+        assert_eq!(hosts, ["a", "b"]);
+        assert_eq!(refused["a"].reason(), "RequestRefused");
+        assert!(ask(&session("cleaning").await, orders(&["a"]), || true).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_does_not_lead_any_more_begins_nothing() {
+        let session = session("available").await;
+        assert!(ask(&session, orders(&["a"]), || false).await.is_empty());
+    }
+
+    #[test]
+    fn an_order_does_not_show_its_drive() {
+        let drive = Secret::new(Value::from("hunter2"));
+        let order = Order { request: Request::deploy("m", &drive), ..orders(&["a"]).remove(0) };
+        assert!(!format!("{order:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,131 @@
+//! The controller of sets: what it reads, whom it asks, and what wakes it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::api::baremetal::BaremetalSet;
+use common::finalizers::is_terminating;
+use common::plan::Plan;
+use common::refusal::Refusal;
+use ironic_client::Pool;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use shell::api::Api;
+use shell::cache::{Cache, Key};
+use shell::controller::Controller;
+use shell::error::Result;
+use shell::queue::Queue;
+use shell::sources::{SourceRef, Sources};
+use shell::vault::Vault;
+
+use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
+use crate::baremetal_set::{ask, decide, hosts, look};
+
+/// The watched world.
+pub struct World {
+    /// All sets.
+    pub sets: Arc<Cache<BaremetalSet>>,
+    /// All Secrets.
+    pub sources: Arc<Sources>,
+    /// Their contents.
+    pub vault: Vault,
+    /// The Ironics that are asked.
+    pub pool: Pool,
+    /// For the contents, and for who leads.
+    pub api: Arc<Api>,
+}
+
+/// Looks after sets of machines.
+pub struct BaremetalSets {
+    /// The watched world.
+    pub world: World,
+}
+
+impl Controller for BaremetalSets {
+    type Observed = Observed;
+
+    const NAME: &'static str = "baremetal-set";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe(&self.world, key).await
+    }
+
+    async fn ask(&self, seen: &mut Observed, now: Timestamp) {
+        let orders = hosts::orders(seen, now);
+        let Some(session) = self.world.pool.of(&user(seen)).filter(|_| !orders.is_empty()) else {
+            return;
+        };
+        let api = Arc::clone(&self.world.api);
+        seen.refused = ask::ask(&session, orders, move || api.leads()).await;
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+        decide::refused(seen, refusal, now)
+    }
+}
+
+fn user(seen: &Observed) -> String {
+    Key::of(&*seen.set).to_string()
+}
+
+/// Reads a set; `None` where it does not exist, or goes without having had a machine.
+async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let found = world.sets.get(key);
+    let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
+        world.sources.depends(key, BTreeSet::new());
+        world.pool.leave(&key.to_string());
+        return Ok(None);
+    };
+    let named = config_drive::of_set::secrets(&set.spec, &key.namespace);
+    let named: BTreeSet<&str> = named.into_iter().chain(look::secrets(&set)).collect();
+    let source = |it: &str| SourceRef::secret(&key.namespace, it);
+    // Before reading, so that a change in between wakes the set again.
+    world.sources.depends(key, named.iter().map(|it| source(it)).collect());
+    let mut secrets = Secrets::new();
+    for name in named {
+        let content = world.vault.content(&world.api, &world.sources, &source(name)).await?;
+        secrets.extend(content.map(|it| (name.to_owned(), it)));
+    }
+    let is_near =
+        |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
+    let neighbours = world.sets.all().into_iter().filter(is_near).collect();
+    let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
+    if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
+        seen.machines = look::look(&world.pool, &user(&seen), ironic, &secrets).await;
+    }
+    if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
+        seen.is_abandoned = world.api.is_namespace_terminating(&key.namespace).await?;
+    }
+    Ok(Some(seen))
+}
+
+fn is_ours(set: &BaremetalSet) -> bool {
+    common::finalizers::is_held(set, super::MACHINES)
+}
+
+/// Wakes the sets that a change concerns.
+pub fn wake(queue: &Arc<Queue>, world: &World) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.sets));
+    world.sets.on_change(move |set| {
+        to.push(Key::of(set));
+        // Hosts of two sets may want one address.
+        let wants = |it: &BaremetalSet| -> BTreeSet<String> {
+            it.spec.baremetal_hosts.values().filter_map(|it| it.ctl_plane_ip.clone()).collect()
+        };
+        let own = wants(set);
+        let is_rival = |it: &Arc<BaremetalSet>| {
+            it.namespace() == set.namespace()
+                && it.uid() != set.uid()
+                && !own.is_disjoint(&wants(it))
+        };
+        for rival in all.all().into_iter().filter(is_rival) {
+            to.push(Key::of(&*rival));
+        }
+    });
+    let to = Arc::clone(queue);
+    world.sources.on_change(move |reader| to.push(reader));
+}

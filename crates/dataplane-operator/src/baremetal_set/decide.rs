@@ -1,0 +1,89 @@
+//! The judgement on a set: what is written, and when to look again.
+
+use std::time::Duration;
+
+use common::finalizers::{hold, is_terminating, release};
+use common::plan::Plan;
+use common::refusal::Refusal;
+use ironic::{Next, Step};
+use jiff::Timestamp;
+
+use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::hosts::{Judged, Standing, judge};
+use crate::baremetal_set::observe::{Observed, Unseen};
+use crate::baremetal_set::status;
+
+/// After a request that Ironic answers when it is done.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// After a request that begins something.
+const SOON: Duration = Duration::from_secs(5);
+/// After something that heals by itself.
+const AGAIN: Duration = Duration::from_secs(15);
+/// Where nothing is expected: machines change without telling anybody.
+const SELDOM: Duration = Duration::from_mins(1);
+/// Where only an edit helps, which wakes the set.
+const RARELY: Duration = Duration::from_mins(5);
+
+/// Judges a set, after what was asked of Ironic.
+///
+/// # Guarantees
+/// The finalizer stands before the first machine is taken, and goes when the last one is given back.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let judged = judge(seen, now);
+    if may_go(seen, &judged) {
+        let because = "no machine is the set's any more";
+        plan.steps.extend(release(&*seen.set, MACHINES, because));
+        return plan;
+    }
+    if seen.is_of_ironic() {
+        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+    }
+    plan.steps.extend(status::step(seen, &judged, None, now));
+    plan.look_again_in(pace(seen, &judged));
+    plan
+}
+
+/// The status that tells that a write was refused.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let steps = status::step(seen, &judge(seen, now), Some(refusal), now);
+    Plan { steps: steps.into_iter().collect(), ..Plan::default() }
+}
+
+/// Whether a set that goes has given all back, or nobody can be asked for it.
+fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
+    let is_done = match &seen.machines {
+        Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
+        Err(Unseen::NotSupported) => true,
+        Err(Unseen::NoSecret { .. } | Unseen::Error(_)) => false,
+    };
+    is_terminating(&*seen.set) && (is_done || seen.is_abandoned)
+}
+
+fn pace(seen: &Observed, judged: &Judged<'_>) -> Duration {
+    match &seen.machines {
+        Err(Unseen::NotSupported | Unseen::NoSecret { .. }) => return RARELY,
+        Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
+        Ok(_) => {}
+    }
+    let of_host = |host: &crate::baremetal_set::hosts::Host<'_>| {
+        if let Some(error) = seen.refused.get(&host.name) {
+            return if error.heals() { AGAIN } else { SELDOM };
+        }
+        match &host.standing {
+            Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
+            Standing::At(_, Next::Do(step)) => match step {
+                Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
+                Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
+            },
+            Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
+            Standing::Unseen
+            | Standing::Faulty(_)
+            | Standing::Without(_)
+            | Standing::Lost(..)
+            | Standing::At(_, Next::Stop(_) | Next::Done { .. })
+            | Standing::Released => SELDOM,
+        }
+    };
+    judged.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
+}

@@ -1,0 +1,279 @@
+//! How each host of a set stands: its machine, and what comes next for it.
+
+use std::collections::BTreeMap;
+
+use common::api::baremetal::{BaremetalHost, HostStatus, Ironic};
+use config_drive::of_set::{Member, NO_SECRET};
+use config_drive::{Drive, Secret};
+use ironic::{
+    Ledger, Next, NoMachine, Node, Request, State, Step, Terms, Wish, assign, host_of,
+    instance_uuid, next, policy, release,
+};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::baremetal_set::addresses;
+use crate::baremetal_set::observe::{Machines, Observed};
+
+/// The state of a machine that was a host and is not the set's any more.
+pub const GONE: &str = "gone";
+/// The state of a machine that is deployed and not powered on yet.
+pub const POWERING_ON: &str = "powering on";
+
+/// A host of the set, or one that was.
+#[derive(Debug)]
+pub struct Host<'a> {
+    /// Its name.
+    pub name: String,
+    /// By what its machine is reserved.
+    pub instance: String,
+    /// What the set says of it; nothing once it was taken out.
+    pub wanted: Option<&'a BaremetalHost>,
+    /// Its drive; none of a host that is adopted, taken out, or has faults.
+    pub drive: Option<Drive>,
+    /// How it stands.
+    pub standing: Standing<'a>,
+}
+
+/// How a host stands.
+#[derive(Debug)]
+pub enum Standing<'a> {
+    /// Nothing is known of any machine.
+    Unseen,
+    /// Something is wrong with what it is made from; its machine, which waits, if it has one.
+    Faulty(Option<&'a Node>),
+    /// No machine can be taken.
+    Without(NoMachine),
+    /// It had this machine, by UUID, which was taken away while it ran; the machine, if it is known.
+    Lost(&'a str, Option<&'a Node>),
+    /// It has a machine, or takes one.
+    At(&'a Node, Next),
+    /// It was taken out, and no machine is reserved for it.
+    Released,
+}
+
+/// Something that is wrong with what the hosts are made from.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Fault {
+    /// Whether it goes when a Secret appears.
+    pub is_missing: bool,
+    /// Where, what, and the legal way.
+    pub text: String,
+}
+
+/// All hosts by name, and what is wrong with them.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// Those that are to be and those that were.
+    pub hosts: Vec<Host<'a>>,
+    /// Each fault once, however many hosts have it.
+    pub faults: Vec<Fault>,
+}
+
+/// Judges all hosts.
+pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
+    let uid = seen.uid();
+    let mut shared = addresses::faults(seen);
+    let mut all_faults = Vec::new();
+    let mut hosts = Vec::new();
+    for (name, wanted) in seen.wanted() {
+        let instance = instance_uuid(&uid, name, "");
+        let mut faults = Vec::new();
+        let drive = drive(seen, name, wanted, &instance, &mut faults);
+        let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
+        faults.extend(of_address);
+        let drive = drive.filter(|_| faults.is_empty());
+        let standing = if faults.is_empty() { Standing::Unseen } else { Standing::Faulty(None) };
+        all_faults.extend(faults);
+        hosts.push(Host { name: name.to_owned(), instance, wanted: Some(wanted), drive, standing });
+    }
+    hosts.extend(leaving(seen, &uid));
+    hosts.sort_by(|a, b| a.name.cmp(&b.name));
+    if let (Ok(machines), Some(ironic)) = (&seen.machines, &seen.set.spec.ironic) {
+        place(seen, machines, ironic, &mut hosts, now);
+    }
+    all_faults.sort();
+    all_faults.dedup();
+    Judged { hosts, faults: all_faults }
+}
+
+/// The drive of a host, or what is wrong with it.
+fn drive(
+    seen: &Observed,
+    name: &str,
+    host: &BaremetalHost,
+    instance: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<Drive> {
+    if host.adopt {
+        return None;
+    }
+    let Observed { set, namespace, texts, .. } = seen;
+    let member = Member { set: &set.spec, namespace, name, host, texts };
+    let found = match member.drive(instance) {
+        Ok(drive) => {
+            let version = seen.machines.as_ref().map(|it| it.version).ok();
+            let wanted = set.spec.config_drive_format;
+            let Some(fault) = version.and_then(|it| drive.form_fault(wanted, it)) else {
+                return Some(drive);
+            };
+            let path = format!("spec.{}", fault.path);
+            vec![config_drive::Fault { path, ..fault }]
+        }
+        Err(found) => found,
+    };
+    let of =
+        |it: config_drive::Fault| Fault { is_missing: it.cause == NO_SECRET, text: it.to_string() };
+    faults.extend(found.into_iter().map(of));
+    None
+}
+
+/// Hosts that were taken out, as status and machines tell of them.
+fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    found.extend(told.filter_map(|(name, it)| Some((name.clone(), it.instance.clone()?))));
+    let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
+    found.extend(nodes.filter_map(|node| {
+        let name = host_of(node, uid, "")?;
+        Some((name.to_owned(), node.instance_uuid.clone()?))
+    }));
+    found.retain(|name, _| !seen.wanted().any(|(wanted, _)| wanted == name));
+    let host = |(name, instance)| {
+        let (drive, standing) = (None, Standing::Unseen);
+        Host { name, instance, wanted: None, drive, standing }
+    };
+    found.into_iter().map(host).collect()
+}
+
+/// Finds each host's machine, and the next step of it.
+fn place<'a>(
+    seen: &'a Observed,
+    machines: &'a Machines,
+    ironic: &Ironic,
+    hosts: &mut [Host<'a>],
+    now: Timestamp,
+) {
+    let mine: BTreeMap<&str, &Node> =
+        machines.nodes.iter().filter_map(|it| Some((it.instance_uuid.as_deref()?, it))).collect();
+    let mut without: BTreeMap<String, Terms> = BTreeMap::new();
+    for host in &mut *hosts {
+        let node = mine.get(host.instance.as_str()).copied();
+        let is_faulty = matches!(host.standing, Standing::Faulty(_));
+        host.standing = match (host.wanted, node) {
+            (None, node) => given_back(seen, node, &host.instance),
+            (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
+                Standing::Faulty(Some(node))
+            }
+            (Some(wanted), Some(node)) => {
+                let wish = wish(ironic, host, wanted, Some(node));
+                Standing::At(node, next(node, &wish, now))
+            }
+            (Some(wanted), None) => match lost(seen, machines, &host.name) {
+                Some(lost) => lost,
+                None if is_faulty => Standing::Faulty(None),
+                None => {
+                    let Ironic { machine, provide, .. } = ironic;
+                    let terms = Terms::merged(machine, &wanted.machine, wanted.adopt, *provide);
+                    without.insert(host.name.clone(), terms);
+                    continue;
+                }
+            },
+        };
+    }
+    let mut taken = assign(&without, &machines.nodes);
+    for host in hosts {
+        let (Some(taken), Some(wanted)) = (taken.remove(&host.name), host.wanted) else {
+            continue;
+        };
+        host.standing = match taken {
+            Ok(node) => Standing::At(node, next(node, &wish(ironic, host, wanted, None), now)),
+            Err(none) => Standing::Without(none),
+        };
+    }
+}
+
+/// What a host's machine shall be. Where its faults let nobody tell the drive, it is what it is.
+fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&Node>) -> Wish {
+    let present = || node.and_then(Ledger::of).map(|it| it.drive).unwrap_or_default();
+    let drive = match &host.drive {
+        Some(drive) => drive.hash(),
+        None if wanted.adopt => String::new(),
+        None => present(),
+    };
+    Wish {
+        instance: host.instance.clone(),
+        host: host.name.clone(),
+        image: ironic.image.clone(),
+        root_device: ironic.root_device.clone(),
+        drive,
+        adopt: wanted.adopt,
+        provide: ironic.provide,
+        attempts: u32::try_from(ironic.deploy_attempts).unwrap_or(1),
+    }
+}
+
+/// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
+/// address. Who undeployed it meant it to be deployed again.
+fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Standing<'a>> {
+    let told: &HostStatus = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
+    let did_run = [State::Active.word(), POWERING_ON, GONE].contains(&&*told.provisioning_state);
+    let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
+    let may_run = node.is_none_or(|it| it.provision_state == State::Active);
+    (did_run && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
+}
+
+/// A host that was taken out.
+fn given_back<'a>(seen: &Observed, node: Option<&'a Node>, instance: &str) -> Standing<'a> {
+    let Some(node) = node else { return Standing::Released };
+    let policy = policy(node, seen.set.spec.deprovision_policy);
+    match release(Some(node), instance, policy) {
+        Next::Done { .. } => Standing::Released,
+        next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_)) => Standing::At(node, next),
+    }
+}
+
+/// A request to Ironic for a host.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The host's name.
+    pub host: String,
+    /// The machine's UUID.
+    pub node: String,
+    /// The machine's state when it was decided.
+    pub state: State,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// What is asked of Ironic now.
+///
+/// # Guarantees
+/// Nothing before the set is held by its finalizer, so that no machine is forgotten.
+pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
+    let Ok(machines) = &seen.machines else { return Vec::new() };
+    if !seen.is_held() {
+        return Vec::new();
+    }
+    let order = |host: &Host<'_>| {
+        let Standing::At(node, Next::Do(step)) = &host.standing else { return None };
+        let drive = match step {
+            Step::Deploy => {
+                let wanted = seen.set.spec.config_drive_format;
+                host.drive.as_ref()?.configdrive(wanted, machines.version).ok()?
+            }
+            Step::Reserve(_)
+            | Step::Record(_)
+            | Step::Tell(_)
+            | Step::PowerOn
+            | Step::Unreserve(_) => Secret::new(Value::Null),
+        };
+        Some(Order {
+            host: host.name.clone(),
+            node: node.uuid.clone(),
+            state: node.provision_state.clone(),
+            request: step.request(node, &host.instance, &drive),
+        })
+    };
+    judge(seen, now).hosts.iter().filter_map(order).collect()
+}

@@ -1,0 +1,108 @@
+//! What the judgement on a set sees: plain copies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner};
+use common::finalizers::{is_held, is_terminating};
+use config_drive::of_set::Texts;
+use config_drive::{ApiVersion, Secret};
+use ironic::{Error, Node};
+use kube::ResourceExt;
+use shell::vault::Content;
+
+use crate::baremetal_set::MACHINES;
+
+/// Contents of Secrets by name, those that exist.
+pub type Secrets = BTreeMap<String, Content>;
+
+/// Plain copies of everything that was seen.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The set.
+    pub set: Arc<BaremetalSet>,
+    /// Its namespace.
+    pub namespace: String,
+    /// What the Secrets hold from which drives are made.
+    pub texts: Texts,
+    /// The other sets of its namespace.
+    pub neighbours: Vec<Arc<BaremetalSet>>,
+    /// The machines, or why they are not known.
+    pub machines: Result<Machines, Unseen>,
+    /// What went wrong with requests that were made since, by host.
+    pub refused: BTreeMap<String, Error>,
+    /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
+    pub is_abandoned: bool,
+}
+
+/// Ironic's machines.
+#[derive(Clone, Debug)]
+pub struct Machines {
+    /// The version of the API that is spoken.
+    pub version: ApiVersion,
+    /// All of them.
+    pub nodes: Arc<Vec<Node>>,
+}
+
+/// Why the machines are not known.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Unseen {
+    /// Nobody here asks who provisions them.
+    NotSupported,
+    /// A Secret that requests need does not exist.
+    NoSecret {
+        /// Where the set names it.
+        path: &'static str,
+        /// Its name.
+        name: String,
+        /// The keys that it must have.
+        keys: &'static str,
+    },
+    /// Ironic gave no answer, or a bad one.
+    Error(Error),
+}
+
+impl Observed {
+    /// A set that was read, with the Secrets that it names and the other sets of its namespace; its
+    /// machines were not asked for.
+    pub fn new(
+        set: Arc<BaremetalSet>,
+        secrets: &Secrets,
+        neighbours: Vec<Arc<BaremetalSet>>,
+    ) -> Self {
+        let namespace = set.namespace().unwrap_or_default();
+        let texts = config_drive::of_set::secrets(&set.spec, &namespace)
+            .into_iter()
+            .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
+            .collect();
+        let (machines, refused) = (Err(Unseen::NotSupported), BTreeMap::new());
+        Self { set, namespace, texts, neighbours, machines, refused, is_abandoned: false }
+    }
+
+    /// The hosts that are to be; none of a set that goes.
+    pub fn wanted(&self) -> impl Iterator<Item = (&str, &BaremetalHost)> {
+        let hosts = self.set.spec.baremetal_hosts.iter().map(|(name, host)| (name.as_str(), host));
+        hosts.filter(|_| !is_terminating(&*self.set))
+    }
+
+    /// The UID of the set, from which its machines are known.
+    pub fn uid(&self) -> String {
+        self.set.uid().unwrap_or_default()
+    }
+
+    /// Whether Ironic provisions the machines.
+    pub fn is_of_ironic(&self) -> bool {
+        self.set.spec.effective_provisioner() == Provisioner::Ironic
+    }
+
+    /// Whether machines may be taken: the set does not go before they are given back.
+    pub fn is_held(&self) -> bool {
+        is_held(&*self.set, MACHINES)
+    }
+}
+
+/// The texts of a Secret; what is no text is not there.
+pub fn texts(content: &Content) -> BTreeMap<String, Secret<String>> {
+    let text = |key: &str| Some((key.to_owned(), Secret::new(content.text(key)?.to_owned())));
+    content.keys().filter_map(text).collect()
+}

@@ -1,0 +1,345 @@
+//! The way of machines into service, and what is told on it.
+
+use super::*;
+use crate::baremetal_set::status::{PROVISIONED, SERVER_READY, UP_TO_DATE};
+use Truth::{False, True, Unknown};
+
+#[test]
+fn each_host_gets_a_machine_and_nothing_is_written_at_rest() {
+    let mut lab = Lab::new(&json!({"domainName": "example.org"}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    lab.says(PROVISIONED, True, "Provisioned", &["2 of 2 hosts"]);
+    lab.says(UP_TO_DATE, True, "UpToDate", &[]);
+    let a = lab.host("a").unwrap();
+    assert_eq!(
+        (a.bmh_ref, a.provisioning_state.as_str()),
+        (lab.model.nodes[0].uuid.clone(), "active")
+    );
+    assert_eq!(a.ip_addresses, BTreeMap::from([("ctlplane".into(), "192.0.2.10/24".into())]));
+    assert_eq!(a.config_drive_hash.map(|it| it.len()), Some(64));
+    assert_eq!((a.error, a.annotated_for_deletion), (None, false));
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+    let n_before = lab.log.len();
+    let plan = lab.pass().unwrap();
+    assert_eq!((lab.log.len(), plan.look_again.unwrap().as_secs()), (n_before, 60));
+    let ready: Vec<&str> =
+        lab.notices.iter().filter(|it| !it.warning).map(|it| it.reason.as_str()).collect();
+    assert_eq!(ready, ["Ready"]);
+}
+
+#[test]
+fn no_machine_is_taken_before_the_set_is_held() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.pass().unwrap();
+    assert_eq!(lab.log, ["hold", "status"]);
+    lab.says(
+        "Ready",
+        False,
+        "MachineInProgress",
+        &["0 of 2 hosts", "Host a: machine m0 is reserved."],
+    );
+    assert_eq!(lab.host("a").unwrap().bmh_ref, "unassigned");
+    lab.pass().unwrap();
+    assert_eq!(lab.log[2..4], ["PATCH m0 node ", "PATCH m1 node "]);
+}
+
+#[test]
+fn a_machine_that_is_only_enrolled_is_provided_if_the_human_allows_it() {
+    let mut lab = Lab::new(&json!({}), &["enroll", "manageable"]);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "NoMachine", &["1 in state enroll", "1 in state manageable"]);
+    assert_eq!(lab.asked(0), [""; 0]);
+    lab.edit(&json!({"ironic": {"provide": true}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.machines().iter().map(|it| it.0).collect::<Vec<_>>(), ["active", "active"]);
+}
+
+#[test]
+fn what_excluded_how_many_is_told_and_the_other_hosts_go_on() {
+    let hosts = json!({"baremetalHosts": {"b": {"machine": {"traits": ["CUSTOM_GPU"]}}}});
+    let mut lab = Lab::new(&hosts, &["available", "available", "available"]);
+    lab.model.nodes[2].maintenance = true;
+    lab.rest().unwrap();
+    let parts =
+        ["1 of 2 hosts", "Host b: none of 3 machines can be taken: 3 without trait CUSTOM_GPU"];
+    lab.says("Ready", False, "NoMachine", &parts);
+    assert_eq!(lab.host("a").unwrap().provisioning_state, "active");
+    let b = lab.host("b").unwrap();
+    assert_eq!((b.bmh_ref.as_str(), b.provisioning_state.as_str()), ("unassigned", ""));
+    assert!(b.error.unwrap().contains("CUSTOM_GPU"));
+    lab.model.nodes[1].traits.push("CUSTOM_GPU".into());
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn too_few_machines_serve_as_many_hosts_as_there_are() {
+    let mut lab = Lab::new(&json!({}), &["available"]);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "NoMachine", &["Host b: none of 1 machines", "1 reserved by others"]);
+    assert_eq!(lab.machines(), [("active", Some("a".into()))]);
+    assert_eq!(lab.notices.iter().filter(|it| it.reason == "NoMachine").count(), 1);
+}
+
+#[test]
+fn an_ironic_that_is_away_is_told_and_what_was_known_stays() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    let hosts = [lab.host("a"), lab.host("b")];
+    lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
+    let plan = lab.pass().unwrap();
+    assert_eq!(plan.look_again.unwrap().as_secs(), 15);
+    let parts = ["http://ironic:6385", "connection refused", "it is tried again"];
+    lab.says(SERVER_READY, False, "Unreachable", &parts);
+    lab.says("Ready", False, "Unreachable", &[]);
+    lab.says(PROVISIONED, Unknown, "MachinesUnknown", &[SERVER_READY]);
+    assert_eq!([lab.host("a"), lab.host("b")], hosts);
+    let n_before = lab.log.len();
+    lab.pass().unwrap();
+    assert_eq!(lab.log.len(), n_before);
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}
+
+#[test]
+fn each_answer_that_is_no_list_says_what_to_do() {
+    let version = Error::Version { min: "1.1".into(), max: "1.31".into() };
+    for (error, reason, part) in [
+        (
+            Error::Unauthorized,
+            "CredentialsRefused",
+            "correct the Secret that spec.ironic.secret names",
+        ),
+        (version, "VersionNotSupported", "speaks versions 1.1 to 1.31"),
+        (Error::Untrusted("expired".into()), "CertificateNotTrusted", "spec.ironic.caSecret"),
+        (Error::NotIronic, "NotIronic", "spec.ironic.endpoint"),
+        (Error::Forbidden("no".into()), "AccessDenied", "administrator"),
+    ] {
+        let mut lab = Lab::new(&json!({}), &[]);
+        lab.unseen = Some(Unseen::Error(error));
+        lab.pass().unwrap();
+        lab.says("Ready", False, reason, &[part]);
+        lab.says("Stalled", True, reason, &[]);
+        assert!(lab.notices.iter().any(|it| it.warning && it.reason == reason));
+    }
+}
+
+#[test]
+fn a_machine_in_maintenance_waits_for_a_human_with_the_reason_verbatim() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    for _ in 0..2 {
+        lab.pass().unwrap();
+    }
+    lab.model.nodes[0].maintenance = true;
+    lab.model.nodes[0].maintenance_reason = Some("disk 3 is broken".into());
+    lab.rest().unwrap();
+    let parts = ["1 of 2", "m0 is in maintenance", "disk 3 is broken", "maintenance unset m0"];
+    lab.says("Ready", False, "MachineInMaintenance", &parts);
+    assert!(lab.host("a").unwrap().error.unwrap().contains("disk 3 is broken"));
+    lab.model.nodes[0].maintenance = false;
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    let uuid = lab.model.nodes[0].uuid.clone();
+    lab.model.failing.insert(uuid, 99);
+    lab.model.nodes[0].last_error = Some("no tool to make an image".into());
+    lab.rest().unwrap();
+    let parts = ["1 of 2", "machine m0 failed", "no tool to make an image", "deployAttempts"];
+    lab.says("Ready", False, "DeployFailed", &parts);
+    let a = lab.host("a").unwrap();
+    assert_eq!(a.provisioning_state, "deploy failed");
+    assert_eq!(lab.model.deployed[&a.instance.unwrap()], 3);
+    lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
+    lab.model.failing.clear();
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn a_cleaning_that_fails_stops_that_host_alone() {
+    let mut lab = Lab::new(&json!({"ironic": {"provide": true}}), &["enroll", "available"]);
+    for _ in 0..3 {
+        lab.pass().unwrap();
+    }
+    let idx = lab.model.nodes.iter().position(|it| it.provision_state == State::Verifying).unwrap();
+    lab.model.nodes[idx].provision_state = State::CleanFailed;
+    lab.model.nodes[idx].target_provision_state = None;
+    lab.rest().unwrap();
+    lab.says(
+        "Ready",
+        False,
+        "CleanFailed",
+        &["1 of 2 hosts", "openstack baremetal node manage m0"],
+    );
+}
+
+#[test]
+fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available", "available"]);
+    lab.pass().unwrap();
+    let mut late = lab.seen().unwrap();
+    lab.model.nodes[0].instance_uuid = Some("somebody's".into());
+    let [order] = &orders(&late, lab.model.now())[..] else { panic!() };
+    let error = lab.model.ask(&order.request).unwrap_err();
+    late.refused.insert("a".into(), error);
+    let plan = decide(&late, lab.model.now());
+    assert_eq!(plan.look_again.unwrap().as_secs(), 15);
+    for step in plan.all() {
+        lab.write(step);
+    }
+    lab.says(PROVISIONED, False, "MachineBusy", &["it is tried again"]);
+    assert_eq!(lab.host("a").unwrap().error, None);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.machines(), [("available", None), ("active", Some("a".into()))]);
+}
+
+#[test]
+fn what_ironic_refuses_is_told_in_its_own_words_with_the_machine() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.model.nodes[1].power_state = Some("power off".into());
+    let mut seen = lab.seen().unwrap();
+    seen.refused.insert("b".into(), Error::Refused("no such boot device".into()));
+    for step in decide(&seen, lab.model.now()).all() {
+        lab.write(step);
+    }
+    lab.says(
+        "Ready",
+        False,
+        "RequestRefused",
+        &["Host b: machine m1: Ironic says: no such boot device"],
+    );
+    assert_eq!(lab.host("b").unwrap().provisioning_state, "powering on");
+}
+
+#[test]
+fn a_machine_that_is_deleted_while_it_runs_is_not_replaced_before_a_human_says_so() {
+    let mut lab = Lab::new(&json!({}), &["available", "available", "available"]);
+    lab.rest().unwrap();
+    let lost = lab.model.nodes.remove(0);
+    lab.rest().unwrap();
+    let parts = [lost.uuid.as_str(), "take a out of spec.baremetalHosts"];
+    lab.says("Ready", False, "MachineGone", &parts);
+    let a = lab.host("a").unwrap();
+    assert_eq!((a.bmh_ref, a.provisioning_state.as_str()), (lost.uuid, "gone"));
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &["Each host has a machine"]);
+    assert_eq!(lab.host("a"), None);
+    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a").unwrap().bmh_ref, lab.model.nodes[1].uuid);
+}
+
+#[test]
+fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
+    let mut lab = Lab::new(&json!({}), &["available", "available", "available"]);
+    lab.rest().unwrap();
+    lab.model.nodes[0].instance_uuid = None;
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &["machine m0 runs on and is not reserved for it"]);
+    assert_eq!(lab.machines()[2], ("available", None));
+}
+
+#[test]
+fn who_undeploys_a_machine_has_it_deployed_again() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.model.nodes[0].provision_state = State::Deleting;
+    lab.model.nodes[0].target_provision_state = Some("available".into());
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 3);
+}
+
+#[test]
+fn another_user_data_is_told_and_nothing_is_done_by_itself() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    let before = lab.host("a").unwrap();
+    lab.secret("own", &[("userData", "#cloud-config\npackages: [vim]")]);
+    lab.edit(&json!({"userData": {"name": "own"}}));
+    let n_before = lab.log.len();
+    lab.rest().unwrap();
+    assert_eq!(lab.asked(n_before), [""; 0]);
+    let parts = ["a, b", "Nothing is done by itself", "put it in again"];
+    lab.says(UP_TO_DATE, False, "ConfigDriveChanged", &parts);
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.host("a").unwrap(), before);
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
+    lab.rest().unwrap();
+    assert_ne!(lab.host("a").unwrap().config_drive_hash, before.config_drive_hash);
+    lab.says(UP_TO_DATE, False, "ConfigDriveChanged", &["deployed: b."]);
+}
+
+#[test]
+fn a_machine_that_runs_is_adopted_without_any_secret() {
+    let hosts = json!({"baremetalHosts": {
+        "a": {"adopt": true, "machine": {"node": "m0"}}, "b": {"adopt": true, "machine": {"node": "m1"}},
+    }});
+    let mut lab = Lab::new(&hosts, &["active", "manageable"]);
+    lab.secrets.clear();
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    lab.says(UP_TO_DATE, True, "UpToDate", &[]);
+    assert!(lab.model.deployed.is_empty());
+    let a = lab.host("a").unwrap();
+    assert_eq!((a.provisioning_state.as_str(), a.config_drive_hash), ("active", None));
+}
+
+#[test]
+fn a_set_without_hosts_is_ready() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"a": null, "b": null}}), &[]);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn machines_of_metal3_are_nobodys_here() {
+    let mut lab = Lab::new(&json!({"provisioner": null, "ironic": null}), &[]);
+    let plan = lab.pass().unwrap();
+    lab.says("Ready", False, "NotSupported", &["set spec.provisioner to ironic"]);
+    assert_eq!(
+        (lab.log.as_slice(), plan.look_again.unwrap().as_secs()),
+        (&["status".to_owned()][..], 300)
+    );
+    lab.edit(&json!({"ironic": {"endpoint": "http://ironic:6385", "authentication": "none"}}));
+    assert!(lab.seen().unwrap().is_of_ironic());
+}
+
+#[test]
+fn a_status_of_five_hundred_hosts_with_errors_fits_into_an_object() {
+    let hosts: BTreeMap<String, Value> = (0..500)
+        .map(|idx| {
+            let host = json!({"ctlPlaneIP": format!("192.0.{}.{}/16", idx / 250, idx % 250 + 1)});
+            (format!("{idx:03}-{}", "h".repeat(59)), host)
+        })
+        .collect();
+    let changes = json!({"baremetalHosts": &hosts, "ctlplaneGateway": "192.0.200.1"});
+    let mut lab = Lab::new(&changes, &["available"; 500]);
+    lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
+    let names: Vec<String> = hosts.keys().cloned().collect();
+    for (node, name) in lab.model.nodes.iter_mut().zip(names) {
+        node.instance_uuid = Some(ironic::instance_uuid("set", &name, ""));
+        node.provision_state = State::Error;
+        node.last_error = Some("ä".repeat(5000));
+    }
+    lab.pass().unwrap();
+    lab.says("Ready", False, "UndeployFailed", &["0 of 500", "and 497 more"]);
+    let status = lab.set.as_ref().unwrap().status.as_ref().unwrap();
+    assert_eq!(status.baremetal_hosts.len(), 500);
+    let size = serde_json::to_string(status).unwrap().len();
+    assert!(size < 400_000, "{size}");
+}

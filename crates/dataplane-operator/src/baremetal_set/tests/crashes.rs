@@ -1,0 +1,78 @@
+//! The operator dies before and after each of its calls to Ironic and to the API server: one machine for
+//! each host, one deployment of each, the same end.
+
+use super::*;
+
+/// What a human does, one after the other, each when the one before has come to its end.
+type Story = fn(&mut Lab, usize);
+
+/// How far a story goes.
+const CHAPTERS: usize = 3;
+
+/// Two hosts come, one goes, the set goes.
+fn story(lab: &mut Lab, chapter: usize) {
+    match chapter {
+        0 => {}
+        1 => lab.edit(&json!({"baremetalHosts": {"a": null}})),
+        _ => lab.delete(),
+    }
+}
+
+/// One machine must be provided first, and the other one's deployment fails once.
+fn lab() -> Lab {
+    let mut lab =
+        Lab::new(&json!({"ironic": {"provide": true}}), &["available", "enroll", "available"]);
+    let uuid = lab.model.nodes[0].uuid.clone();
+    lab.model.failing.insert(uuid, 1);
+    lab
+}
+
+/// What must be the same at the end of each chapter, wherever the operator died.
+fn end(lab: &Lab) -> Value {
+    let mut status =
+        serde_json::to_value(lab.set.as_ref().and_then(|it| it.status.clone())).unwrap();
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        condition["lastTransitionTime"].take();
+    }
+    let machines: Vec<Value> = lab
+        .model
+        .nodes
+        .iter()
+        .map(|it| json!([it.title(), it.provision_state.word(), it.instance_uuid, it.power_state]))
+        .collect();
+    let finalizers = lab.set.as_ref().map(|it| it.finalizers().to_vec());
+    json!({"status": status, "machines": machines, "deployed": lab.model.deployed, "held": finalizers})
+}
+
+/// Plays a story with one death, after which another operator goes on; the ends of its chapters.
+fn ends(story: Story, death: Option<Death>) -> (Vec<Value>, usize) {
+    let mut lab = lab();
+    lab.death = death;
+    let mut ends = Vec::new();
+    for chapter in 0..CHAPTERS {
+        story(&mut lab, chapter);
+        while lab.rest().is_err() {
+            lab.death = None;
+        }
+        ends.push(end(&lab));
+    }
+    (ends, lab.calls)
+}
+
+#[test]
+fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same() {
+    let (expected, n_calls) = ends(story, None);
+    // One failure was to be, and counted.
+    let deployed = expected[0]["deployed"].as_object().unwrap();
+    let mut counts: Vec<u64> = deployed.values().map(|it| it.as_u64().unwrap()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 2]);
+    assert_eq!(expected[2]["held"], Value::Null);
+    assert!(n_calls > 20, "{n_calls}");
+    for call in 0..n_calls {
+        for is_after in [false, true] {
+            let (found, _) = ends(story, Some(Death { call, is_after }));
+            assert_eq!(found, expected, "call {call}, after it: {is_after}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Machines that are given back: of hosts that are taken out, and of sets that go.
+
+use super::*;
+use Truth::{False, True};
+
+#[test]
+fn a_host_that_is_taken_out_gives_its_machine_back_and_its_entry_goes_then() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    let n_before = lab.log.len();
+    lab.pass().unwrap();
+    assert_eq!(lab.asked(n_before), ["PUT m0 provision deleted"]);
+    assert!(lab.host("a").unwrap().annotated_for_deletion);
+    lab.says(
+        "Ready",
+        False,
+        "MachineInProgress",
+        &["1 of 1 hosts", "Host a: machine m0 is about to be undeployed"],
+    );
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a"), None);
+    assert_eq!(lab.machines(), [("available", None), ("active", Some("b".into()))]);
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn what_was_adopted_runs_on_and_is_free() {
+    let hosts =
+        json!({"baremetalHosts": {"a": {"adopt": true, "machine": {"node": "m0"}}, "b": null}});
+    let mut lab = Lab::new(&hosts, &["active"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    assert_eq!(
+        (lab.machines(), lab.model.nodes[0].instance_uuid.clone()),
+        (vec![("active", None)], None)
+    );
+}
+
+#[test]
+fn the_policy_of_the_human_comes_first() {
+    for (policy, adopt, expected) in [
+        ("Retain", false, "active"),
+        ("Deprovision", false, "available"),
+        ("Retain", true, "active"),
+        ("Deprovision", true, "available"),
+    ] {
+        let host =
+            json!({"adopt": adopt, "machine": {"node": "m0"}, "ctlPlaneIP": "192.0.2.10/24"});
+        let changes =
+            json!({"deprovisionPolicy": policy, "baremetalHosts": {"a": host, "b": null}});
+        let mut lab = Lab::new(&changes, &[if adopt { "active" } else { "available" }]);
+        lab.rest().unwrap();
+        lab.edit(&json!({"baremetalHosts": {"a": null}}));
+        lab.rest().unwrap();
+        assert_eq!(lab.machines(), [(expected, None)], "{policy} {adopt}");
+        assert_eq!(lab.model.nodes[0].instance_uuid, None);
+    }
+}
+
+#[test]
+fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.pass().unwrap();
+    let seen = lab.seen().unwrap();
+    for order in orders(&seen, lab.model.now()) {
+        lab.model.ask(&order.request).unwrap();
+    }
+    // Nothing of it was written; the status knows no machine, and then not even the host.
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.set.as_mut().unwrap().status = None;
+    lab.rest().unwrap();
+    assert_eq!(lab.machines(), [("available", None), ("active", Some("b".into()))]);
+}
+
+#[test]
+fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.delete();
+    lab.pass().unwrap();
+    assert!(lab.set.is_some());
+    lab.says("Ready", False, "MachineInProgress", &["0 of 0 hosts"]);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.log.last().unwrap(), "release");
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+}
+
+#[test]
+fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.delete();
+    lab.unseen = Some(Unseen::Error(Error::Unreachable("timed out".into())));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "Unreachable", &[]);
+    let (path, keys) = ("spec.ironic.secret", "username and password");
+    lab.unseen = Some(Unseen::NoSecret { path, name: "ironic".into(), keys });
+    lab.rest().unwrap();
+    lab.says("Ready", False, "SecretNotFound", &[]);
+    lab.is_abandoned = true;
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines()[0], ("active", Some("a".into())));
+}
+
+#[test]
+fn a_machine_that_cannot_be_undeployed_is_told() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.pass().unwrap();
+    lab.model.nodes[0].provision_state = State::Error;
+    lab.model.nodes[0].target_provision_state = None;
+    lab.model.nodes[0].last_error = Some("no power".into());
+    lab.rest().unwrap();
+    let parts = ["Host a: machine m0 could not be undeployed", "no power", "undeploy m0"];
+    lab.says("Ready", False, "UndeployFailed", &parts);
+}
+
+#[test]
+fn a_host_that_comes_back_while_its_machine_goes_is_deployed_anew() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.pass().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}

@@ -1,0 +1,237 @@
+//! The conditions of a set of machines.
+
+use common::conditions::declared::{Aspect, WRITES, Word, aspect, summary};
+
+use crate::baremetal_set::status::{INPUT_READY, PROVISIONED, SERVER_READY, UP_TO_DATE};
+
+/// The conditions, in the order in which a human reads them.
+pub(super) const BAREMETAL_SET: &[Aspect] = &[
+    summary(
+        "Each host has a machine that runs.",
+        &[Word::good("Ready", "Each host has a machine that runs.")],
+    ),
+    aspect(INPUT_READY, "Everything that the hosts are made from is there.", INPUT),
+    aspect(SERVER_READY, "Ironic answers.", SERVER),
+    aspect(PROVISIONED, "Each host has a machine that runs.", MACHINES),
+    aspect(
+        UP_TO_DATE,
+        "The machines were deployed with the present config drives; `Ready` does not depend on it.",
+        &[
+            Word::good("UpToDate", "They were."),
+            Word::bad(
+                "ConfigDriveChanged",
+                "User data, keys, addresses or the like have changed since.",
+                "No.",
+                "Have the hosts deployed again, if you want the change; the message tells how.",
+            ),
+            UNSEEN,
+        ],
+    ),
+    WRITES,
+];
+
+const UNSEEN: Word = Word::bad("MachinesUnknown", "Ironic does not answer.", "Yes.", "").unknown();
+
+const INPUT: &[Word] = &[
+    Word::good("InputComplete", "Everything that the hosts are made from is there."),
+    Word::bad(
+        "SecretNotFound",
+        "A Secret that the set names does not exist, or only Secrets are missing.",
+        "When it appears.",
+        "Create it, with the keys that the message names.",
+    ),
+    Word::bad(
+        "InvalidInput",
+        "A field of the set, or a key of a Secret, cannot be used; its hosts wait, the others go on.",
+        "When it is corrected.",
+        "Correct it as the message says.",
+    ),
+];
+
+const SERVER: &[Word] = &[
+    Word::good("Answering", "Ironic answers."),
+    Word::bad(
+        "NotSupported",
+        "The machines are Metal3's, which this version does not ask.",
+        "No.",
+        "Set `provisioner: ironic`.",
+    ),
+    Word::bad("InputMissing", "A Secret is missing.", "", "See `InputReady`.").unknown(),
+    Word::bad("InvalidURL", "The endpoint is no http or https URL.", "No.", "Correct it."),
+    UNREACHABLE,
+    NOT_TRUSTED,
+    Word::bad("NotIronic", "Something else answers at the endpoint.", "No.", "Correct it."),
+    Word::bad(
+        "VersionNotSupported",
+        "Ironic speaks no version of its API that is spoken here (1.46 and later).",
+        "No.",
+        "Use another Ironic.",
+    ),
+    CREDENTIALS_REFUSED,
+    ACCESS_DENIED,
+    Word::bad(
+        "CredentialsIncomplete",
+        "The Secret with credentials or certificates lacks a key, or has one that cannot be used.",
+        "When it is corrected.",
+        "Correct the key that the message names.",
+    ),
+    Word::bad("MachineNotFound", "What is asked for is not there.", "Yes.", "Wait."),
+    BUSY,
+    Word::bad("MachineBusy", "Ironic works on it.", "Yes.", "Wait."),
+    REFUSED,
+    FAILED,
+];
+
+const UNREACHABLE: Word = Word::bad(
+    "Unreachable",
+    "No connection to Ironic, or no answer in time.",
+    "Yes.",
+    "Check the endpoint and the network.",
+);
+const NOT_TRUSTED: Word = Word::bad(
+    "CertificateNotTrusted",
+    "Ironic's certificate is not believed.",
+    "When the Secret changes.",
+    "Name a Secret with its authority in `caSecret`.",
+);
+const CREDENTIALS_REFUSED: Word = Word::bad(
+    "CredentialsRefused",
+    "Ironic refuses the credentials.",
+    "When the Secret changes.",
+    "Correct them.",
+);
+const ACCESS_DENIED: Word = Word::bad(
+    "AccessDenied",
+    "The credentials do not suffice.",
+    "When they do.",
+    "Give their user the role of an administrator.",
+);
+const BUSY: Word =
+    Word::bad("IronicBusy", "Ironic has no free worker, or asks for patience.", "Yes.", "Wait.");
+const REFUSED: Word = Word::bad(
+    "RequestRefused",
+    "Ironic refuses what it is asked.",
+    "When it does not.",
+    "Correct what Ironic's words name.",
+);
+const FAILED: Word =
+    Word::bad("IronicFailed", "Ironic itself fails.", "Yes.", "Look at Ironic's log.");
+
+const MACHINES: &[Word] = &[
+    Word::good("Provisioned", "Each host has a machine that runs."),
+    UNSEEN,
+    Word::bad("InputMissing", "A host waits for what `InputReady` tells of.", "", ""),
+    Word::bad(
+        "NoMachine",
+        "No machine can be taken for a host; the message says what excluded how many.",
+        "When one can.",
+        "Enroll one, make one available, or ask for less.",
+    ),
+    Word::bad(
+        "MachineGone",
+        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran.",
+        "No.",
+        "Make sure that it is off, then take the host out and put it in again.",
+    ),
+    Word::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
+    Word::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
+    Word::bad(
+        "MachineUnreachable",
+        "Ironic cannot reach a machine.",
+        "Every ten minutes.",
+        "Correct its `driver_info`, or its management controller.",
+    ),
+    Word::bad(
+        "DeployRetrying",
+        "A deployment failed, and is tried again.",
+        "Until `deployAttempts` are used up.",
+        "Look at Ironic's words.",
+    ),
+    Word::bad(
+        "MachineNotAvailable",
+        "A machine is not available, and may not be made so.",
+        "When it is.",
+        "Set `provide: true`, or give the command in the message.",
+    ),
+    Word::bad(
+        "MachineNotRunning",
+        "A machine that is to be adopted does not run.",
+        "When it does.",
+        "Take `adopt` out to have it deployed.",
+    ),
+    Word::bad(
+        "MachineTaken",
+        "A machine is reserved by somebody else.",
+        "When it is free.",
+        "Name another one.",
+    ),
+    Word::bad(
+        "MachineInMaintenance",
+        "A machine is in maintenance, for the reason in the message.",
+        "When it is not.",
+        "Mend it, then give the command in the message.",
+    ),
+    Word::bad(
+        "DeployFailed",
+        "All attempts to deploy a machine failed.",
+        "When the image or the config drive changes.",
+        "Correct what Ironic says, then give the command in the message.",
+    ),
+    Word::bad(
+        "AdoptFailed",
+        "A machine could not be adopted.",
+        "When it is.",
+        "Correct what Ironic says, then give the command in the message.",
+    ),
+    Word::bad(
+        "CleanFailed",
+        "The cleaning of a machine failed.",
+        "When it is clean.",
+        "Correct what Ironic says, then give the command in the message.",
+    ),
+    Word::bad(
+        "InspectFailed",
+        "The inspection of a machine failed.",
+        "When it is over.",
+        "Correct what Ironic says, then give the command in the message.",
+    ),
+    Word::bad(
+        "UndeployFailed",
+        "A machine could not be undeployed.",
+        "When it is.",
+        "Correct what Ironic says, then give the command in the message.",
+    ),
+    Word::bad(
+        "ServiceFailed",
+        "Somebody's rescue or service of a machine failed.",
+        "When it is active again.",
+        "Bring it back with Ironic's own commands.",
+    ),
+    Word::bad(
+        "MachineHeld",
+        "A step of Ironic waits for a human.",
+        "When it goes on.",
+        "Give the command in the message.",
+    ),
+    Word::bad(
+        "PowerFailed",
+        "A machine cannot be powered on.",
+        "When it can.",
+        "Correct its `driver_info`, or its management controller.",
+    ),
+    Word::bad(
+        "StateUnknown",
+        "A machine is in a state that this version does not know.",
+        "When it leaves it.",
+        "Wait.",
+    ),
+    Word::bad("MachineNotFound", "A machine went away meanwhile.", "Yes.", "Wait."),
+    Word::bad("MachineBusy", "Somebody else was faster with a machine.", "Yes.", "Wait."),
+    UNREACHABLE,
+    NOT_TRUSTED,
+    CREDENTIALS_REFUSED,
+    ACCESS_DENIED,
+    BUSY,
+    REFUSED,
+    FAILED,
+];
