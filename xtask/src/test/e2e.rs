@@ -11,6 +11,7 @@ use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::restarts::{self, Restarts, Seed};
 use crate::cluster::Choice;
+use crate::demo::scene::MAIN;
 use crate::{demo, images, lab, release, upgrade};
 
 /// The test that turns the release before into this one.
@@ -57,7 +58,7 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
     let values = if can_upgrade {
         upgrade::prepare(cluster)?
     } else {
-        demo::show(cluster)?;
+        demo::show(cluster, &MAIN)?;
         PathBuf::new()
     };
     let env = cluster.env()?;
@@ -101,9 +102,9 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
 
 /// The demo, and that it still holds when everything is asked again.
 fn demo(cluster: &Choice) -> Result<Found> {
-    demo::show(cluster)?;
+    demo::show(cluster, &MAIN)?;
     let mut found = Found::one("e2e demo", Outcome::Passed);
-    demo::verify(cluster)?;
+    demo::verify(cluster, &MAIN)?;
     found += Found::one("e2e demo --verify", Outcome::Passed);
     Ok(found)
 }
