@@ -26,8 +26,9 @@ pub(crate) const LOOKED: &str = "run/machines.looked";
 const FOLDER: &str = "machines";
 
 const DEPLOYED: &str = "SELECT JSON_OBJECT('uuid', uuid, 'name', COALESCE(name, uuid), \
-    'since', CAST(UNIX_TIMESTAMP(provision_updated_at) AS UNSIGNED)) FROM nodes WHERE provision_state = 'active' \
-    AND power_state = 'power on' AND JSON_EXISTS(instance_info, '$.configdrive') ORDER BY uuid";
+    'since', CAST(UNIX_TIMESTAMP(provision_updated_at) AS UNSIGNED), 'power', power_state) \
+    FROM nodes WHERE provision_state = 'active' AND JSON_EXISTS(instance_info, '$.configdrive') \
+    ORDER BY uuid";
 
 /// Installs what the machines need and this one lacks.
 pub(crate) fn tools() -> Result<()> {
@@ -72,9 +73,9 @@ impl Machines<'_> {
         *at_rest = None;
         let (pods, disks) = (self.pods()?, disks(&folder())?);
         let steps = decide::decide(&nodes, &pods, &disks);
-        for step in &steps {
-            self.carry_out(step)?;
-        }
+        // One machine's trouble is not another's.
+        let ends: Vec<Result<()>> = steps.iter().map(|it| self.carry_out(it)).collect();
+        ends.into_iter().collect::<Result<()>>()?;
         if steps.is_empty() && pods.iter().all(|it| !it.is_ending) {
             *at_rest = Some(nodes);
         }
@@ -157,7 +158,8 @@ fn disks(folder: &Path) -> Result<Vec<String>> {
 
 fn node(row: &Value) -> Option<Node> {
     let text = |field: &str| row[field].as_str().map(str::to_owned);
-    Some(Node { uuid: text("uuid")?, name: text("name")?, since: row["since"].as_u64()? })
+    let (uuid, name, since) = (text("uuid")?, text("name")?, row["since"].as_u64()?);
+    Some(Node { uuid, name, since, is_on: row["power"] == "power on" })
 }
 
 fn pod(object: &Value) -> Pod {
@@ -190,7 +192,10 @@ mod tests {
 
     #[test]
     fn a_row_and_the_pod_made_of_it_tell_of_the_same_deployment() {
-        let node = node(&json!({"uuid": "u", "name": "rack1-u7", "since": 1_700_000_000})).unwrap();
+        let row =
+            json!({"uuid": "u", "name": "rack1-u7", "since": 1_700_000_000, "power": "power on"});
+        let node = node(&row).unwrap();
+        assert!(node.is_on);
         let manifest = manifest(&node, "image", Path::new("/machines/u")).unwrap();
         let object: Value = yaml::from_str(&manifest).unwrap();
         let expected = Pod {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// A machine that Ironic has deployed with a config drive, and that is on.
+/// A machine that Ironic has deployed with a config drive.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Node {
     pub(super) uuid: String,
@@ -10,6 +10,7 @@ pub(super) struct Node {
     pub(super) name: String,
     /// When it became active, in seconds: two deployments of a machine differ in it.
     pub(super) since: u64,
+    pub(super) is_on: bool,
 }
 
 impl Node {
@@ -49,13 +50,15 @@ pub(super) enum Step<'a> {
 ///
 /// `disks` are the deployments of which there is something on the disk.
 pub(super) fn decide<'a>(nodes: &'a [Node], pods: &'a [Pod], disks: &'a [String]) -> Vec<Step<'a>> {
-    let wanted: BTreeSet<String> = nodes.iter().map(Node::deployment).collect();
-    let in_use: BTreeSet<&str> = pods.iter().map(|it| it.deployment.as_str()).collect();
-    let surplus = pods.iter().filter(|it| !it.is_ending && !wanted.contains(&it.deployment));
-    let forgotten =
-        disks.iter().filter(|it| !wanted.contains(*it) && !in_use.contains(it.as_str()));
+    let deployed: BTreeSet<String> = nodes.iter().map(Node::deployment).collect();
+    let is_wanted =
+        |pod: &Pod| nodes.iter().any(|it| it.is_on && it.deployment() == pod.deployment);
+    let surplus = pods.iter().filter(|it| !it.is_ending && !is_wanted(it));
+    let in_use = |disk: &String| pods.iter().any(|it| it.deployment == *disk);
+    let forgotten = disks.iter().filter(|it| !deployed.contains(*it) && !in_use(it));
     // Two pods cannot have one name: a machine's old pod goes first.
-    let down = nodes.iter().filter(|it| pods.iter().all(|pod| pod.name != it.pod()));
+    let has_pod = |node: &Node| pods.iter().any(|it| it.name == node.pod());
+    let down = nodes.iter().filter(|it| it.is_on && !has_pod(it));
     surplus
         .map(|it| Step::Halt(&it.name))
         .chain(forgotten.map(|it| Step::Wipe(it)))
@@ -68,7 +71,7 @@ mod tests {
     use super::*;
 
     fn node(name: &str, since: u64) -> Node {
-        Node { uuid: format!("uuid-{name}"), name: name.to_owned(), since }
+        Node { uuid: format!("uuid-{name}"), name: name.to_owned(), since, is_on: true }
     }
 
     fn pod(name: &str, since: u64) -> Pod {
@@ -90,6 +93,16 @@ mod tests {
         gone.is_ending = true;
         assert_eq!(decide(&[], &[gone], &disks), []);
         assert_eq!(decide(&[], &[], &disks), [Step::Wipe("uuid-a-1")]);
+    }
+
+    #[test]
+    fn a_machine_that_is_off_ends_and_keeps_what_it_has() {
+        let (nodes, disks) = ([Node { is_on: false, ..node("a", 1) }], [node("a", 1).deployment()]);
+        let running = [pod("a", 1)];
+        assert_eq!(decide(&nodes, &running, &disks), [Step::Halt("machine-a")]);
+        assert_eq!(decide(&nodes, &[], &disks), []);
+        let nodes = [node("a", 1)];
+        assert_eq!(decide(&nodes, &[], &disks), [Step::Boot(&nodes[0])]);
     }
 
     #[test]
