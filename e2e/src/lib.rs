@@ -11,6 +11,7 @@ pub mod diagnosis;
 pub mod faults;
 mod host;
 pub mod installation;
+pub mod ironic;
 pub mod journey;
 pub mod kstatus;
 mod namespace;

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::demo::facts::wait_until_ready;
+use crate::demo::scene::MAIN;
 use crate::{cluster::Choice, controlplane, lab, paths, sh};
 use audit::{Audit, Requests};
 
@@ -50,12 +51,12 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     if args.node_set {
         return node_set::measure(&env, &audit);
     }
-    wait_until_ready(&env).context("the bench needs a finished demo: cargo xtask demo")?;
+    wait_until_ready(&env, &MAIN).context("the bench needs a finished demo: cargo xtask demo")?;
     let (start, first_revision) = (audit.position()?, revision(&env)?);
     let clock = Instant::now();
     sh::step("deploy every service once more", || {
         redeploy(&env)?;
-        wait_until_ready(&env)
+        wait_until_ready(&env, &MAIN)
     })?;
     let (end, last_revision) = (audit.position()?, revision(&env)?);
     let seconds = clock.elapsed().as_secs_f64();

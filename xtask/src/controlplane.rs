@@ -27,6 +27,8 @@ const PASSWORDS: &[&str] = &[
     "cell2-database",
     "cell1-message-bus",
     "cell2-message-bus",
+    "ironic",
+    "ironic-database",
 ];
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
@@ -34,7 +36,7 @@ const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 const DEADLINE: Duration = Duration::from_mins(6);
 
 /// What stands for `{{name}}` in a template.
-type Values = BTreeMap<String, String>;
+pub(crate) type Values = BTreeMap<String, String>;
 
 /// Brings the control plane's image up to date, then the control plane.
 pub(crate) fn main() -> Result<()> {
@@ -131,7 +133,7 @@ pub(crate) fn apply(env: &lab::Env, manifests: &str) -> Result<()> {
 }
 
 /// Waits for a part, but not for one whose container keeps ending.
-fn ready(env: &lab::Env, part: &str) -> Result<()> {
+pub(crate) fn ready(env: &lab::Env, part: &str) -> Result<()> {
     let deployment = format!("deployment/{part}");
     let end = Instant::now() + DEADLINE;
     loop {
@@ -169,7 +171,7 @@ fn last_words(env: &lab::Env, part: &str) -> String {
 }
 
 /// The passwords and keys: read back, or made now.
-fn generated(env: &lab::Env) -> Result<Values> {
+pub(crate) fn generated(env: &lab::Env) -> Result<Values> {
     let mut get = env.kubectl();
     get.args(["-n", NAMESPACE, "get", "secret", GENERATED, "--ignore-not-found"]).args([
         "-o",

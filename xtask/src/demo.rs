@@ -2,6 +2,7 @@
 
 pub(crate) mod facts;
 mod report;
+pub(crate) mod scene;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,8 +10,9 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use crate::{cluster::Choice, controlplane, hosts, images, lab, paths, sh};
+use crate::{cluster::Choice, controlplane, images, lab, paths, sh};
 use report::Report;
+use scene::{BARE_METAL, MAIN, Scene};
 
 /// The namespace of the operators, and the name of their release.
 pub(crate) const OPERATORS: &str = "edpm-system";
@@ -22,50 +24,53 @@ pub(crate) struct Args {
     /// Collect every fact of the last demo again from the running cluster, and compare.
     #[arg(long)]
     verify: bool,
+    /// Begin with two empty machines, which a real Ironic deploys.
+    #[arg(long)]
+    baremetal: bool,
     #[command(flatten)]
     cluster: Choice,
 }
 
 /// Shows the main job, or verifies that it still holds.
 pub(crate) fn main(args: &Args) -> Result<()> {
-    if args.verify { verify(&args.cluster) } else { show(&args.cluster) }
+    let scene = if args.baremetal { &BARE_METAL } else { &MAIN };
+    if args.verify { verify(&args.cluster, scene) } else { show(&args.cluster, scene) }
 }
 
 /// Brings everything up and shows that it holds.
-pub(crate) fn show(cluster: &Choice) -> Result<()> {
+pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     let start = Instant::now();
     // A report of an earlier demo says nothing about this one, least of all if this one fails.
-    Report::remove(&report_path())?;
+    Report::remove(&scene.report())?;
     let mut report = Report::default();
     let env = report.time("lab", || cluster.up())?;
     let images = report.time("images", || images::for_cluster(&env))?;
     report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
-    report.time("hosts", || hosts::up(&env, images.reference("edpm-host")?))?;
+    report.time("hosts", || scene.prepare(&env, &images))?;
     report.time("operators", || install(&env, &paths::repo(), &values(&images, "values")?))?;
-    report.time("example", || apply_example(&env, &paths::repo()))?;
+    report.time("example", || apply_example(&env, &paths::repo(), scene))?;
     report.time("deployment", || {
-        sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))
+        sh::step("wait until both computes are ready", || facts::wait_until_ready(&env, scene))
     })?;
-    report.facts = report.time("facts", || facts::collect(&env))?;
+    report.facts = report.time("facts", || {
+        scene.meet(&env)?;
+        facts::collect(&env, scene)
+    })?;
     report.seconds = start.elapsed().as_secs_f64();
-    report.write(&report_path())?;
-    print!("{}", report.summary());
-    let wrong = facts::wrong(&report.facts);
+    report.write(&scene.report())?;
+    print!("{}", report.summary(scene));
+    let wrong = facts::wrong(&report.facts, scene);
     if !wrong.is_empty() {
         bail!("not everything holds:\n  {}", wrong.join("\n  "));
     }
     Ok(())
 }
 
-fn report_path() -> PathBuf {
-    paths::target().join("demo/report.json")
-}
-
 /// Every fact again, and the same as in the report.
-pub(crate) fn verify(cluster: &Choice) -> Result<()> {
-    let report = Report::read(&report_path())?;
-    let found = facts::collect(&cluster.env()?)?;
-    let mut wrong = facts::wrong(&found);
+pub(crate) fn verify(cluster: &Choice, scene: &Scene) -> Result<()> {
+    let report = Report::read(&scene.report(), scene.command)?;
+    let found = facts::collect(&cluster.env()?, scene)?;
+    let mut wrong = facts::wrong(&found, scene);
     wrong.extend(facts::differences(&report.facts, &found));
     if !wrong.is_empty() {
         bail!("the demo no longer holds:\n  {}", wrong.join("\n  "));
@@ -93,9 +98,9 @@ pub(crate) fn install(env: &lab::Env, root: &Path, values: &Path) -> Result<()> 
 }
 
 /// Writes the example of a source tree.
-pub(crate) fn apply_example(env: &lab::Env, root: &Path) -> Result<()> {
+pub(crate) fn apply_example(env: &lab::Env, root: &Path, scene: &Scene) -> Result<()> {
     let mut apply = env.kubectl();
-    apply.args(["apply", "-k"]).arg(root.join("examples/seed-002"));
+    apply.args(["apply", "-k"]).arg(root.join(scene.example));
     sh::step("apply the example", || sh::run(&mut apply).map(drop))
 }
 

@@ -19,6 +19,7 @@ const SSH_SECRET: &str = "dataplane-ansible-ssh-private-key-secret";
 const BOOT: Duration = Duration::from_mins(2);
 
 /// One host.
+#[derive(Clone, Copy)]
 pub(crate) struct Host {
     /// The name of its pod and its host name.
     pub(crate) name: &'static str,
@@ -64,10 +65,34 @@ pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str
     })
 }
 
+/// Gives a namespace a Secret with our key, and what lets it in on hosts that are still to be made.
+pub(crate) fn open_to_us(env: &lab::Env, name: &str, namespace: &str) -> Result<()> {
+    let user_key = key("user")?;
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": name, "namespace": namespace },
+        "stringData": {
+            "ssh-privatekey": fs::read_to_string(&user_key)?,
+            "authorized_keys": public(&user_key)?,
+        },
+    });
+    controlplane::apply(env, &secret.to_string())
+}
+
+/// Keeps the key by which a host is known that made it itself, as its console shows it: that of the
+/// pod that it is.
+pub(crate) fn learn_key(env: &lab::Env, host: &Host, pod: &str) -> Result<()> {
+    let mut console = env.kubectl();
+    console.args(["-n", NAMESPACE, "exec", pod, "--", "cat", "/etc/ssh/ssh_host_ed25519_key.pub"]);
+    let key = sh::run(&mut console)?;
+    sh::write_if_changed(&folder().join(host.name).with_extension("pub"), &key).map(drop)
+}
+
 /// Runs a shell command on a host, over ssh with the host's key checked.
 pub(crate) fn ssh(host: &Host, command: &str) -> Result<String> {
     let known_hosts = folder().join("known_hosts");
-    let line = format!("{} {}\n", host.address, public(&key(host.name)?)?);
+    let line = format!("{} {}\n", host.address, public(&folder().join(host.name))?);
     let old = fs::read_to_string(&known_hosts).unwrap_or_default();
     if !old.contains(&line) {
         fs::write(&known_hosts, old + &line)?;

@@ -36,14 +36,35 @@ struct Image {
     /// The image that it starts from, earlier in the table.
     from: Option<&'static str>,
     extra: &'static [Extra],
-    /// Whether it is pushed; the others only carry those that are.
-    pushed: bool,
+    purpose: Purpose,
+}
+
+/// What an image is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It only carries others, and is not pushed.
+    Base,
+    /// Every lab and every release has it.
+    All,
+    /// It is built where bare metal is asked for.
+    BareMetal,
+}
+
+impl Image {
+    /// Whether it is among `only` these, or one that everybody needs if these are none.
+    fn is_chosen(&self, only: &[&str]) -> bool {
+        match self.purpose {
+            Purpose::Base => false,
+            Purpose::All => only.is_empty() || only.contains(&self.name),
+            Purpose::BareMetal => only.contains(&self.name),
+        }
+    }
 }
 
 /// All images, each after the one that it starts from.
 const IMAGES: &[Image] = &[
-    Image { name: "base", from: None, extra: &[Extra::RootFs], pushed: false },
-    Image { name: "edpm-host", from: Some("base"), extra: &[], pushed: true },
+    Image { name: "base", from: None, extra: &[Extra::RootFs], purpose: Purpose::Base },
+    Image { name: "edpm-host", from: Some("base"), extra: &[], purpose: Purpose::All },
     Image {
         name: "ansible-runner",
         from: Some("base"),
@@ -52,13 +73,40 @@ const IMAGES: &[Image] = &[
             Extra::Folder { from: "ansible/runner", to: "runner" },
             Extra::Folder { from: "ansible/osp/edpm", to: "collection" },
         ],
-        pushed: true,
+        purpose: Purpose::All,
     },
-    Image { name: "kolla", from: Some("base"), extra: &[Extra::Wheels], pushed: false },
-    Image { name: "nova-libvirt", from: Some("kolla"), extra: &[], pushed: true },
-    Image { name: "nova-compute", from: Some("kolla"), extra: &[Extra::Wheels], pushed: true },
-    Image { name: "openstack", from: Some("nova-compute"), extra: &[Extra::Wheels], pushed: true },
-    Image { name: "operators", from: Some("base"), extra: &[Extra::Operators], pushed: true },
+    Image { name: "kolla", from: Some("base"), extra: &[Extra::Wheels], purpose: Purpose::Base },
+    Image { name: "nova-libvirt", from: Some("kolla"), extra: &[], purpose: Purpose::All },
+    Image {
+        name: "nova-compute",
+        from: Some("kolla"),
+        extra: &[Extra::Wheels],
+        purpose: Purpose::All,
+    },
+    Image {
+        name: "openstack",
+        from: Some("nova-compute"),
+        extra: &[Extra::Wheels],
+        purpose: Purpose::All,
+    },
+    Image {
+        name: "edpm-machine",
+        from: Some("edpm-host"),
+        extra: &[],
+        purpose: Purpose::BareMetal,
+    },
+    Image {
+        name: "ironic",
+        from: Some("openstack"),
+        extra: &[Extra::Wheels],
+        purpose: Purpose::BareMetal,
+    },
+    Image {
+        name: "operators",
+        from: Some("base"),
+        extra: &[Extra::Operators],
+        purpose: Purpose::All,
+    },
 ];
 
 /// The sources of images: this working tree, or those of a release.
@@ -78,6 +126,9 @@ impl Tree {
 
 /// The images that the chart's values name.
 const OF_CHART: [&str; 4] = ["operators", "ansible-runner", "nova-compute", "nova-libvirt"];
+
+/// The images of the lab's Ironic and of its machines.
+const OF_BARE_METAL: [&str; 2] = ["edpm-machine", "ironic"];
 
 /// The images of one build, as a cluster names them.
 pub(crate) struct Set {
@@ -131,13 +182,19 @@ pub(crate) fn of_tree(env: &lab::Env, tree: &Tree) -> Result<Set> {
     provide(tree, &env.registry, env.plain_http, &OF_CHART)
 }
 
+/// Brings what bare metal needs in the lab into its registry.
+pub(crate) fn for_bare_metal() -> Result<Set> {
+    provide(&Tree::present(), lab::REGISTRY, true, &OF_BARE_METAL)
+}
+
 /// Brings one image of the lab's registry up to date and returns its reference.
 pub(crate) fn for_lab_only(name: &str) -> Result<String> {
     let set = provide(&Tree::present(), lab::REGISTRY, true, &[name])?;
     set.reference(name).map(str::to_owned)
 }
 
-/// Builds what the registry lacks and pushes it; `only` these images, or all if it is empty.
+/// Builds what the registry lacks and pushes it; `only` these images, or those that everybody needs if
+/// it is empty.
 ///
 /// # Guarantees
 /// An image whose inputs did not change is not built: its tag is a hash of them, and the registry
@@ -148,9 +205,7 @@ fn provide(tree: &Tree, registry: &str, plain_http: bool, only: &[&str]) -> Resu
     let store = Store::open(registry, plain_http)?;
     let mut plans = Plans::new();
     let mut references = BTreeMap::new();
-    for image in
-        IMAGES.iter().filter(|it| it.pushed && (only.is_empty() || only.contains(&it.name)))
-    {
+    for image in IMAGES.iter().filter(|it| it.is_chosen(only)) {
         let tag = plan(tree, image, &mut plans)?;
         let reference = store.reference(image.name, &tag);
         if !store.is_pushed(&reference) {

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
 
-use crate::{paths, sh};
+use crate::{bare_metal, machines, paths, sh};
 
 /// The address of the node, the API server and the registry on the lab's bridge.
 pub(crate) const ADDRESS: &str = "192.168.120.1";
@@ -47,6 +47,15 @@ enum Action {
     Down,
     /// Print each part with its health; fails if one is down.
     Status,
+    /// Start Ironic, and what makes machines of its nodes; the control plane must run.
+    BareMetal,
+    /// What makes machines of Ironic's nodes: one of the lab's parts.
+    #[command(hide = true)]
+    Machines {
+        /// The image that they boot.
+        #[arg(long)]
+        image: String,
+    },
 }
 
 /// How to reach a cluster: the lab, or one that exists already.
@@ -116,7 +125,7 @@ pub(crate) fn env() -> Env {
 
 /// Runs one of the lab's commands.
 pub(crate) fn main(args: &Args) -> Result<()> {
-    match args.action {
+    match &args.action {
         Action::Up => up().map(drop),
         Action::Down => {
             check::root()?;
@@ -124,6 +133,11 @@ pub(crate) fn main(args: &Args) -> Result<()> {
             clean::down()
         }
         Action::Status => status(),
+        Action::BareMetal => {
+            check::root()?;
+            bare_metal::up(&env())
+        }
+        Action::Machines { image } => machines::run(image),
     }
 }
 
@@ -199,6 +213,26 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
     namespaces(env)
 }
 
+/// Starts what makes machines of Ironic's nodes, unless it runs as it should.
+///
+/// It works on when this program has ended, and whatever becomes of its file.
+pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
+    let _lock = sh::lock("lab")?;
+    let (state, program) = (paths::state(), std::env::current_exe()?);
+    let content = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
+    let part = parts::machines(image);
+    let copy = env.bin.join("machines");
+    if sh::write_if_changed(&state.join("machines.sha256"), &sh::sha256(&content))?
+        || !copy.exists()
+    {
+        // The old one may be running, and cannot be written to.
+        let fresh = copy.with_extension("new");
+        fs::copy(&program, &fresh)?;
+        fs::rename(&fresh, &copy)?;
+    }
+    bring_up(env, &state, &[part]).map(drop)
+}
+
 /// Starts the parts together, waits for each and says which were started.
 fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<Vec<&'static str>> {
     let mut fresh = Vec::new();
@@ -234,7 +268,7 @@ pub(crate) fn namespaces(env: &Env) -> Result<()> {
 fn status() -> Result<()> {
     let (env, state) = (env(), paths::state());
     let mut n_down = 0;
-    for part in parts::all(&state) {
+    for part in parts::all(&state).iter().filter(|it| it.is_expected(&state)) {
         let seen = part.look(&env, &state);
         let pid = seen.pid.map_or_else(|| "-".to_owned(), |it| it.to_string());
         n_down += usize::from(seen.trouble.is_some());

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod bare_metal;
 mod bench;
 mod chart;
 mod cluster;
@@ -15,6 +16,7 @@ mod hosts;
 mod images;
 mod journey;
 mod lab;
+mod machines;
 mod mutants;
 mod packages;
 mod paths;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
+use crate::demo::scene::MAIN;
 use crate::demo::{self, OPERATORS, RELEASE, facts};
 use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
 
@@ -31,8 +32,8 @@ pub(crate) fn prepare(cluster: &Choice) -> Result<PathBuf> {
     hosts::up(&env, images.reference("edpm-host")?)?;
     println!("the release before: {}", before.root.display());
     demo::install(&env, &before.root, &demo::values(&its_images, "values-before")?)?;
-    demo::apply_example(&env, &before.root)?;
-    sh::step("wait until both computes are ready", || facts::wait_until_ready(&env))?;
+    demo::apply_example(&env, &before.root, &MAIN)?;
+    sh::step("wait until both computes are ready", || facts::wait_until_ready(&env, &MAIN))?;
     demo::values(&images, "values")
 }
 

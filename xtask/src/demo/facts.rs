@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
 use crate::demo::get;
-use crate::hosts::{HOSTS, Host, ssh};
+use crate::demo::scene::{Placed, Scene};
+use crate::hosts::{Host, ssh};
 use crate::{controlplane, lab, sh};
 
 /// How long a deployment of everything may take.
@@ -15,10 +16,12 @@ const DEPLOYMENT: Duration = Duration::from_mins(10);
 /// The line by which nova-compute's own log shows what the human configured.
 const CONFIGURED: &str = "libvirt.cpu_models";
 const EXPECTED: &str = "['Nehalem']";
+/// The fact of what Ironic says of a host's machine, where it has one.
+const MACHINE: &str = "machine";
 
 /// Waits for the computes, and thereby for everything before them.
-pub(crate) fn wait_until_ready(env: &lab::Env) -> Result<()> {
-    for host in &HOSTS {
+pub(crate) fn wait_until_ready(env: &lab::Env, scene: &Scene) -> Result<()> {
+    for Placed { host, .. } in &scene.hosts {
         sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
             // The last thing that is written is what the node tells of its compute.
             for (kind, types) in [
@@ -55,13 +58,19 @@ pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
 }
 
 /// Host → fact → value.
-pub(crate) fn collect(env: &lab::Env) -> Result<Value> {
+pub(crate) fn collect(env: &lab::Env, scene: &Scene) -> Result<Value> {
     let mut hosts = Map::new();
-    for host in &HOSTS {
+    for Placed { host, .. } in &scene.hosts {
         let facts = of_host(env, host).with_context(|| format!("facts of {}", host.name))?;
         hosts.insert(host.name.to_owned(), facts);
     }
-    Ok(Value::Object(hosts))
+    let mut hosts = Value::Object(hosts);
+    for (host, machine) in scene.machines(env)? {
+        let words = ["name", "provision_state", "power_state", "instance_uuid"]
+            .map(|it| machine[it].as_str().unwrap_or_default());
+        hosts[host.name][MACHINE] = json!(words.join(", "));
+    }
+    Ok(hosts)
 }
 
 fn of_host(env: &lab::Env, host: &Host) -> Result<Value> {
@@ -155,21 +164,21 @@ fn runs(env: &lab::Env, host: &Host) -> Result<Value> {
 }
 
 /// Which claims do not hold.
-pub(crate) fn wrong(facts: &Value) -> Vec<String> {
-    let cells = [("edpm-compute-0", "nova-cell1"), ("edpm-compute-1", "nova-cell2")];
+pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (host, cell) in cells {
-        let facts = &facts[host];
+    for Placed { host: Host { name: host, .. }, cell } in &scene.hosts {
+        let facts = &facts[*host];
         let text = |name: &str| facts[name].as_str().unwrap_or_default().to_owned();
         let up = format!("nova-compute {host} up");
         let log = text("nova-compute's log");
         let claims = [
             ("node Ready", text("node Ready") == "True"),
             ("compute Ready", text("compute Ready") == "True"),
-            ("cell", text("cell") == cell),
+            ("cell", text("cell") == *cell),
             ("nova-compute's log", log.contains(CONFIGURED) && log.contains(EXPECTED)),
             ("services row", text("services row") == up),
             ("compute_nodes row", text("compute_nodes row").contains(" QEMU ")),
+            (MACHINE, !scene.is_bare_metal() || text(MACHINE).contains(", active, power on, ")),
         ];
         let is_wrong = claims.into_iter().filter(|(_, holds)| !holds);
         wrong.extend(is_wrong.map(|(name, _)| format!("{host}: {name} is {}", facts[name])));
@@ -194,10 +203,12 @@ pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::scene::{BARE_METAL, MAIN};
 
     #[test]
     fn nothing_holds_where_nothing_was_found() {
-        assert_eq!(wrong(&json!({})).len(), 12);
+        assert_eq!(wrong(&json!({}), &MAIN).len(), 12);
+        assert_eq!(wrong(&json!({}), &BARE_METAL).len(), 14);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
+use super::scene::Scene;
+
 /// The facts, and how long each step took.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -48,17 +50,16 @@ impl Report {
         }
     }
 
-    /// Reads the facts of an earlier demo.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| {
-            format!("no report at {}: run cargo xtask demo first", path.display())
-        })?;
+    /// Reads the facts of an earlier demo, which `command` shows.
+    pub(crate) fn read(path: &Path, command: &str) -> Result<Self> {
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("no report at {}: run {command} first", path.display()))?;
         let report: Value = serde_json::from_str(&text)?;
         Ok(Self { facts: report["hosts"].clone(), ..Self::default() })
     }
 
     /// The facts as a human reads them, and how to look further.
-    pub(crate) fn summary(&self) -> String {
+    pub(crate) fn summary(&self, scene: &Scene) -> String {
         let mut text = String::from("\n=== What runs now ===\n");
         for (host, facts) in self.facts.as_object().into_iter().flatten() {
             let _ = writeln!(text, "\n{host}");
@@ -70,20 +71,25 @@ impl Report {
         let steps: Vec<String> =
             self.steps.iter().map(|(name, seconds)| format!("{name} {seconds:.0} s")).collect();
         let _ = writeln!(text, "\n{:.0} s in all: {}", self.seconds, steps.join(", "));
-        text + LOOK_FURTHER
+        text + &look_further(scene)
     }
 }
 
-const LOOK_FURTHER: &str = "
+fn look_further(Scene { role, hosts, command, .. }: &Scene) -> String {
+    let host = hosts[0].host.name;
+    format!(
+        "
 Look further:
   export KUBECONFIG=$PWD/target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
-  kubectl -n openstack describe openstackdataplanerole edpm-compute
-  kubectl -n openstack describe openstackdataplanenode edpm-compute-0
-  kubectl -n openstack describe novaexternalcompute edpm-compute-0
-  cargo xtask demo --verify
+  kubectl -n openstack describe openstackdataplanerole {role}
+  kubectl -n openstack describe openstackdataplanenode {host}
+  kubectl -n openstack describe novaexternalcompute {host}
+  {command} --verify
 Stop:
   cargo xtask lab down
-";
+"
+    )
+}
 
 #[cfg(test)]
 mod tests {
@@ -93,9 +99,9 @@ mod tests {
     fn a_removed_report_is_not_taken_for_a_new_one() {
         let path = std::env::temp_dir().join(format!("demo-report-{}.json", std::process::id()));
         Report { facts: json!({ "a": {} }), ..Report::default() }.write(&path).unwrap();
-        assert_eq!(Report::read(&path).unwrap().facts, json!({ "a": {} }));
+        assert_eq!(Report::read(&path, "it").unwrap().facts, json!({ "a": {} }));
         Report::remove(&path).unwrap();
-        assert!(Report::read(&path).is_err());
+        assert!(Report::read(&path, "it").is_err());
         Report::remove(&path).unwrap();
     }
 }

@@ -1,8 +1,9 @@
 //! How one knows that a part of the lab works: it answers a question that only a working one can.
 
 use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::{Env, NODE};
 use crate::{paths, sh};
@@ -15,7 +16,12 @@ pub(super) enum Health {
     ApiServer,
     Containerd,
     Kubelet,
+    /// A file below the lab's state that is written again and again.
+    Recent(&'static str),
 }
+
+/// How old such a file may be on a busy machine.
+const RECENT: Duration = Duration::from_secs(30);
 
 impl Health {
     /// Asks once.
@@ -40,6 +46,16 @@ impl Health {
                 let ready = sh::run(get(env.kubectl()).args(["node", NODE, "-o", ready]))?;
                 if ready != "True" {
                     bail!("the node is not Ready: {ready:?}");
+                }
+                Ok(())
+            }
+            Self::Recent(file) => {
+                let file = paths::state().join(file);
+                let written = file.metadata().and_then(|it| it.modified());
+                let age =
+                    written.with_context(|| format!("look at {}", file.display()))?.elapsed()?;
+                if age > RECENT {
+                    bail!("{} was written {} s ago", file.display(), age.as_secs());
                 }
                 Ok(())
             }

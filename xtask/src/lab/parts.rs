@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use super::health::Health;
 use super::process::Process;
 use super::{ADDRESS, Env, NODE, REGISTRY};
-use crate::sh;
+use crate::{machines, sh};
 
 /// A part may take this long to become healthy on a busy machine.
 const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
@@ -24,6 +24,8 @@ pub(super) struct Part {
     /// Files below the state folder that it reads at its start: it restarts when one changes.
     reads: &'static [&'static str],
     health: Health,
+    /// Whether it runs only where it was asked for.
+    is_optional: bool,
     /// After this time it is ended by force.
     grace: Duration,
 }
@@ -45,6 +47,7 @@ pub(super) fn ground(state: &Path) -> Vec<Part> {
             args: vec!["serve".to_owned(), at("registry.yaml")],
             reads: &["registry.yaml"],
             health: Health::Http(REGISTRY, "/v2/"),
+            is_optional: false,
             grace: Duration::from_secs(5),
         },
         Part {
@@ -57,6 +60,7 @@ pub(super) fn ground(state: &Path) -> Vec<Part> {
             ]),
             reads: &[],
             health: Health::Http("127.0.0.1:2379", "/readyz"),
+            is_optional: false,
             grace: Duration::from_secs(10),
         },
         Part {
@@ -64,6 +68,7 @@ pub(super) fn ground(state: &Path) -> Vec<Part> {
             args: flags(&[("config", &at("containerd.toml"))]),
             reads: &["containerd.toml"],
             health: Health::Containerd,
+            is_optional: false,
             grace: Duration::from_secs(10),
         },
     ]
@@ -101,6 +106,7 @@ pub(super) fn api_server(state: &Path) -> Part {
         ]),
         reads: &["audit-policy.yaml", "pki/ca.crt"],
         health: Health::ApiServer,
+        is_optional: false,
         // It keeps nothing of its own, but waits a minute for requests that it cannot answer.
         grace: Duration::from_secs(3),
     }
@@ -124,6 +130,7 @@ pub(super) fn workers(state: &Path) -> Vec<Part> {
             ]),
             reads: &["pki/ca.crt"],
             health: Health::Https("127.0.0.1:10257"),
+            is_optional: false,
             grace: Duration::from_secs(5),
         },
         Part {
@@ -135,6 +142,7 @@ pub(super) fn workers(state: &Path) -> Vec<Part> {
             ]),
             reads: &["pki/ca.crt"],
             health: Health::Https("127.0.0.1:10259"),
+            is_optional: false,
             grace: Duration::from_secs(5),
         },
         Part {
@@ -149,6 +157,7 @@ pub(super) fn workers(state: &Path) -> Vec<Part> {
             ]),
             reads: &["kubelet.yaml", "pki/ca.crt"],
             health: Health::Kubelet,
+            is_optional: false,
             grace: Duration::from_secs(10),
         },
         Part {
@@ -156,9 +165,22 @@ pub(super) fn workers(state: &Path) -> Vec<Part> {
             args: flags(&[("config", &at("proxy.yaml"))]),
             reads: &["proxy.yaml", "pki/ca.crt"],
             health: Health::Http("127.0.0.1:10256", "/healthz"),
+            is_optional: false,
             grace: Duration::from_secs(5),
         },
     ]
+}
+
+/// The machines of the lab's Ironic, booted from `image`.
+pub(super) fn machines(image: &str) -> Part {
+    Part {
+        name: "machines",
+        args: ["lab", "machines", "--image", image].map(String::from).into(),
+        reads: &["machines.sha256"],
+        health: Health::Recent(machines::LOOKED),
+        is_optional: true,
+        grace: Duration::from_secs(5),
+    }
 }
 
 /// All parts in the order of their start.
@@ -166,6 +188,7 @@ pub(super) fn all(state: &Path) -> Vec<Part> {
     let mut parts = ground(state);
     parts.push(api_server(state));
     parts.extend(workers(state));
+    parts.push(machines(""));
     parts
 }
 
@@ -228,6 +251,11 @@ impl Part {
         };
         let trouble = self.health.check(env).err().map(|it| sh::tail(&format!("{it:#}"), 1));
         Seen { pid: Some(process.pid), trouble }
+    }
+
+    /// Whether it should run: always, or since it was asked for.
+    pub(super) fn is_expected(&self, state: &Path) -> bool {
+        !self.is_optional || self.record(state).exists()
     }
 
     /// Its process, healthy or not.

@@ -11,17 +11,22 @@ use super::outcome::Outcome;
 use super::programs::{self, Program};
 use super::restarts::{self, Restarts, Seed};
 use crate::cluster::Choice;
-use crate::{demo, images, lab, release, upgrade};
+use crate::demo::scene::MAIN;
+use crate::{bare_metal, demo, images, lab, release, upgrade};
 
 /// The test that turns the release before into this one.
 const UPGRADE: &str = "e2e upgrade::";
+
+/// The tests of hosts that begin as machines of an Ironic, which only the lab has.
+const BARE_METAL: &str = "e2e baremetal::";
 
 /// The tests that take turns on the demo's two hosts, for minutes.
 const IN_TURNS: &str = "e2e main_job::";
 
 /// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
 /// be and hold nobody to a few seconds.
-const MEANWHILE: [&str; 13] = [
+const MEANWHILE: [&str; 14] = [
+    "e2e baremetal::",
     "e2e data_plane::",
     "e2e deployment::",
     "e2e host_failures::",
@@ -43,6 +48,9 @@ const MEANWHILE: [&str; 13] = [
 pub(super) fn prepare(cluster: &Choice) -> Result<()> {
     let env = cluster.up()?;
     images::for_cluster(&env)?;
+    if env.is_lab() {
+        images::for_bare_metal()?;
+    }
     if release::can_be_had()? {
         images::of_tree(&env, &release::before()?)?;
     }
@@ -57,7 +65,7 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
     let values = if can_upgrade {
         upgrade::prepare(cluster)?
     } else {
-        demo::show(cluster)?;
+        demo::show(cluster, &MAIN)?;
         PathBuf::new()
     };
     let env = cluster.env()?;
@@ -72,6 +80,7 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
         }
         left_out
     };
+    found += tests.provide_machines()?;
     let Some(seed) = restarts else {
         found += demo(cluster)?;
         found += tests.run(|it| !it.starts_with(UPGRADE))?;
@@ -101,9 +110,9 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
 
 /// The demo, and that it still holds when everything is asked again.
 fn demo(cluster: &Choice) -> Result<Found> {
-    demo::show(cluster)?;
+    demo::show(cluster, &MAIN)?;
     let mut found = Found::one("e2e demo", Outcome::Passed);
-    demo::verify(cluster)?;
+    demo::verify(cluster, &MAIN)?;
     found += Found::one("e2e demo --verify", Outcome::Passed);
     Ok(found)
 }
@@ -130,6 +139,21 @@ impl Tests<'_> {
             names.iter().map(|it| format!("{}{it}", program.prefix)).collect::<Vec<_>>()
         };
         self.programs.iter().flat_map(of).collect()
+    }
+
+    /// Starts Ironic and what makes machines of its nodes; without a lab, leaves out the tests that need
+    /// them.
+    fn provide_machines(&mut self) -> Result<Found> {
+        let mut left_out = Found::default();
+        if self.env.is_lab() {
+            bare_metal::up(self.env)?;
+            return Ok(left_out);
+        }
+        for it in self.names().iter().filter(|it| it.starts_with(BARE_METAL)) {
+            left_out += Found::one(it, Outcome::Skipped);
+        }
+        self.programs.retain(|(program, _)| program.prefix != BARE_METAL);
+        Ok(left_out)
     }
 
     /// Runs those tests whose names are chosen.
@@ -189,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_runs_beside_each_other_are_files_of_tests() {
-        for prefix in MEANWHILE.into_iter().chain([IN_TURNS]) {
+        for prefix in MEANWHILE.into_iter().chain([IN_TURNS, BARE_METAL]) {
             let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
             let file = paths::repo().join("e2e/tests").join(format!("{name}.rs"));
             assert!(file.is_file(), "{}", file.display());

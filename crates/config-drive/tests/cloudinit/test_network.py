@@ -130,7 +130,7 @@ class Network(unittest.TestCase):
             links = json.loads(drive["files"]["network_data.json"])["links"]
             self.assertTrue(links and all(it["mtu"] >= 1280 for it in links))
 
-    def test_every_renderer_for_bonds_and_vlans_writes_every_address(self):
+    def test_every_renderer_for_bonds_and_vlans_writes_every_address_and_every_way_out(self):
         made = {
             "eni": eni.Renderer,
             "netplan": netplan.Renderer,
@@ -144,8 +144,12 @@ class Network(unittest.TestCase):
                     files = [it for it in pathlib.Path(folder).rglob("*") if it.is_file()]
                     text = "\n".join(it.read_text() for it in files)
                     for net in host["network"]["networks"]:
-                        address = net["address"].split("/")[0]
-                        self.assertIn(address, text, json.dumps(host["network"], indent=1))
+                        # Of name servers, sysconfig keeps no more than resolv.conf may have.
+                        found = [net["address"].split("/")[0]]
+                        found += [net["gateway"]] if "gateway" in net else []
+                        found += [it["gateway"] for it in net["routes"]]
+                        for word in found:
+                            self.assertIn(word, text, json.dumps(host["network"], indent=1))
 
     def test_given_network_data_is_read_with_an_mtu_on_each_link(self):
         data = """

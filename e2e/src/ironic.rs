@@ -1,0 +1,89 @@
+//! The lab's Ironic, asked by its own pod, and the machines that boot when it deploys them.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::{Namespace, cells, run};
+
+/// The namespace of Ironic.
+const NAMESPACE: &str = "openstack";
+/// The namespace of its machines' pods.
+const MACHINES: &str = "edpm-hosts";
+/// Where operators reach it.
+pub const ENDPOINT: &str = "http://10.96.10.12:6385";
+/// The Secret with its username and password.
+pub const SECRET: &str = "ironic";
+/// How long what looks after the machines may take to see what Ironic did.
+const SEEN: Duration = Duration::from_mins(1);
+
+/// A machine that Ironic knows.
+pub struct Machine {
+    client: Client,
+    /// Its name in Ironic.
+    pub name: String,
+}
+
+impl Machine {
+    /// Makes a machine known to Ironic, as the only one of its resource class, unless it is already.
+    pub async fn enroll(client: &Client, name: &str) -> Result<Self> {
+        let known = ask("GET", "/v1/nodes?fields=name", None).await?;
+        let known = known["nodes"].as_array().context("Ironic lists no nodes")?;
+        if known.iter().all(|it| it["name"] != name) {
+            let node = json!({ "name": name, "driver": "fake-hardware", "resource_class": name });
+            ask("POST", "/v1/nodes", Some(&node)).await?;
+        }
+        Ok(Self { client: client.clone(), name: name.to_owned() })
+    }
+
+    /// What Ironic says of it.
+    pub async fn node(&self) -> Result<Value> {
+        ask("GET", &format!("/v1/nodes/{}", self.name), None).await
+    }
+
+    /// The key by which the host is known that it has become, as its console shows it.
+    pub async fn host_key(&self) -> Result<String> {
+        let (pod, file) = (self.pod(), "/etc/ssh/ssh_host_ed25519_key.pub");
+        let text = run("kubectl", &["-n", MACHINES, "exec", &pod, "--", "cat", file]).await?;
+        Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+    }
+
+    /// Waits, by a watch, until it runs nothing any more.
+    pub async fn stopped(&self) -> Result<()> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), MACHINES);
+        let pod = self.pod();
+        let gone = await_condition(api, &pod, |it: Option<&Pod>| it.is_none());
+        let waited = tokio::time::timeout(SEEN, gone).await;
+        waited.with_context(|| format!("{pod} still runs"))?.map(drop).map_err(Into::into)
+    }
+
+    fn pod(&self) -> String {
+        format!("machine-{}", self.name)
+    }
+}
+
+/// Gives a namespace the credentials for Ironic.
+pub async fn secret(ns: &Namespace) -> Result<()> {
+    let (username, password) = (
+        cells::demo_value(ns, SECRET, "username").await?,
+        cells::demo_value(ns, SECRET, "password").await?,
+    );
+    ns.secret(SECRET, &[("username", &username), ("password", &password)]).await
+}
+
+/// An answer of the API to curl in Ironic's pod, where the password is.
+async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    let url = format!("http://127.0.0.1:6385{path}");
+    let body = body.map(Value::to_string);
+    let mut words = vec!["-n", NAMESPACE, "exec", "deployment/ironic", "-c", "ironic", "--"];
+    words.extend(["curl", "--config", "/etc/ironic/curl", "--request", method]);
+    if let Some(body) = &body {
+        words.extend(["--data-binary", body]);
+    }
+    words.push(&url);
+    Ok(serde_json::from_str(&run("kubectl", &words).await?)?)
+}

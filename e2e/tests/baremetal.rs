@@ -1,0 +1,102 @@
+//! A host from an empty machine and back: a real Ironic deploys it, and the real cloud-init reads our
+//! config drive.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::baremetal::BaremetalSet;
+use common::api::dataplane::{Node, Role};
+use e2e::ironic::{self, Machine};
+use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
+use e2e::{Namespace, holds, run};
+use kube::api::DeleteParams;
+use serde_json::json;
+
+/// The machine, and the resource class that only it has.
+const MACHINE: &str = "e2e-rack-u1";
+const HOST: &str = "e2e-metal";
+const ADDRESS: &str = "192.168.122.115";
+/// A machine is cleaned, deployed and booted before the first run begins.
+const PROVISIONED: Duration = Duration::from_mins(6);
+/// Clean-ups, and one look of Ironic's at the machine after another.
+const RETURNED: Duration = Duration::from_mins(4);
+
+/// The role of hosts that the machine is to become.
+async fn role(ns: &Namespace) -> Result<()> {
+    journey::deploy(ns, &[]).await?;
+    let template = json!({
+        "provisioner": "ironic",
+        "ironic": {
+            "endpoint": ironic::ENDPOINT,
+            "authentication": "http_basic",
+            "secret": ironic::SECRET,
+            "machine": { "resourceClass": MACHINE },
+            "provide": true,
+        },
+        "deploymentSSHSecret": SSH_SECRET,
+        "ctlplaneInterface": "eth0",
+        "ctlplaneGateway": "192.168.120.1",
+    });
+    let change = json!({ "spec": { "preProvisioned": false, "baremetalSetTemplate": template } });
+    ns.merge::<Role>(ROLE, change).await.map(drop)
+}
+
+/// The only key that opens the host; returns its file.
+async fn key(ns: &Namespace) -> Result<String> {
+    let folder = std::env::temp_dir().join("e2e-baremetal");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join("user").display().to_string();
+    run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", HOST, "-f", &file]).await?;
+    let (private, public) =
+        (std::fs::read_to_string(&file)?, std::fs::read_to_string(format!("{file}.pub"))?);
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &private), ("authorized_keys", &public)]).await?;
+    Ok(file)
+}
+
+/// What a command on the host prints, with the host's key checked.
+async fn ssh(machine: &Machine, key: &str, command: &str) -> Result<String> {
+    let known_hosts = format!("{key}.known_hosts");
+    std::fs::write(&known_hosts, format!("{ADDRESS} {}\n", machine.host_key().await?))?;
+    let (known_hosts, login) =
+        (format!("UserKnownHostsFile={known_hosts}"), format!("cloud-admin@{ADDRESS}"));
+    let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", &known_hosts, "-i", key];
+    run("ssh", &[&options[..], &[&login, command]].concat()).await
+}
+
+#[tokio::test]
+async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()> {
+    let ns = Namespace::new("baremetal").await?;
+    let machine = Machine::enroll(&ns.client, MACHINE).await?;
+    ironic::secret(&ns).await?;
+    let key = key(&ns).await?;
+    role(&ns).await?;
+    let node = json!({
+        "role": ROLE, "hostName": HOST, "ansibleHost": ADDRESS,
+        "baremetalHost": { "ctlPlaneIP": format!("{ADDRESS}/21") },
+    });
+    ns.create::<Node>(HOST, node).await?;
+
+    let has_machine = |it: &Node| holds(conditions(it), "BaremetalReady");
+    ns.wait::<Node>(HOST, "on its machine", PROVISIONED, has_machine).await?;
+    journey::ready(&ns, HOST).await?;
+    let deployed = machine.node().await?;
+    assert_eq!(deployed["provision_state"], "active", "{deployed}");
+    assert_eq!(deployed["power_state"], "power on", "{deployed}");
+    // Nobody told the host but the drive.
+    assert_eq!(ssh(&machine, &key, "hostname").await?.trim(), HOST);
+    assert_eq!(ssh(&machine, &key, "cat trace").await?.trim(), "hello");
+
+    ns.api::<Node>().delete(HOST, &DeleteParams::default()).await?;
+    ns.gone::<Node>(HOST, RETURNED).await?;
+    let is_empty = |it: &BaremetalSet| {
+        it.spec.baremetal_hosts.is_empty()
+            && it.status.as_ref().is_some_and(|it| it.baremetal_hosts.is_empty())
+    };
+    ns.wait::<BaremetalSet>(ROLE, "without the host", RETURNED, is_empty).await?;
+    machine.stopped().await?;
+    let returned = machine.node().await?;
+    assert!(returned["instance_uuid"].is_null(), "{returned}");
+    assert_ne!(returned["provision_state"], "active", "{returned}");
+    ns.done().await
+}

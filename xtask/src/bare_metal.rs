@@ -1,0 +1,107 @@
+//! Bare metal in the lab: a real Ironic with fake hardware, and machines that boot when it deploys them.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::controlplane::{self, NAMESPACE};
+use crate::{images, lab, machines, paths, sh};
+
+/// The resource class of the machines that [`enroll`] makes known.
+pub(crate) const RESOURCE_CLASS: &str = "edpm-lab";
+
+/// Starts Ironic and what makes machines of its nodes, and waits until both are at work.
+///
+/// # Guarantees
+/// A second call with the same images restarts nothing, and no machine is disturbed.
+pub(crate) fn up(env: &lab::Env) -> Result<()> {
+    ensure!(env.is_lab(), "machines are made of what the lab has: leave --kubeconfig out");
+    machines::tools()?;
+    let images = images::for_bare_metal()?;
+    start_ironic(env, images.reference("ironic")?)?;
+    lab::start_machines(env, images.reference("edpm-machine")?)
+}
+
+fn start_ironic(env: &lab::Env, image: &str) -> Result<()> {
+    let mut values = controlplane::generated(env)?;
+    sh::step("apply Ironic", || {
+        make_database(env, &values["ironic-database"])?;
+        values.insert("image".to_owned(), image.to_owned());
+        let text = read(&paths::repo().join("lab/baremetal/ironic.yaml"))?;
+        // A pod does not see a change of what it has read already: a new hash makes a new pod.
+        values.insert("inputs".to_owned(), String::new());
+        let inputs = sh::sha256(controlplane::fill(&text, &values)?.as_bytes())[..12].to_owned();
+        values.insert("inputs".to_owned(), inputs);
+        controlplane::apply(env, &controlplane::fill(&text, &values)?)
+    })?;
+    sh::step("wait for Ironic", || controlplane::ready(env, "ironic"))
+}
+
+/// Its database and its user, which a lab without bare metal does not have.
+fn make_database(env: &lab::Env, password: &str) -> Result<()> {
+    let statements = format!(
+        "CREATE DATABASE IF NOT EXISTS ironic CHARACTER SET utf8mb3;
+         CREATE USER IF NOT EXISTS ironic@'%';
+         ALTER USER ironic@'%' IDENTIFIED BY '{password}';
+         GRANT ALL ON ironic.* TO ironic@'%';"
+    );
+    let mut exec = env.kubectl();
+    exec.args(["-n", NAMESPACE, "exec", "-i", "deployment/mariadb", "-c", "mariadb", "--"]);
+    sh::run_with_input(exec.arg("mariadb"), statements.as_bytes()).map(drop)
+}
+
+/// Makes machines known to Ironic that it does not know yet: as humans enroll them, and no further.
+pub(crate) fn enroll(env: &lab::Env, names: &[&str]) -> Result<()> {
+    let known = ask(env, "GET", "/v1/nodes?fields=name", None)?;
+    let known = known["nodes"].as_array().context("Ironic lists no nodes")?;
+    for name in names.iter().filter(|name| known.iter().all(|it| it["name"] != **name)) {
+        let node = json!({
+            "name": name, "driver": "fake-hardware", "resource_class": RESOURCE_CLASS,
+        });
+        ask(env, "POST", "/v1/nodes", Some(&node))?;
+    }
+    Ok(())
+}
+
+/// What Ironic says of a node.
+pub(crate) fn node(env: &lab::Env, name: &str) -> Result<Value> {
+    ask(env, "GET", &format!("/v1/nodes/{name}"), None)
+}
+
+/// An answer of Ironic's API to its pod, where the password is.
+fn ask(env: &lab::Env, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    let mut exec = env.kubectl();
+    exec.args(["-n", NAMESPACE, "exec", "-i", "deployment/ironic", "-c", "ironic", "--", "curl"]);
+    exec.args(["--config", "/etc/ironic/curl", "--request", method]);
+    if body.is_some() {
+        exec.args(["--data-binary", "@-"]);
+    }
+    exec.arg(format!("http://127.0.0.1:6385{path}"));
+    let body = body.map(Value::to_string).unwrap_or_default();
+    Ok(serde_json::from_str(&sh::run_with_input(&mut exec, body.as_bytes())?)?)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn the_template_of_ironic_finds_its_values() {
+        let names = ["ironic", "ironic-database", "image", "inputs"];
+        let values: BTreeMap<_, _> =
+            names.iter().map(|it| ((*it).to_owned(), format!("<{it}>"))).collect();
+        let text = read(&paths::repo().join("lab/baremetal/ironic.yaml")).unwrap();
+        let filled = controlplane::fill(&text, &values).unwrap();
+        assert!(filled.contains("ironic:<ironic-database>@10.96.10.30/ironic"));
+        // The password stands in Secrets alone.
+        assert_eq!(filled.matches("<ironic>").count(), 2);
+    }
+}
