@@ -9,12 +9,16 @@ use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::Value;
 
+use crate::group::machines::machine_name;
 use crate::vars::{self, Objects, Origin, Origins};
 
 /// The variable with the address that Ansible connects to.
 pub const HOST_VAR: &str = "ansible_host";
 /// The variable with the port that Ansible connects to.
 pub const PORT_VAR: &str = "ansible_port";
+
+/// The user that machines are given where nobody names one, as upstream has it.
+pub const CLOUD_USER: &str = "cloud-admin";
 
 /// The ssh port where neither node nor role names one.
 pub const SSH_PORT: i32 = 22;
@@ -27,14 +31,14 @@ pub const SSH_PORT: i32 = 22;
 pub struct Effective {
     /// The node's name, which is its inventory name.
     pub name: String,
-    /// The variable `ansible_host`, else `spec.ansibleHost`, else `spec.hostName`; empty where
-    /// none is set.
+    /// The variable `ansible_host`, else `spec.ansibleHost`, else the address that its machine gets,
+    /// else `spec.hostName`; empty where none is set.
     pub ansible_host: String,
     /// The host's own name: `spec.hostName`, else the node's name.
     pub host_name: String,
     /// The ssh port; a variable `ansible_port` wins.
     pub ansible_port: i32,
-    /// The ssh user.
+    /// The ssh user; the one that its machine is given where none is set.
     pub ansible_user: Option<String>,
     /// The Secret with the ssh key and the known host keys.
     pub ssh_secret: Option<String>,
@@ -83,7 +87,8 @@ impl Effective {
         origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
         let strategy = own_strategy.over(role_strategy(plane, role));
-        let host = node.spec.ansible_host.clone().or_else(|| node.spec.host_name.clone());
+        let host = node.spec.ansible_host.clone();
+        let host = host.or_else(|| machine_address(role, node)).or(node.spec.host_name.clone());
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
         Self {
             name: node.name_any(),
@@ -93,7 +98,10 @@ impl Effective {
                 .or(own.ansible_port)
                 .or(template.ansible_port)
                 .unwrap_or(SSH_PORT),
-            ansible_user: own.ansible_user.or(template.ansible_user),
+            ansible_user: own
+                .ansible_user
+                .or(template.ansible_user)
+                .or_else(|| machine_user(role, node)),
             ssh_secret: own
                 .ansible_ssh_private_key_secret
                 .or(template.ansible_ssh_private_key_secret),
@@ -142,6 +150,34 @@ impl Effective {
         let is_named = !self.ansible_host.is_empty();
         is_named.then(|| format!("{}:{}", self.ansible_host, self.ansible_port))
     }
+}
+
+/// The template by which a node's machine is provisioned: its role's, or its own where it names none.
+/// Nothing where others provision it.
+pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
+    if node.spec.role.as_ref().is_none_or(String::is_empty) {
+        return node.spec.baremetal_set_template.as_ref();
+    }
+    let spec = role.map(|it| &it.spec)?;
+    spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)
+}
+
+/// The address that a node's machine is given where the node has no other one, without its prefix
+/// length.
+fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
+    let template = machine_template(role, node)?;
+    let own = node.spec.baremetal_host.as_ref().and_then(|it| it.ctl_plane_ip.as_deref());
+    let name = machine_name(node);
+    let listed = || template.get("baremetalHosts")?.get(&name)?.get("ctlPlaneIP")?.as_str();
+    let address = own.or_else(listed)?.split('/').next()?;
+    Some(address.to_owned()).filter(|it| !it.is_empty())
+}
+
+/// The user that a node's machine is given.
+fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
+    const FIELD: &str = "cloudUserName";
+    let template = machine_template(role, node)?;
+    Some(template.get(FIELD).and_then(Value::as_str).unwrap_or(CLOUD_USER).to_owned())
 }
 
 fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {

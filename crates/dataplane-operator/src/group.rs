@@ -11,9 +11,12 @@ pub mod holding;
 pub mod host;
 pub mod host_key;
 pub mod instance;
+pub mod leaving;
+pub mod machines;
 pub mod networks;
 pub mod observe;
 pub mod parts;
+pub mod provisioning;
 pub mod status;
 pub mod vars;
 

@@ -11,6 +11,7 @@ pub mod effective;
 pub mod endpoints;
 pub mod group;
 pub mod inputs;
+pub mod machines;
 pub mod node_set;
 pub mod operator;
 pub mod optional;

@@ -12,6 +12,7 @@ pub mod host_keys;
 pub mod inputs;
 pub mod inventory;
 pub mod ipam;
+pub mod machines;
 pub mod observe;
 pub mod others;
 pub mod outcome;

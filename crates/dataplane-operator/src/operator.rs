@@ -31,8 +31,10 @@ use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
 use crate::group::Group;
 use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
+use crate::machines::Machines;
 use crate::node_set::observe::{BY_LABEL, BY_NODE_SET, node_set_of, node_sets_of};
 use crate::node_set::others::{self, Others};
+use crate::node_set::wake::GATHER;
 use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
@@ -120,6 +122,12 @@ pub const RULES: &[Rule] = &[
     Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
     // Variables from Secrets go into Secrets beside the inventories.
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
+    // What roles, nodes and node sets ask of machines.
+    Rule::of(
+        &["baremetal.openstack.org"],
+        &["openstackbaremetalsets"],
+        &["create", "delete", "get", "list", "patch", "watch"],
+    ),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
     // Addresses, names and certificates of node sets, where the cluster has who serves them.
     others::RULES[0],
@@ -151,7 +159,8 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
-    let watched = Watched::new(Others::new(|| candidate.watches()));
+    let machines = Machines::new(candidate.watches());
+    let watched = Watched::new(Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources);
@@ -165,6 +174,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let machine_queue = Arc::new(Queue::default());
     wake(&queue, &watched, &groups.sources);
     wake_by_networks(&queue, &watched, &groups.attachments);
+    wake_by_machines(&queue, &watched.machines);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     service::wake(&service_queue, &services);
     node_set::wake::wake(&set_queue, &sets);
@@ -214,10 +224,11 @@ struct Watched {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
     others: Arc<Others>,
+    machines: Arc<Machines>,
 }
 
 impl Watched {
-    fn new(others: Others) -> Self {
+    fn new(others: Others, machines: Machines) -> Self {
         Self {
             planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
             roles: Cache::new(vec![
@@ -247,6 +258,7 @@ impl Watched {
             secrets: sources::metadata(NAME, vec![(BY_LABEL, Box::new(node_set_of))]),
             config_maps: sources::metadata(NAME, vec![]),
             others: Arc::new(others),
+            machines: Arc::new(machines),
         }
     }
 
@@ -266,6 +278,7 @@ impl Watched {
             Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
         ];
         all.extend(self.others.absorbing());
+        all.push(self.machines.absorbing());
         all
     }
 
@@ -280,6 +293,7 @@ impl Watched {
             sources: self.sources(),
             vault: Vault::default(),
             attachments: Arc::new(Attachments::new(candidate.watches())),
+            machines: Arc::clone(&self.machines),
             api: Arc::clone(api),
         }
     }
@@ -296,6 +310,7 @@ impl Watched {
             vault: Vault::default(),
             others: Arc::clone(&self.others),
             attachments: Arc::clone(attachments),
+            machines: Arc::clone(&self.machines),
             api: Arc::clone(api),
         }
     }
@@ -441,6 +456,17 @@ fn wake_by_networks(queue: &Arc<Queue>, watched: &Watched, attachments: &Attachm
             if node.spec.network_attachments.contains(&key.name) {
                 queue.push(Group::of(node).key(&key.namespace));
             }
+        }
+    });
+}
+
+/// A set of machines concerns whoever has its name: it was made for a role, or a node without one.
+fn wake_by_machines(queue: &Arc<Queue>, machines: &Machines) {
+    let queue = Arc::clone(queue);
+    machines.on_change(move |Key { namespace, name }| {
+        // The machines of a set change one by one.
+        for group in [Group::Role(name.clone()), Group::Node(name)] {
+            queue.push_in(group.key(&namespace), GATHER);
         }
     });
 }

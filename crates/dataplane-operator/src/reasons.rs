@@ -8,9 +8,7 @@ use common::conditions::declared::{
 use common::engine::outcome::Reason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
-use crate::group::status::{
-    BAREMETAL_READY, DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE,
-};
+use crate::group::status::{DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
@@ -18,6 +16,7 @@ use crate::service::status::{
 mod baremetal_set;
 mod data_plane;
 mod deployment;
+mod machines;
 mod node_set;
 mod others;
 
@@ -132,6 +131,7 @@ const ROLE: &[Aspect] = &[
         &[NODES_READY],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneNode")),
+    machines::ROLE,
     aspect(
         DATA_PLANE_FOUND,
         "The data plane that `spec.dataPlane` names exists; absent where none is named. `Ready` does \
@@ -154,19 +154,7 @@ const NODE: &[Aspect] = &[
         "Every service succeeded on this host.",
         &[Word::good("Ready", "Every service succeeded on this host.")],
     ),
-    aspect(
-        BAREMETAL_READY,
-        "The host is provisioned.",
-        &[
-            Word::good("NotRequired", "The host is provisioned by others."),
-            Word::bad(
-                "NotSupported",
-                "The role asks for bare metal, which this version does not provision.",
-                "No.",
-                "Set `preProvisioned: true` on the role.",
-            ),
-        ],
-    ),
+    machines::NODE,
     aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
     aspect(DEPLOYMENT_READY, "Every service succeeded on this host.", DEPLOYMENT)
         .repeating(Repeats::Attempts(&Reason::ALL)),
@@ -294,12 +282,6 @@ const SERVICE: &[Aspect] = &[
 const INPUTS: &[Word] = &[
     INPUT_COMPLETE,
     Word::bad(
-        "ProvisioningNotSupported",
-        "The role asks for bare metal, which this version does not provision; nothing is deployed.",
-        "No.",
-        "Set `preProvisioned: true` on the role.",
-    ),
-    Word::bad(
         "RoleNotNamed",
         "Neither `spec.role` nor `spec.services` is set.",
         "No.",
@@ -360,6 +342,7 @@ const DEPLOYMENT: &[Word] = &[
         "Widen or remove the limit.",
     ),
     Word::bad("InputMissing", "An input is missing.", "When it appears.", "See `InputReady`."),
+    machines::MACHINE_NOT_READY,
     PARTIAL_RUN,
     FORBIDDEN,
     INVALID,

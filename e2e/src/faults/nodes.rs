@@ -57,14 +57,14 @@ pub const FAULTS: &[Fault] = &[
         kstatus: Kstatus::InProgress,
     },
     Fault {
-        name: "machines-not-provisioned",
-        done: "A role asks for bare metal to be provisioned.",
+        name: "machine-template-invalid",
+        done: "A role asks for machines by a field that no set of machines has.",
         kind: NODE,
         object: "n0",
         words: [
             "OpenStackDataPlaneRole compute",
-            "asks for machines to be provisioned",
-            "set spec.preProvisioned to true",
+            "it has no field ironic.machine.resourceclass",
+            "Correct it; kubectl explain openstackbaremetalset.spec",
         ],
         kstatus: Kstatus::Failed,
     },

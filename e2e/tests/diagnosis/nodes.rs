@@ -80,8 +80,11 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
         "service-missing" => {
             role(json!({ "services": ["noop", "no-such-service"] })).await?;
         }
-        "machines-not-provisioned" => {
-            let template = json!({ "ctlplaneInterface": "eth0" });
+        "machine-template-invalid" => {
+            // A misspelt requirement: any machine would do.
+            let machine = json!({ "resourceclass": "compute" });
+            let ironic = json!({ "endpoint": "http://ironic", "machine": machine });
+            let template = json!({ "ctlplaneInterface": "eth0", "ironic": ironic });
             let wanted = json!({ "preProvisioned": false, "baremetalSetTemplate": template });
             role(wanted).await?;
         }

@@ -130,6 +130,8 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             // Of each node set in a deployment's `nodeSetConditions`.
             "NodeSetDeploymentReady",
             "Opaque",
+            // A condition of sets of machines.
+            "OpenStackBaremetalSetBmhProvisioningReady",
             "OpenStackDataPlaneNode",
             "OpenStackDataPlaneNodeSet",
             "OpenStackDataPlaneRole",

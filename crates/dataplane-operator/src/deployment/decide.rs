@@ -78,6 +78,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         })
         .collect();
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
+    inputs.extend(parts.iter().filter_map(|it| machines_missing(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
     let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let judgement = Judgement {
@@ -161,6 +162,13 @@ fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Lacking {
     let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
     let Some(front) = open.map(position).min() else { return Lacking::default() };
     Lacking::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
+}
+
+/// Hosts with services to come whose machines have gone since the deployment began.
+fn machines_missing(seen: &Observed, part: &Part) -> Option<Fault> {
+    let attempts = judge::attempts(seen);
+    let open = part.hosts.iter().filter(|it| !judge::is_ended(&it.live, attempts));
+    faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 
 /// When something is due that no watch tells.

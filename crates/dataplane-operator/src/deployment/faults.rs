@@ -12,7 +12,7 @@ use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
 use crate::deployment::hosts::ssh_digests;
-use crate::deployment::judge::hosts_of;
+use crate::deployment::judge::{has_machine, hosts_of};
 use crate::deployment::observe::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
@@ -20,8 +20,11 @@ use crate::group::build::sources;
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::networks;
 use crate::group::status::INPUT_READY;
+use crate::node_set::machines::PROVISION_READY;
 use crate::node_set::status::{INPUT_MISSING, SETUP_READY};
 
+/// How many hosts a message names.
+const NAMED: usize = 5;
 /// How many hosts one run may touch.
 const RUN_LIMIT: usize = 500;
 /// How many bytes a status may have when each service has run once: an object has 1.5 MiB at most,
@@ -89,7 +92,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let is_set_up = setup.is_some_and(|it| it.status == Truth::True);
     let is_going = is_terminating(&**node_set);
     if is_set_up && seen.inventories.contains(name) && !is_going {
-        return None;
+        return of_machines(seen, name, hosts_of(seen, name));
     }
     let cause = setup.filter(|it| it.reason == INPUT_MISSING);
     let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
@@ -100,6 +103,29 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
     Some(Fault::missing("NodeSetNotReady", conditions::trimmed(&text, 1000)))
+}
+
+/// Of hosts whose machines are not there: nothing is deployed to them.
+pub fn of_machines(
+    seen: &Observed,
+    name: &str,
+    hosts: impl Iterator<Item = String>,
+) -> Option<Fault> {
+    let node_set = seen.node_sets.get(name)?;
+    let open: Vec<String> = hosts.filter(|it| !has_machine(node_set, it)).collect();
+    if open.is_empty() {
+        return None;
+    }
+    let conditions = node_set.status.as_ref().map(|it| it.conditions.as_slice());
+    let told = conditions::find(conditions.unwrap_or_default(), PROVISION_READY);
+    let told = told.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
+    let text = format!(
+        "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \
+         them until they have: {}.{told}",
+        open.len(),
+        conditions::some(&open, NAMED)
+    );
+    Some(Fault::missing("MachinesNotReady", conditions::trimmed(&text, 1000)))
 }
 
 /// What services of a node set need and do not have.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{HostProgress, NodeSet, NodeSetProgress, RunState};
+use common::api::dataplane::{HostMachine, HostProgress, NodeSet, NodeSetProgress, RunState};
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
 use common::engine::retry::Retries;
@@ -20,7 +20,7 @@ use crate::deployment::observe::Observed;
 use crate::deployment::progress::{expanded, live, position};
 use crate::deployment::services::List;
 use crate::group::host_key::Offers;
-use crate::node_set::host::Host as Described;
+use crate::node_set::host::{Host as Described, machine_template};
 use crate::node_set::host_keys::{accept_command, trust};
 
 /// One host, judged.
@@ -152,8 +152,10 @@ pub fn part(
         if found.is_none() && node_set.is_some() {
             continue;
         }
+        let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
         let node_set = (name, node_set.as_deref());
-        judged.push(one(common, node_set, (host, found), &course, kept, &lacking));
+        let held_by = (&lacking, has_machine);
+        judged.push(one(common, node_set, (host, found), &course, kept, held_by));
     }
     let told_at = told_at(&judged);
     let is_due = told_at.is_some_and(|it| it <= common.now);
@@ -194,7 +196,7 @@ fn one(
     (host, found): (&str, Option<Described<'_>>),
     course: &Course<'_>,
     kept: &HostProgress,
-    lacking: &Lacking,
+    (lacking, has_machine): (&Lacking, bool),
 ) -> Judged {
     let Common { seen, runs, offers, now, .. } = *common;
     let wanted = course.wanted.as_slice();
@@ -204,7 +206,8 @@ fn one(
     });
     let ssh = node_set.and_then(|it| ssh_digests(seen, it));
     let known = node_set.zip(found.as_ref());
-    let trust = known.map(|(set, it)| trust(set, ssh, it, offers)).unwrap_or_default();
+    let trust =
+        known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers)).unwrap_or_default();
     let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
     let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
     let text = text.next().map(|it| it.message.as_str());
@@ -217,7 +220,7 @@ fn one(
         name: host,
         wanted,
         recorded: &recorded,
-        may_run: common.may_run,
+        may_run: common.may_run && has_machine,
         has_moved: false,
         ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
         trusted: &token,
@@ -236,6 +239,17 @@ fn one(
     let news = news(kept, &chain, runs);
     let address = found.map(|it| it.address());
     Judged { name: host.to_owned(), address, trust, chain, live, news }
+}
+
+/// What the node set tells of a host's machine; what is new of it stands there already.
+fn machine<'a>(set: &'a NodeSet, host: &Described<'_>) -> (Option<&'a HostMachine>, bool) {
+    (set.status.as_ref().and_then(|it| it.machines.get(&host.name)), false)
+}
+
+/// Whether services may begin on a host as far as its machine goes.
+pub fn has_machine(set: &NodeSet, host: &str) -> bool {
+    let machine = set.status.as_ref().and_then(|it| it.machines.get(host));
+    machine_template(set).is_none() || machine.is_some_and(|it| it.ready)
 }
 
 /// The runs that touch the hosts of a node set.

@@ -25,6 +25,7 @@ mod certificates;
 mod deaths;
 mod ends;
 mod inputs;
+mod machines;
 mod node_sets;
 
 const NAMESPACE: &str = "openstack";

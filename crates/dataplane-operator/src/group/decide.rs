@@ -20,11 +20,14 @@ use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, Fault};
 use crate::group::holding;
-use crate::group::host::{self, Judged};
+use crate::group::host::{self, Judged, Shared};
 use crate::group::host_key::Offers;
+use crate::group::leaving;
+use crate::group::machines::Asker;
 use crate::group::networks;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
+use crate::machines::{course, observe};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -45,7 +48,11 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(holding::releases(seen));
+    let asker = Asker::of(seen);
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
+        plan.steps.extend(asker.iter().flat_map(|it| leaving::set_step(seen, it)));
+        plan.steps.extend(asker.iter().flat_map(|it| leaving::told_by(seen, it, now)));
+        look_again(&mut plan, seen, asker.as_ref(), &[], now);
         return plan;
     }
     let missing = default_services::missing(&seen.namespace, seen.listed(), &seen.services);
@@ -56,10 +63,12 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
-    let hosts = judge_all(seen, &group_faults, &runs, now);
+    let hosts = judge_all(seen, &group_faults, &runs, asker.as_ref(), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts));
     plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
+    plan.steps.extend(asker.iter().flat_map(|it| leaving::set_step(seen, it)));
+    plan.steps.extend(asker.iter().flat_map(|it| leaving::told_by(seen, it, now)));
     let role = seen.role.as_deref();
     let new_runs = new_runs(seen, &hosts);
     let superseded = match seen.parent() {
@@ -70,7 +79,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let refusal = seen.parent().and_then(|_| refusal::finding(refusal, previous(seen), is_waiting));
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
-        let findings = node_findings(&host, role, refusal.as_ref());
+        let findings = node_findings(&host, role, asker.as_ref(), refusal.as_ref());
         let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
         plan.steps.extend(node_step(seen, &host, findings, now));
         judged.push((host, ready, up_to_date));
@@ -78,18 +87,37 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan.steps.extend(superseded);
     // A new run wakes the group, and the role then names it: one write instead of two.
     if new_runs.is_empty() || refusal.is_some() {
-        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, now));
+        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, asker.as_ref(), now));
     }
     plan.steps.extend(new_runs);
-    for (host, _, _) in &judged {
+    look_again(&mut plan, seen, asker.as_ref(), &judged, now);
+    plan
+}
+
+/// When something is due that no watch tells.
+fn look_again(
+    plan: &mut Plan,
+    seen: &Observed,
+    asker: Option<&Asker>,
+    judged: &[(Judged, Finding, Finding)],
+    now: Timestamp,
+) {
+    for (host, _, _) in judged {
         if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
             plan.look_again_at(*at, now);
+        }
+        match &host.machine {
+            Some(Ok(course)) if course.awaits_ssh => plan.look_again_in(course::ASK_AGAIN),
+            Some(Err(fault)) if fault.is_missing => plan.look_again_in(observe::LOOK_AGAIN),
+            Some(Ok(_) | Err(_)) | None => {}
         }
     }
     if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
         plan.look_again_in(networks::LOOK_AGAIN);
     }
-    plan
+    if asker.is_some_and(|it| !it.movers(seen).is_empty()) {
+        plan.look_again_in(observe::LOOK_AGAIN);
+    }
 }
 
 /// What was said before where a refused write is told: on the role, or on a node without one.
@@ -103,10 +131,17 @@ fn previous(seen: &Observed) -> &[Condition] {
 }
 
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
-fn judge_all(seen: &Observed, faults: &[Fault], runs: &[Run<'_>], now: Timestamp) -> Vec<Judged> {
+fn judge_all(
+    seen: &Observed,
+    faults: &[Fault],
+    runs: &[Run<'_>],
+    asker: Option<&Asker>,
+    now: Timestamp,
+) -> Vec<Judged> {
     // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
-    let judge = |node: &Arc<Node>, hold| host::judge(seen, node, faults, runs, &offers, hold, now);
+    let shared = Shared { seen, faults, runs, offers: &offers, asker, now };
+    let judge = |node: &Arc<Node>, hold| host::judge(&shared, node, hold);
     let hosts: Vec<Judged> = seen
         .nodes
         .iter()

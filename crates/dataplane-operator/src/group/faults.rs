@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role, Service, ServiceSpec, service};
+use common::api::dataplane::{Node, Service, ServiceSpec, service};
 use common::api::shared::DataSource;
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
 use common::plan::Target;
@@ -152,25 +152,6 @@ fn invalid(service: &Service) -> Option<Fault> {
     Some(Fault::wrong("ServiceInvalid", text))
 }
 
-/// Phase -1 is another's until this version can provision machines.
-fn baremetal_fault(seen: &Observed) -> Option<Fault> {
-    let role = seen.role.as_ref().filter(|it| provisions(it))?;
-    Some(Fault::wrong("ProvisioningNotSupported", provisioning(&role.name_any())))
-}
-
-/// Object, cause and next step where a role's machines are to be provisioned.
-pub fn provisioning(role: &str) -> String {
-    format!(
-        "OpenStackDataPlaneRole {role} asks for machines to be provisioned, which this version \
-         does not do: set spec.preProvisioned to true and give it hosts that run."
-    )
-}
-
-/// Whether a role's machines are to be provisioned: phase -1.
-pub fn provisions(role: &Role) -> bool {
-    !role.spec.pre_provisioned && role.spec.baremetal_set_template.is_some()
-}
-
 /// Everything that keeps this node from being deployed, beside the group's faults.
 pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<Fault> {
     let name = node.name_any();
@@ -178,7 +159,7 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         // What else is missing may come from the role.
         return vec![fault];
     }
-    let mut faults: Vec<Fault> = baremetal_fault(seen).into_iter().collect();
+    let mut faults = Vec::new();
     let taken = Claim::of_node(node).taken(&seen.node_sets).into_iter();
     let object = format!("OpenStackDataPlaneNode {name}");
     // Where the node set goes, the node gets the host.

@@ -1,4 +1,5 @@
-//! The finalizer on nodes and roles: their inventory objects stay until everybody else is done.
+//! The finalizer on nodes and roles: their inventory objects, and after these their machines, stay
+//! until everybody else is done.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use kube::ResourceExt;
 
 use crate::group::build::{is_reachable, node_inventory_name, removal};
 use crate::group::host::Judged;
+use crate::group::machines::{Asker, is_given_back};
 use crate::group::observe::Observed;
 use crate::group::parts;
 
@@ -19,27 +21,31 @@ const BECAUSE: &str = "its inventory must not go before it";
 
 /// Holds what gets an inventory object, before it has one.
 pub fn holds(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
-    let nodes = hosts.iter().filter(|it| is_reachable(&it.effective));
+    let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
     let nodes = nodes.filter_map(|it| hold(&*it.node, INVENTORY, BECAUSE));
     let role = seen.role.as_ref().and_then(|it| hold(&**it, INVENTORY, BECAUSE));
     nodes.chain(role).collect()
 }
 
-/// Deletes the inventory objects of what is being deleted and held by nobody else, and lets it go.
+/// Deletes the inventory objects of what is being deleted and held by nobody else, and lets it go once
+/// its machines were given back.
 ///
 /// # Guarantees
 /// An object is released only after its inventory was deleted: no inventory is forgotten.
 pub fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
+    let asker = Asker::of(seen);
     let mut steps = Vec::new();
     for node in &seen.nodes {
-        if is_terminating(&**node) && is_held_by_it_alone(&**node, INVENTORY) {
+        let goes = is_terminating(&**node) && is_held_by_it_alone(&**node, INVENTORY);
+        if goes && is_given_back(asker.as_ref(), seen, node) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
             steps.extend(release(&**node, INVENTORY, because));
         }
     }
     let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_held_by_it_alone(&***it, INVENTORY);
-    if let Some(role) = seen.role.as_ref().filter(goes) {
+    let has_set = asker.is_some_and(|it| it.set(seen).is_some());
+    if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = parts::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));
         steps.extend(release(&**role, INVENTORY, because));

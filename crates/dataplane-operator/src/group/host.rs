@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, ServiceRun};
+use common::api::dataplane::{HostMachine, Node, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain, has_begun};
 use common::engine::host_key::{Trust, accept_command};
@@ -18,10 +18,12 @@ use shell::sources::{Digests, SourceRef};
 use crate::effective::Effective;
 use crate::group::faults::{self, Fault, sources_of};
 use crate::group::host_key::{self, Offers};
+use crate::group::machines::Asker;
 use crate::group::observe::Observed;
 use crate::group::vars;
 use crate::group::{instance, parts};
 use crate::inputs::{self, Inputs};
+use crate::machines::Course;
 
 /// One host, judged.
 #[derive(Clone, Debug)]
@@ -38,6 +40,10 @@ pub struct Judged {
     pub is_left_out: bool,
     /// Which instance of the host it is.
     pub instance: Option<String>,
+    /// How far its machine is, or what keeps it from getting one; nothing where others provision it.
+    pub machine: Option<Result<Course, Fault>>,
+    /// What is told of its machine.
+    pub record: Option<HostMachine>,
     /// By which key it is known.
     pub trust: Trust,
     /// What keeps it from being deployed.
@@ -85,16 +91,26 @@ impl Judged {
     }
 }
 
-/// Judges one host; `group_faults` concern all hosts alike, and `hold` keeps it from beginning.
-pub fn judge(
-    seen: &Observed,
-    node: &Arc<Node>,
-    group_faults: &[Fault],
-    runs: &[Run<'_>],
-    offers: &Offers<'_>,
-    hold: Option<Hold>,
-    now: Timestamp,
-) -> Judged {
+/// What is the same for all hosts of a group.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    /// Everything that was seen.
+    pub seen: &'a Observed,
+    /// What concerns all hosts alike.
+    pub faults: &'a [Fault],
+    /// The group's runs.
+    pub runs: &'a [Run<'a>],
+    /// What runs were offered as hosts' keys.
+    pub offers: &'a Offers<'a>,
+    /// Whoever asks for the hosts' machines.
+    pub asker: Option<&'a Asker>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Judges one host; `hold` keeps it from beginning.
+pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judged {
+    let Shared { seen, runs, offers, asker, now, .. } = *shared;
     let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
     let mut effective = Effective::of(plane, role, node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
@@ -102,13 +118,19 @@ pub fn judge(
         // No run will reach it, so nothing narrows what it is compared with.
         effective.options = Options::default();
     }
-    let instance = instance::of(seen.role.as_deref(), node);
+    let machine = asker.map(|it| it.course(seen, node, &effective, now));
+    let record = record(machine.as_ref(), node);
+    let installation = record.as_ref().and_then(|it| it.installation.clone());
+    let redeploy = instance::of(seen.role.as_deref(), node);
+    let instance = instance::published(redeploy.as_deref(), installation.as_deref());
     let mut faults = faults::of_node(seen, node, &effective);
-    faults.extend_from_slice(group_faults);
+    faults.extend_from_slice(shared.faults);
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has_unknown_vars = vars::are_unknown(&faults);
     let part = parts::of_host(seen, &effective.name);
-    let (mut wanted, inputs) = wanted(seen, &effective, part, instance.as_deref(), recorded);
+    let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
+    of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it))));
+    let (mut wanted, inputs) = wanted(seen, &effective, part, of_host, recorded);
     if has_unknown_vars {
         for it in &mut wanted {
             *it = as_recorded(recorded, &it.service);
@@ -116,7 +138,8 @@ pub fn judge(
     }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());
-    let trust = host_key::trust(seen, node, &effective, offers);
+    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
+    let trust = host_key::trust(seen, node, &effective, (record.as_ref(), is_new), offers);
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, &effective.name));
     let redeploy = instance::redeploy_command(node);
     let mut chain = chain::judge(
@@ -124,7 +147,11 @@ pub fn judge(
             name: &effective.name,
             wanted: &wanted,
             recorded,
-            may_run: effective.deploy && !is_left_out && faults.is_empty() && hold.is_none(),
+            may_run: effective.deploy
+                && !is_left_out
+                && faults.is_empty()
+                && hold.is_none()
+                && may_begin(machine.as_ref()),
             has_moved: has_moved(seen, node),
             ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
             trusted: &trust.token(),
@@ -146,12 +173,29 @@ pub fn judge(
         has_unknown_vars,
         is_left_out,
         instance,
+        machine,
+        record,
         trust,
         faults,
         inputs,
         part,
         chain,
         hold,
+    }
+}
+
+/// Whether the host's machine lets services begin; without one of ours nothing is waited for.
+pub fn may_begin(machine: Option<&Result<Course, Fault>>) -> bool {
+    machine.is_none_or(|it| it.as_ref().is_ok_and(Course::may_begin))
+}
+
+/// What is told of a machine; what cannot be told at present stays as it was.
+fn record(machine: Option<&Result<Course, Fault>>, node: &Node) -> Option<HostMachine> {
+    let recorded = || node.status.as_ref()?.machine.clone();
+    match machine {
+        Some(Ok(course)) => Some(course.record.clone()),
+        Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
+        None => recorded(),
     }
 }
 
@@ -178,10 +222,9 @@ fn wanted(
     seen: &Observed,
     effective: &Effective,
     part: usize,
-    instance: Option<&str>,
+    of_host: Inputs,
     recorded: &[ServiceRun],
 ) -> (Vec<Wanted>, Inputs) {
-    let of_host = inputs::of_host(effective, instance);
     let n_parts = parts::count(seen);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();

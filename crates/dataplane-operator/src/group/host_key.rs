@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Node;
+use common::api::dataplane::{HostMachine, Node};
 use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
 use common::engine::known_hosts::{covers, line};
@@ -68,15 +68,27 @@ fn offers_of(run: &AnsibleEe) -> impl Iterator<Item = (&str, Offer)> {
 
 /// By which key the host is known.
 ///
-/// A key of the human's always wins: where they name the host, a learned one is forgotten.
-pub fn trust(seen: &Observed, node: &Node, effective: &Effective, offers: &Offers<'_>) -> Trust {
+/// A key of the human's always wins: where they name the host, a learned one is forgotten. So is one
+/// of an earlier installation on its machine, whatever was accepted of it; whether the present one is
+/// new stands beside what is told of the machine.
+pub fn trust(
+    seen: &Observed,
+    node: &Node,
+    effective: &Effective,
+    (machine, is_new): (Option<&HostMachine>, bool),
+    offers: &Offers<'_>,
+) -> Trust {
     let recorded = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let recorded = recorded.filter(|_| !is_new);
     if !is_learned(seen, effective, recorded.is_some()) {
         return Trust::default();
     }
+    let former = machine.and_then(|it| it.former_key.as_ref());
     let accepted = host_key::accepted(node.annotations().get(ACCEPT));
+    let accepted = accepted.filter(|it| Some(it) != former);
     let address = effective.address().unwrap_or_default();
-    let since = node.creation_timestamp().map(|it| it.0);
+    let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
+    let since = installed.max(node.creation_timestamp().map(|it| it.0));
     Trust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
 }
 

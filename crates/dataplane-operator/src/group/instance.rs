@@ -1,4 +1,5 @@
-//! Which instance of a host this is: the redeploy values that its role and itself were last given.
+//! Which instance of a host this is: the redeploy values that its role and itself were last given, and
+//! the installation on its machine.
 
 use common::api::dataplane::{Node, Role};
 use common::hash;
@@ -7,7 +8,7 @@ use kube::ResourceExt;
 /// Annotation on a role or a node; any new value asks for another attempt of every service.
 pub const REDEPLOY: &str = "dataplane.openstack.org/redeploy";
 
-/// The host's instance.
+/// The values of redeployment that are in force.
 ///
 /// A value that was given once stays in force when the annotation goes: removing it must not deploy
 /// anything again.
@@ -23,6 +24,13 @@ pub fn of(role: Option<&Role>, node: &Node) -> Option<String> {
     let of_node = part('n', node.annotations().get(REDEPLOY));
     let parts: Vec<String> = of_role.into_iter().chain(of_node).collect();
     (!parts.is_empty()).then(|| parts.join("."))
+}
+
+/// The host's instance, as others follow it: what was asked of it, and what is installed on it.
+pub fn published(redeploy: Option<&str>, installation: Option<&str>) -> Option<String> {
+    let installation = installation.map(|it| format!("p{it}"));
+    let parts = redeploy.map(str::to_owned).into_iter().chain(installation);
+    parts.reduce(|a, b| format!("{a}.{b}"))
 }
 
 /// The command that asks for another attempt on one host.
@@ -55,6 +63,17 @@ mod tests {
         let given = of(None, &node(Some("1"), None));
         assert!(given.is_some());
         assert_eq!(of(None, &node(None, given.as_deref())), given);
+    }
+
+    #[test]
+    fn an_installation_is_part_of_the_instance_and_none_of_what_was_asked() {
+        let given = of(None, &node(Some("1"), None));
+        let whole = published(given.as_deref(), Some("abc"));
+        assert_eq!(whole, given.as_ref().map(|it| format!("{it}.pabc")));
+        assert_eq!(of(None, &node(None, whole.as_deref())), given);
+        assert_eq!(published(None, Some("abc")).as_deref(), Some("pabc"));
+        assert_eq!(of(None, &node(None, Some("pabc"))), None);
+        assert_eq!(published(given.as_deref(), None), given);
     }
 
     #[test]

@@ -18,11 +18,14 @@ use shell::vault::Vault;
 use crate::attachments::Attachments;
 use crate::claims::{BY_HOST, Claim};
 use crate::default_services;
-use crate::effective::{Effective, role_strategy};
+use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
+use crate::group::machines::{Asker, known, machine_name};
 use crate::group::networks::Networks;
 use crate::group::parts;
+use crate::machines::course::is_awaited;
+use crate::machines::{Machines, Seen};
 use crate::plane::children::controller;
 use crate::vars::{Objects, named};
 
@@ -97,6 +100,10 @@ pub struct Observed {
     pub others: Vec<Arc<AnsibleEe>>,
     /// Node sets that describe one of the hosts.
     pub node_sets: Vec<Claim>,
+    /// What was seen of machines.
+    pub machines: Seen,
+    /// Nodes of other groups whose hosts the group's machines have.
+    pub movers: Vec<Arc<Node>>,
     /// What stands on each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
     /// What stands on each Secret beside an inventory that exists, by the inventory's name.
@@ -172,6 +179,8 @@ pub struct World {
     pub vault: Vault,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
+    /// All sets of machines, if the cluster has them.
+    pub machines: Arc<Machines>,
     /// For the content of sources.
     pub api: Arc<Api>,
 }
@@ -216,7 +225,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let others = others(world, &namespace, addresses, &owner);
     let node_sets = node_sets(world, &namespace, &nodes);
-    Ok(Some(Observed {
+    let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
+    let movers = movers(world, &namespace, &nodes, &machines);
+    let mut seen = Observed {
         group,
         namespace,
         role,
@@ -229,9 +240,67 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         runs,
         others,
         node_sets,
+        machines,
+        movers,
         inventories,
         inventory_secrets,
-    }))
+    };
+    let waiting = awaited(&seen);
+    if !waiting.is_empty() {
+        seen.machines.answering = world.machines.answering(&waiting).await;
+    }
+    Ok(Some(seen))
+}
+
+/// The sets of machines, where somebody asks for one, or has.
+async fn machines(
+    world: &World,
+    namespace: &str,
+    group: &Group,
+    role: Option<&Role>,
+    nodes: &[Arc<Node>],
+) -> Result<Seen> {
+    let has = |it: &Arc<Node>| it.status.as_ref().is_some_and(|it| it.machine.is_some());
+    let asks = |it: &Arc<Node>| machine_template(role, it).is_some();
+    let role_asks =
+        role.is_some_and(|it| it.spec.baremetal_set_template.is_some() && !it.spec.pre_provisioned);
+    if !role_asks && !nodes.iter().any(|it| has(it) || asks(it)) {
+        return Ok(Seen::default());
+    }
+    let (Group::Role(name) | Group::Node(name)) = group;
+    world.machines.seen(&world.api, &Key::new(namespace, name)).await
+}
+
+/// Nodes of other groups whose hosts the group's set still has.
+fn movers(
+    world: &World,
+    namespace: &str,
+    members: &[Arc<Node>],
+    machines: &Seen,
+) -> Vec<Arc<Node>> {
+    let members: BTreeSet<String> = members.iter().map(|it| machine_name(it)).collect();
+    let hosts = machines.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys());
+    let left: BTreeSet<&String> = hosts.filter(|it| !members.contains(*it)).collect();
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
+    let has = |it: &Arc<Node>| left.contains(&machine_name(it));
+    world.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
+}
+
+/// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
+fn awaited(seen: &Observed) -> BTreeSet<String> {
+    let Some(asker) = Asker::of(seen) else { return BTreeSet::new() };
+    let Some(set) = asker.set(seen) else { return BTreeSet::new() };
+    let address = |node: &Arc<Node>| {
+        let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
+        let effective = Effective::of(plane, role, node, &seen.objects);
+        let known = known(node, &effective, &seen.machines.answering);
+        let is_awaited = is_awaited(set, &machine_name(node), &known);
+        effective.address().filter(|_| is_awaited)
+    };
+    seen.nodes.iter().filter_map(address).collect()
 }
 
 /// Runs of other owners that were told the key of a host at one of the addresses.

@@ -10,14 +10,13 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::group::build::node_inventory_name;
-use crate::group::faults::{self, Fault, provisions};
-use crate::group::host::Judged;
+use crate::group::faults::Fault;
+use crate::group::host::{Judged, may_begin};
+use crate::group::machines::Asker;
 use crate::group::observe::{Observed, data_plane_of};
-use crate::group::vars;
+use crate::group::{provisioning, vars};
 use crate::inputs;
 
-/// Phase -1.
-pub const BAREMETAL_READY: &str = "BaremetalReady";
 /// Everything that a deployment needs is there.
 pub const INPUT_READY: &str = "InputReady";
 /// Every service succeeded.
@@ -45,6 +44,7 @@ pub struct NodeFindings {
 pub fn node_findings(
     host: &Judged,
     role: Option<&Role>,
+    asker: Option<&Asker>,
     refusal: Option<&Finding>,
 ) -> NodeFindings {
     let deployment = match (&host.chain.state, refusal) {
@@ -52,7 +52,7 @@ pub fn node_findings(
         (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
         _ => deployment(host),
     };
-    let mut findings = vec![baremetal(role), input(&host.faults), deployment];
+    let mut findings = vec![provisioning::of(host, asker), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
     if role.is_none() {
@@ -72,14 +72,6 @@ pub fn node_findings(
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone()]);
     NodeFindings { ready, up_to_date, all }
-}
-
-fn baremetal(role: Option<&Role>) -> Finding {
-    if let Some(role) = role.filter(|it| provisions(it)) {
-        let text = faults::provisioning(&role.name_any());
-        return Finding::error(BAREMETAL_READY, "NotSupported", text);
-    }
-    Finding::good(BAREMETAL_READY, "NotRequired", "The host is provisioned by others.")
 }
 
 /// What faults say as a condition.
@@ -136,6 +128,10 @@ fn not_running(host: &Judged) -> Finding {
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
+    }
+    if !may_begin(host.machine.as_ref()) && host.effective.deploy {
+        let text = "The deployment waits for the host's machine; see BaremetalReady.";
+        return Finding::waiting(DEPLOYMENT_READY, "MachineNotReady", text);
     }
     if !host.faults.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
@@ -247,6 +243,7 @@ pub fn node_step(
         address: host.effective.address(),
         host_key: host.trust.key.as_ref().map(ToString::to_string),
         host_instance: instance(host),
+        machine: host.record.clone(),
         services: host.chain.services.clone(),
         deployed_inputs: if is_complete && !host.has_unknown_vars {
             host.inputs.clone()
@@ -284,7 +281,7 @@ fn inventory_secret_name(host: &Judged) -> Option<String> {
 }
 
 /// Conditions of other operators carry a domain in their type.
-fn ours(conditions: &[Condition]) -> Vec<Condition> {
+pub fn ours(conditions: &[Condition]) -> Vec<Condition> {
     conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
 }
 
@@ -302,6 +299,7 @@ pub fn role_step(
     faults: &[Fault],
     refusal: Option<Finding>,
     hosts: &[(Judged, Finding, Finding)],
+    asker: Option<&Asker>,
     now: Timestamp,
 ) -> Option<Step> {
     let role = seen.role.as_deref()?;
@@ -314,6 +312,9 @@ pub fn role_step(
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(data_plane(seen.plane.is_some(), role));
+    // Each node says it of itself: here it is told how many there are.
+    let machines = asker.map(|it| provisioning::of_all(it, hosts.iter().map(|it| &it.0)));
+    all.extend(machines.as_ref().map(|it| it.finding.clone()));
     let count = |holds: fn(&(Judged, Finding, Finding)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
@@ -325,6 +326,7 @@ pub fn role_step(
         nodes: count(|_| true),
         ready_nodes: count(|(_, ready, _)| ready.holds()),
         up_to_date_nodes: count(|(_, _, up_to_date)| up_to_date.holds()),
+        provisioned_nodes: machines.map(|it| it.n_there),
     };
     let next = wanted.conditions.clone();
     status_step(Target::of::<Role>(role), observed, &wanted, &previous, &next)

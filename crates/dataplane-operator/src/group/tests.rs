@@ -22,6 +22,7 @@ use super::networks::Networks;
 use super::observe::Inventory;
 use super::{Group, Observed, decide};
 use crate::default_services;
+use crate::machines::Seen;
 use crate::reasons::KINDS;
 use crate::vars::Objects;
 
@@ -93,6 +94,8 @@ impl World {
             runs: Vec::new(),
             others: Vec::new(),
             node_sets: Vec::new(),
+            machines: Seen::default(),
+            movers: Vec::new(),
             inventories: BTreeMap::new(),
             inventory_secrets: BTreeMap::new(),
         };
@@ -134,6 +137,14 @@ impl World {
             let name = step.target.name.clone();
             let kind = step.target.kind.kind.trim_start_matches("OpenStack").to_owned();
             match &step.write {
+                Write::Apply { object, .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.applied(object);
+                    self.writes.push(format!("apply {kind} {name}"));
+                }
+                Write::Delete { .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.deleted(self.now);
+                    self.writes.push(format!("delete {kind} {name}"));
+                }
                 Write::Apply { object, .. } => {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
                     assert!(object["metadata"]["ownerReferences"].is_null());
@@ -544,6 +555,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
 mod holding;
 mod host_keys;
 mod limits;
+mod machines;
 mod membership;
 mod networks;
 mod parts;

@@ -17,9 +17,11 @@ use crate::group::faults::Fault;
 use crate::group::holding::INVENTORY;
 use crate::group::networks;
 use crate::inputs::{Inputs, service_type};
+use crate::machines::{course, observe, set};
 use crate::node_set::build::{self, Content};
 use crate::node_set::host::Host;
 use crate::node_set::host_keys::{self, Trusts};
+use crate::node_set::machines::{self, Machines, own_set};
 use crate::node_set::observe::Observed;
 use crate::node_set::outcome::{self, Outcome};
 use crate::node_set::served::{self, Served};
@@ -45,6 +47,10 @@ pub struct Judged<'a> {
     pub trusts: Trusts,
     /// What a deployment would depend on.
     pub inputs: Inputs,
+    /// How far its machines are.
+    pub machines: Machines,
+    /// What is asked of them now.
+    pub asked_of_machines: Option<Step>,
     /// What deployments have done to its hosts.
     pub outcome: Outcome,
     /// What operators of others serve for it.
@@ -78,7 +84,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && is_held(&*seen.set, INVENTORY) {
-            let judged = judge(seen);
+            let judged = judge(seen, now);
             // A deployment that is under way goes on with it.
             let is_needed = judged.is_frozen();
             let inventory = judged.content.as_ref().filter(|_| is_needed);
@@ -94,11 +100,12 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         // Their creation wakes this node set again; until then its services are not complete.
         return plan;
     }
-    let mut judged = judge(seen);
+    let mut judged = judge(seen, now);
     let because = "its inventory must not go before it";
     plan.apart.clone_from(&judged.served.asked);
     plan.steps.extend(hold(&*seen.set, INVENTORY, because));
     plan.steps.extend(judged.served.bundles.clone());
+    plan.steps.extend(judged.asked_of_machines.clone());
     let inventory = judged.content.as_ref().and_then(|it| build::secret(seen, it));
     if inventory.is_some() && refusal.is_some() {
         // Nobody knows whether the refused write came before it.
@@ -111,18 +118,27 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if networks::are_unserved(&judged.service_faults) {
         plan.look_again_in(networks::LOOK_AGAIN);
     }
+    if judged.machines.awaits_ssh() {
+        plan.look_again_in(course::ASK_AGAIN);
+    }
+    if judged.machines.is_unheard() {
+        plan.look_again_in(observe::LOOK_AGAIN);
+    }
     if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {
         plan.look_again_in(others::LOOK_AGAIN);
     }
     plan
 }
 
-/// Lets a node set go that is being deleted, after its inventory; a deployment that is under way
-/// may still start runs with it.
+/// Lets a node set go that is being deleted, after its machines were given back and its inventory was
+/// deleted; a deployment that is under way may still start runs with it.
 fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
     if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
         return Vec::new();
+    }
+    if let Some(set) = own_set(seen) {
+        return set::deletion(set).into_iter().collect();
     }
     let because = "its inventory is gone, and nobody else holds it";
     let mut steps = tls::removals(&seen.set, &seen.issued);
@@ -132,13 +148,21 @@ fn releases(seen: &Observed) -> Vec<Step> {
 }
 
 /// What holds for a node set.
-pub fn judge(seen: &Observed) -> Judged<'_> {
+pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     let hosts = served::hosts(seen);
-    let outcome = outcome(seen, &hosts);
+    let machines = Machines::of(seen, &hosts, now);
+    let outcome = outcome(seen, &hosts, &machines);
     let mut faults = faults::of_hosts(seen, &hosts);
     let served = served::of(seen, &hosts, &faults, !outcome.under_way.is_empty());
+    // A host that is not what it should be gets no machine either.
+    let is_frozen = !outcome.under_way.is_empty();
+    let asked_of_machines = if faults.is_empty() {
+        machines::step(seen, &hosts, &machines, &served, is_frozen)
+    } else {
+        None
+    };
     faults.extend(faults::of_set(seen));
-    let trusts = host_keys::trusts(seen, &hosts);
+    let trusts = host_keys::trusts(seen, &hosts, &machines);
     let content = if faults.is_empty() && served.missing().is_none() {
         let known_hosts = host_keys::known_hosts(&hosts, &trusts);
         let inventory = inventory::inventory(seen, &hosts, &served);
@@ -151,7 +175,9 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
     };
     Judged {
         service_faults: faults::of_services(seen),
-        inputs: inputs::of(seen, &hosts, &served),
+        inputs: inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect(),
+        machines,
+        asked_of_machines,
         outcome,
         hosts,
         faults,
@@ -161,7 +187,7 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
     }
 }
 
-fn outcome(seen: &Observed, hosts: &[Host<'_>]) -> Outcome {
+fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Outcome {
     let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
@@ -169,7 +195,7 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>]) -> Outcome {
     let services = seen.services.iter().chain(&seen.brought);
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
-    outcome::of(&seen.set, &names, &seen.deployments, &versions)
+    outcome::of(&seen.set, &names, &seen.deployments, &versions, &machines.replaced())
 }
 
 /// The name of the Secret with the inventory, once there is one.

@@ -27,7 +27,6 @@ const KIND: &str = "OpenStackDataPlaneNodeSet";
 pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
-    faults.extend(provisioning(seen));
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
     faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
     faults.extend(of_claims(seen));
@@ -94,20 +93,6 @@ pub fn of_inventory(name: &str, size: usize) -> Option<Fault> {
          files of a service's dataSources."
     );
     (size > SIZE_LIMIT).then(|| Fault::wrong("InventoryTooLarge", text))
-}
-
-/// Machines are provisioned by others until this version can do it for node sets.
-pub fn provisioning(seen: &Observed) -> Option<Fault> {
-    let spec = &seen.set.spec;
-    let asks = spec.baremetal_set_template.is_some() && !spec.pre_provisioned;
-    (asks && !spec.nodes.is_empty()).then(|| {
-        let text = format!(
-            "{KIND} {} asks for machines to be provisioned, which this version does not do: set \
-             spec.preProvisioned to true and give it hosts that run.",
-            seen.set.name_any()
-        );
-        Fault::wrong("ProvisioningNotSupported", text)
-    })
 }
 
 fn of_name(set: &str, host: &Host<'_>) -> Option<Fault> {

@@ -1,9 +1,9 @@
 //! The hosts of a node set, by what its spec alone says: how they are called and reached.
 
-use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetNode};
+use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
 use serde_json::Value;
 
-use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::effective::{CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
 use crate::node_set::ipam::OnNetworks;
 
 /// The network over which hosts are managed, as variables and statuses name it.
@@ -75,7 +75,7 @@ fn host<'a>(
 /// A machine that is provisioned gets the domain that its template names.
 fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
     let own = node.host_name.as_deref().filter(|it| !it.is_empty()).unwrap_or(key);
-    let template = set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned);
+    let template = machine_template(set).map(|it| &it.template);
     let domain = template.and_then(|it| it.domain_name.as_deref()).filter(|it| !it.is_empty());
     match domain {
         Some(domain) if !own.contains('.') => format!("{key}.{domain}"),
@@ -110,12 +110,16 @@ pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
     host.into_iter().chain(port).collect()
 }
 
+/// The template by which the machines of a node set are provisioned; nothing where others provision
+/// them.
+pub fn machine_template(set: &NodeSet) -> Option<&NodeSetMachines> {
+    set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned)
+}
+
 /// The user that ssh logs in as.
 pub fn user(set: &NodeSet) -> String {
-    const DEFAULT: &str = "cloud-admin";
-    let template = set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned);
-    let provisioned = template.map(|it| it.cloud_user_name.clone());
+    let provisioned = machine_template(set).map(|it| it.template.cloud_user_name.clone());
     let opts = set.spec.node_template.ansible.as_ref();
     let own = || opts.and_then(|it| it.ansible_user.clone());
-    provisioned.or_else(own).unwrap_or_else(|| DEFAULT.to_owned())
+    provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
 }

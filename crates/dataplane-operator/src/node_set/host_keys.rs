@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSet;
+use common::api::dataplane::{HostMachine, NodeSet};
 use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{ACCEPT, HostKey, Trust};
 use common::engine::known_hosts::{covers, line};
@@ -11,28 +11,44 @@ use shell::sources::{Digests, SourceRef};
 
 use crate::group::host_key::{OWN_OPTIONS, Offers};
 use crate::node_set::host::Host;
+use crate::node_set::machines::Machines;
 use crate::node_set::observe::Observed;
 
 /// What is trusted, by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, Trust>;
 
 /// The trust in each host.
-pub fn trusts(seen: &Observed, hosts: &[Host<'_>]) -> Trusts {
+pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trusts {
     let offers = Offers::of(&seen.runs);
     let template = &seen.set.spec.node_template;
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
     let ssh = seen.sources.get(&secret);
-    hosts.iter().map(|it| (it.name.clone(), trust(&seen.set, ssh, it, &offers))).collect()
+    let one = |it: &Host<'_>| {
+        let machine = (machines.records.get(&it.name), machines.is_new(&it.name));
+        (it.name.clone(), trust(&seen.set, ssh, it, machine, &offers))
+    };
+    hosts.iter().map(one).collect()
 }
 
 /// The trust in one host of a node set; `ssh` is what is known of its ssh Secret, where that exists.
-pub fn trust(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, offers: &Offers<'_>) -> Trust {
+///
+/// A key of an earlier installation on its machine is forgotten; whether the present one is new stands
+/// beside what is told of the machine.
+pub fn trust(
+    set: &NodeSet,
+    ssh: Option<&Digests>,
+    host: &Host<'_>,
+    (machine, is_new): (Option<&HostMachine>, bool),
+    offers: &Offers<'_>,
+) -> Trust {
     let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
+    let recorded = recorded.filter(|_| !is_new);
     let recorded = recorded.and_then(|it| HostKey::parse(it));
     if !is_learned(set, ssh, host, recorded.is_some()) {
         return Trust::default();
     }
-    let since = set.creation_timestamp().map(|it| it.0);
+    let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
+    let since = installed.max(set.creation_timestamp().map(|it| it.0));
     let offered = offers.keys(&host.name, since, &host.address());
     let accepted = accepted(set.annotations().get(ACCEPT), &offered);
     Trust::learned(recorded, accepted, &offered)

@@ -22,8 +22,11 @@ use crate::default_services;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
 use crate::group::observe::{BY_HOST_KEY, Inventory};
+use crate::machines::{Machines, Seen};
 use crate::node_set::bundles::Bundle;
+use crate::node_set::host::machine_template;
 use crate::node_set::ipam::Infra;
+use crate::node_set::machines::awaited;
 use crate::node_set::others::Others;
 use crate::node_set::tls::Issued;
 use crate::node_set::{bundles, host, outcome, served, tls};
@@ -65,6 +68,8 @@ pub struct Observed {
     pub infra: Infra,
     /// What was seen of who issues certificates.
     pub issued: Issued,
+    /// What was seen of machines.
+    pub machines: Seen,
     /// The content of that Secret, read only while a deployment is under way.
     pub written: Option<Content>,
 }
@@ -91,6 +96,8 @@ pub struct World {
     pub others: Arc<Others>,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
+    /// All sets of machines, if the cluster has them.
+    pub machines: Arc<Machines>,
     /// For the content of sources.
     pub api: Arc<Api>,
 }
@@ -157,6 +164,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let mut all = services.values().chain(brought.values()).chain(lenders.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(world, key, &set, are_named).await?;
+    let machines = machines(world, key, &set).await?;
     let mut seen = Observed {
         set,
         namespace,
@@ -172,14 +180,28 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         lenders,
         infra,
         issued,
+        machines,
         written,
     };
+    let waiting = awaited(&seen);
+    if !waiting.is_empty() {
+        seen.machines.answering = world.machines.answering(&waiting).await;
+    }
     for labels in served::needed_secrets(&seen) {
         let read: Vec<Secret> = world.api.list(&seen.namespace, &labels).await?;
         let content = |it: Secret| (it.name_any(), Content::from(Values::from(it)));
         seen.issued.files.extend(read.into_iter().map(content));
     }
     Ok(Some(seen))
+}
+
+/// The sets of machines, where the node set asks for one, or has.
+async fn machines(world: &World, key: &Key, set: &NodeSet) -> Result<Seen> {
+    let has = set.status.as_ref().is_some_and(|it| !it.machines.is_empty());
+    if !has && machine_template(set).is_none() {
+        return Ok(Seen::default());
+    }
+    world.machines.seen(&world.api, key).await
 }
 
 /// What issues certificates, and what it has issued; nothing is asked where the node set wants none

@@ -12,6 +12,7 @@ use common::api::dataplane::{
     NodeSetProgress, NodeSetStatus, RunState,
 };
 use common::conditions::Condition;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub deployed_config_hash: Option<String>,
     /// Its parts.
     pub deployed_inputs: Inputs,
+    /// The digest of the machines that were deployed as a whole.
+    pub deployed_bmh_hash: Option<String>,
     /// ConfigMap → digest with which services were last deployed.
     pub config_maps: BTreeMap<String, String>,
     /// Secret → digest with which services were last deployed.
@@ -56,6 +59,9 @@ pub struct Outcome {
     pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
 }
 
+/// The hosts whose machines took the place of others: since when, and whether that is news.
+pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
+
 /// Whether a deployment has begun with a node set and is not over.
 pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
     deployment.progress_of(node_set).is_some() && !deployment.has_ended()
@@ -64,12 +70,14 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// The outcome, from what the status says and what the deployments that began with the node set say
 /// since.
 ///
-/// `versions` are the services that bring another version to the hosts.
+/// `versions` are the services that bring another version to the hosts. Of hosts in `replaced` nothing
+/// counts that began before: it was done to another machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
     deployments: &[Arc<Deployment>],
     versions: &BTreeSet<&str>,
+    replaced: &Replaced<'_>,
 ) -> Outcome {
     let nothing = NodeSetStatus::default();
     let recorded = node_set.status.as_ref().unwrap_or(&nothing);
@@ -77,17 +85,17 @@ pub fn of(
     let mut deployments: Vec<&Deployment> =
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
-    let mut outcome = Outcome::recorded(hosts, recorded, &deployments);
+    let mut outcome = Outcome::recorded(hosts, recorded, &deployments, replaced);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress);
+        outcome.follow(&node_set.name_any(), deployment, progress, replaced);
         if deployment.has_ended() {
             outcome.settled.push(uid);
-            outcome.settle(deployment, progress, recorded, versions);
+            outcome.settle(&node_set.name_any(), deployment, progress, recorded, versions);
         } else {
             outcome.under_way.push(deployment.name_any());
         }
@@ -103,13 +111,16 @@ impl Outcome {
         hosts: &BTreeSet<&str>,
         recorded: &NodeSetStatus,
         deployments: &[&Deployment],
+        replaced: &Replaced<'_>,
     ) -> Self {
         let known: BTreeMap<&str, &NodeSetHost> =
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
         let host = |name: &&str| {
             let new =
                 NodeSetHost { name: (*name).to_owned(), state: HostState::Undeployed, hash: None };
-            let mut host = known.get(name).map_or(new, |it| (*it).clone());
+            let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
+            let known = known.get(name).filter(|_| !is_another);
+            let mut host = known.map_or(new, |it| (*it).clone());
             if host.state == HostState::Deploying {
                 // Unless a deployment still says so, it has gone in the middle.
                 host.state = HostState::Failed;
@@ -122,6 +133,7 @@ impl Outcome {
             failures: recorded.failures.clone(),
             deployed_config_hash: recorded.deployed_config_hash.clone(),
             deployed_inputs: recorded.deployed_inputs.clone(),
+            deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
             config_maps: recorded.config_map_hashes.clone(),
             secrets: recorded.secret_hashes.clone(),
             images: recorded.container_images.clone(),
@@ -132,9 +144,17 @@ impl Outcome {
     }
 
     /// Takes over what a deployment says of each host.
-    fn follow(&mut self, node_set: &str, deployment: &Deployment, progress: &NodeSetProgress) {
+    fn follow(
+        &mut self,
+        node_set: &str,
+        deployment: &Deployment,
+        progress: &NodeSetProgress,
+        replaced: &Replaced<'_>,
+    ) {
         let is_over = deployment.has_ended();
-        for host in &mut self.hosts {
+        let created = deployment.creation_timestamp().map(|it| it.0);
+        let is_another = |it: &str| replaced.get(it).is_some_and(|(at, _)| created < Some(*at));
+        for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
         }
@@ -154,6 +174,7 @@ impl Outcome {
     /// Takes over what a deployment that has ended used.
     fn settle(
         &mut self,
+        node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
         recorded: &NodeSetStatus,
@@ -182,6 +203,7 @@ impl Outcome {
             // Of a digest that was never published nothing more is known.
             let is_known = recorded.config_hash.as_ref() == Some(&progress.config_hash);
             self.deployed_inputs = if is_known { recorded.inputs.clone() } else { Inputs::new() };
+            self.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
         }
     }
 

@@ -3,7 +3,7 @@
 use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
-use common::finalizers::is_terminating;
+use common::finalizers::{is_held_by_it_alone, is_terminating};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -16,17 +16,16 @@ use crate::inputs::{Inputs, changed};
 use crate::node_set::decide::{Judged, published_inventory};
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
+use crate::node_set::machines::own_set;
 use crate::node_set::observe::{Observed, brings_certificates};
 use crate::node_set::outcome::FAILURES;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{faults, host_keys, inputs};
+use crate::node_set::{host_keys, inputs};
 
 /// There is an inventory that deployments can begin with.
 pub const SETUP_READY: &str = "SetupReady";
 /// The reason of [`SETUP_READY`] where `InputReady` has the cause.
 pub const INPUT_MISSING: &str = "InputMissing";
-/// The machines are provisioned; absent where they are no business of the node set.
-pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
 /// What each run of a deployment takes from the node set as it is made, so that it can be corrected
 /// while runs fail for it.
@@ -73,9 +72,9 @@ pub fn step(
         dns_cluster_addresses: judged.served.dns_servers.clone(),
         ctlplane_search_domain: judged.served.search_domain.clone(),
         certificates: judged.served.certificates.clone(),
-        // What others manage, and this version does not ask them for.
-        bmh_ref_hash: recorded.bmh_ref_hash.clone(),
-        deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
+        machines: judged.machines.records.clone(),
+        bmh_ref_hash: judged.machines.digest(),
+        deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
     let next = wanted.conditions.clone();
     let target = Target::of::<NodeSet>(set);
@@ -103,7 +102,8 @@ fn findings(
         judged.faults.iter().chain(&judged.service_faults).cloned().collect();
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
-    let mut findings: Vec<Finding> = provisioning(seen).into_iter().collect();
+    let machines = judged.machines.finding(seen, &judged.hosts);
+    let mut findings: Vec<Finding> = machines.into_iter().collect();
     findings.push(input(&all_faults));
     findings.extend(judged.served.findings.clone());
     findings.extend([setup(seen, judged, recorded), deployment]);
@@ -118,19 +118,6 @@ fn findings(
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date(seen, judged)]);
     findings
-}
-
-fn provisioning(seen: &Observed) -> Option<Finding> {
-    let spec = &seen.set.spec;
-    if spec.pre_provisioned || spec.nodes.is_empty() {
-        return None;
-    }
-    Some(match faults::provisioning(seen) {
-        Some(fault) => Finding::error(PROVISION_READY, "NotSupported", fault.message),
-        None => {
-            Finding::good(PROVISION_READY, "NotRequired", "The hosts are provisioned by others.")
-        }
-    })
 }
 
 fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
@@ -166,6 +153,12 @@ fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Find
 /// What holds a node set that is to be deleted.
 fn held(seen: &Observed, judged: &Judged<'_>) -> String {
     let Some(first) = judged.outcome.under_way.first() else {
+        if let Some(set) = own_set(seen).filter(|_| is_held_by_it_alone(&*seen.set, INVENTORY)) {
+            let name = set.name_any();
+            return format!(
+                "waits until OpenStackBaremetalSet {name} has given back its machines."
+            );
+        }
         let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY);
         let others: Vec<&str> = others.map(String::as_str).collect();
         return format!("waits for whoever set its finalizers: {}.", others.join(", "));

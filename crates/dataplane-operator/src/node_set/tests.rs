@@ -24,12 +24,14 @@ use super::{decide, outcome};
 use crate::group::holding::INVENTORY;
 use crate::group::networks::Networks;
 use crate::group::observe::Inventory;
+use crate::machines::Seen;
 use crate::reasons::KINDS;
 use crate::vars::Objects;
 
 mod deployments;
 mod faults;
 mod inventories;
+mod machines;
 mod served;
 
 const NAMESPACE: &str = "openstack";
@@ -119,6 +121,7 @@ impl World {
             lenders: BTreeMap::new(),
             infra: Infra::default(),
             issued: Issued::default(),
+            machines: Seen::default(),
             written: None,
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -146,6 +149,14 @@ impl World {
             let (kind, name) = (&step.target.kind.kind, &step.target.name);
             let kind = kind.trim_start_matches("OpenStackDataPlane");
             let verb = match &step.write {
+                Write::Apply { object, .. } if kind == "OpenStackBaremetalSet" => {
+                    self.seen.machines.applied(object);
+                    "apply"
+                }
+                Write::Delete { .. } if kind == "OpenStackBaremetalSet" => {
+                    self.seen.machines.deleted(self.now);
+                    "delete"
+                }
                 Write::Apply { object, .. } if name == SECRET => {
                     self.store(object);
                     "apply"

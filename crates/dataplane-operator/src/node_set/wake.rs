@@ -15,7 +15,7 @@ use crate::node_set::tls::lender;
 
 /// How long a change of a deployment, or of what is served, waits for others: each host that ends
 /// changes a status.
-const GATHER: Duration = Duration::from_millis(500);
+pub const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
 pub fn wake(queue: &Arc<Queue>, world: &World) {
@@ -69,6 +69,8 @@ fn wake_by_others(queue: &Arc<Queue>, world: &World) {
             to.push_in(Key::of(&**set), GATHER);
         }
     });
+    let to = Arc::clone(queue);
+    world.machines.on_change(move |key| to.push_in(key, GATHER));
     let to = Arc::clone(queue);
     world.secrets.on_change(move |secret| {
         for key in node_set_of(secret) {

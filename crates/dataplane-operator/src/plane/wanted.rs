@@ -120,7 +120,7 @@ fn label(labels: &mut AnyMap, key: &str, value: &str) {
 }
 
 /// Whether everything that is wanted stands in what was found; what is empty may be absent.
-fn says(found: Option<&Value>, wanted: &Value) -> bool {
+pub fn says(found: Option<&Value>, wanted: &Value) -> bool {
     match wanted {
         Value::Object(map) => {
             map.iter().all(|(key, it)| says(found.and_then(|found| found.get(key)), it))

@@ -23,6 +23,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             Word::good("Ready", "Every node set is set up, or was when the deployment began."),
             NODE_SET_NOT_FOUND,
             NODE_SET_NOT_READY,
+            MACHINES_NOT_READY,
         ],
     ),
     aspect(
@@ -37,6 +38,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
                 "No.",
                 "Delete the deployment, and create one for the new node set.",
             ),
+            MACHINES_NOT_READY,
             SERVICE_NOT_FOUND,
             DATA_SOURCE_NOT_FOUND,
             Word::bad(
@@ -109,6 +111,12 @@ const NODE_SET_NOT_FOUND: Word = Word::bad(
     "A node set does not exist.",
     "When it appears.",
     "Create it, or delete the deployment and create it with the right name.",
+);
+const MACHINES_NOT_READY: Word = Word::bad(
+    "MachinesNotReady",
+    "Machines of hosts are not there; nothing is deployed to these hosts.",
+    "When they are.",
+    "See the node set's `NodeSetBaremetalProvisionReady`; an `ansibleLimit` leaves hosts out.",
 );
 const NODE_SET_NOT_READY: Word = Word::bad(
     "NodeSetNotReady",

@@ -6,6 +6,7 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
+use super::machines;
 use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::{
     DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, NETWORK_NOT_FOUND,
@@ -13,7 +14,7 @@ use super::{
     VARIABLES_INVALID, VARIABLES_NOT_FOUND,
 };
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
-use crate::node_set::status::{PROVISION_READY, SETUP_READY};
+use crate::node_set::status::SETUP_READY;
 
 const UNDER_WAY: Word = Word::bad(
     "Deploying",
@@ -64,19 +65,7 @@ pub(super) const NODE_SET: &[Aspect] = &[
             ),
         ],
     ),
-    aspect(
-        PROVISION_READY,
-        "The hosts are provisioned; absent where `preProvisioned` is set or there are no nodes.",
-        &[
-            Word::good("NotRequired", "The hosts are provisioned by others."),
-            Word::bad(
-                "NotSupported",
-                "`baremetalSetTemplate` asks for bare metal, which this version does not provision.",
-                "No.",
-                "Set `preProvisioned: true`.",
-            ),
-        ],
-    ),
+    machines::NODE_SET,
     aspect(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
         .repeating(Repeats::Attempts(&Reason::ALL)),
     aspect(
@@ -100,12 +89,6 @@ const INPUTS: &[Word] = &[
         "The inventory does not fit into one object.",
         "No.",
         "Divide the nodes, or put large variables into files of a service's `dataSources`.",
-    ),
-    Word::bad(
-        "ProvisioningNotSupported",
-        "The node set asks for bare metal, which this version does not provision.",
-        "No.",
-        "Set `preProvisioned: true`.",
     ),
     Word::bad(
         "HostNameInvalid",

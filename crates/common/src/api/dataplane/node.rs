@@ -8,10 +8,12 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::host_machine::HostMachine;
 use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
 use super::role::Role;
 use super::service_run::ServiceRun;
-use crate::api::shared::{DNS_SUBDOMAIN, VolMounts};
+use crate::api::baremetal::BaremetalHost;
+use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, VolMounts, optional_any_map};
 use crate::conditions::Condition;
 
 /// The host, and where it differs from its role.
@@ -57,6 +59,8 @@ use crate::conditions::Condition;
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.role) || !has(self.services) || self.services.size() == 0")
     .message("a node that names a role gets the role's services: leave out role or services"))]
+#[x_kube(validation = Rule::new("!has(self.role) || !has(self.baremetalSetTemplate)")
+    .message("a node that names a role gets its machine by the role's baremetalSetTemplate: leave out role or baremetalSetTemplate, and say in baremetalHost what is different on this host"))]
 pub struct NodeSpec {
     /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +80,14 @@ pub struct NodeSpec {
     #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
         .message("each service may be listed once"))]
     pub services: Vec<String>,
+    /// How bare metal is provisioned for a host without a role that has no operating system yet: the
+    /// fields of an `OpenStackBaremetalSet`'s spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_any_map")]
+    pub baremetal_set_template: Option<AnyMap>,
+    /// Where this host's machine differs from those of the others, for bare metal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baremetal_host: Option<BaremetalHost>,
     /// The address or name by which the host is reached over ssh.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:][A-Za-z0-9.:%_-]*$"))]
@@ -164,6 +176,9 @@ pub struct NodeStatus {
     /// Which installation of the host this is: another value is another host under the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_instance: Option<String>,
+    /// The host's machine, where one is provisioned for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<HostMachine>,
     /// How far each service is on this host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::ansible_opts::AnsibleOpts;
-use super::bare_metal::BaremetalSetTemplate;
+use super::bare_metal::NodeSetMachines;
 use super::deployment::ExecutionSummary;
+use super::host_machine::HostMachine;
 use super::node_section::Network;
+use crate::api::baremetal::BaremetalHost;
 use crate::api::shared::{DNS_SUBDOMAIN, SecretReference, VolMounts};
 use crate::conditions::Condition;
 
@@ -68,7 +70,7 @@ pub const MAX_HOSTS: usize = 500;
 pub struct NodeSetSpec {
     /// How bare metal is provisioned for hosts that have no operating system yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub baremetal_set_template: Option<BaremetalSetTemplate>,
+    pub baremetal_set_template: Option<NodeSetMachines>,
     /// What each node gets unless it says otherwise.
     pub node_template: NodeTemplate,
     /// The hosts: each key is a host's name unless `hostName` gives another one.
@@ -158,10 +160,10 @@ pub struct NodeTemplate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub networks: Vec<Network>,
-    /// A Secret with cloud-init user data, for bare metal; accepted, only a node's own is used.
+    /// A Secret with cloud-init user data, for bare metal; a node's own takes its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_data: Option<SecretReference>,
-    /// A Secret with network data, for bare metal; accepted, only a node's own is used.
+    /// A Secret with network data, for bare metal; a node's own takes its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_data: Option<SecretReference>,
     /// A Secret with the ssh key in `ssh-privatekey` and, if host keys are known in advance, lines
@@ -222,6 +224,9 @@ pub struct NodeSetNode {
     /// A Secret with this host's network data, for bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_data: Option<SecretReference>,
+    /// What else distinguishes this host's machine, for bare metal; the fields above win over it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baremetal_host: Option<BaremetalHost>,
 }
 
 /// What was seen of the hosts, and what others need to know of them.
@@ -313,6 +318,9 @@ pub struct NodeSetStatus {
     /// The control plane's version that an update brought to the hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_version: Option<String>,
+    /// The machine of each host that is provisioned for it, by the host's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, HostMachine>,
     /// Digest of the bare metal that the hosts are on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bmh_ref_hash: Option<String>,

@@ -51,7 +51,8 @@ pub struct RoleSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub data_plane: Option<String>,
-    /// How bare metal is provisioned for hosts that have no operating system yet.
+    /// How bare metal is provisioned for hosts that have no operating system yet: the fields of an
+    /// `OpenStackBaremetalSet`'s spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "optional_any_map")]
     pub baremetal_set_template: Option<AnyMap>,
@@ -113,4 +114,7 @@ pub struct RoleStatus {
     /// How many of them carry the present configuration.
     #[serde(default)]
     pub up_to_date_nodes: i64,
+    /// How many of them have their machine; absent where none is provisioned for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioned_nodes: Option<i64>,
 }

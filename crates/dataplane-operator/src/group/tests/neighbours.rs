@@ -87,24 +87,6 @@ fn a_role_and_a_node_of_one_name_keep_apart() {
 }
 
 #[test]
-fn a_role_that_wants_machines_made_says_that_none_are_and_deploys_nothing() {
-    let mut world = World::new();
-    role(&mut world).spec.pre_provisioned = false;
-    world.deploy();
-    assert_eq!(world.condition(0, "BaremetalReady"), is("True", "NotRequired"));
-
-    let mut world = World::new();
-    role(&mut world).spec.pre_provisioned = false;
-    let template = json!({ "ctlplaneInterface": "eth0" });
-    role(&mut world).spec.baremetal_set_template = Some(serde_json::from_value(template).unwrap());
-    let writes = world.settle();
-    assert_eq!(runs(&writes), [""; 0]);
-    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "NotSupported"));
-    let told = world.message(0, "Ready");
-    assert!(told.contains("OpenStackDataPlaneRole compute asks for machines"), "{told}");
-}
-
-#[test]
 fn a_host_without_an_address_is_in_no_inventory_and_hinders_no_other() {
     let mut world = World::new();
     let spec = json!({ "role": "compute" });

@@ -80,21 +80,6 @@ fn an_inventory_that_no_object_holds_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn machines_that_are_to_be_provisioned_are_told_of() {
-    let mut world = edited("/baremetalSetTemplate", json!({ "ctlplaneInterface": "eth0" }));
-    world.edit("/preProvisioned", json!(false));
-    assert_eq!(told(&mut world).0, "ProvisioningNotSupported");
-    assert_eq!(world.condition("NodeSetBaremetalProvisionReady"), is("False", "NotSupported"));
-    let mut world = edited("/preProvisioned", json!(false));
-    world.settle();
-    assert_eq!(world.condition("NodeSetBaremetalProvisionReady"), is("True", "NotRequired"));
-    let mut world = World::new();
-    world.settle();
-    let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
-    assert!(find(conditions, "NodeSetBaremetalProvisionReady").is_none());
-}
-
-#[test]
 fn variables_that_are_missing_or_no_text_leave_the_inventory_as_it_was() {
     let entry = json!([{ "configMapRef": { "name": "vars" } }]);
     let mut world = World::new();

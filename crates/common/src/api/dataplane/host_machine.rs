@@ -1,0 +1,37 @@
+//! What is known of the machine of a host that is provisioned for it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine of a host, as the `OpenStackBaremetalSet` of its role, node or node set tells.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostMachine {
+    /// UUID of Ironic's node, or name of the `BareMetalHost`; absent while none is chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Its state, in the provisioner's words; `requested` while there are none.
+    pub state: String,
+    /// When the state was first seen.
+    pub since: Time,
+    /// Which installation is on it: another value is another system under the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installation: Option<String>,
+    /// When the installation was first seen complete, in whole seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installed: Option<Time>,
+    /// Whether the installation took the place of another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replacement: bool,
+    /// Whether the host's ssh server was seen to answer since then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reachable: bool,
+    /// Whether services may begin on the host: the machine is there, and its ssh server has answered
+    /// or was waited for long enough.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ready: bool,
+    /// Fingerprint of the ssh key of the installation before, which is accepted no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_key: Option<String>,
+}

@@ -1,0 +1,70 @@
+//! Deployments to hosts whose machines are provisioned.
+
+use super::*;
+
+impl World {
+    /// Hosts whose machines are provisioned; those that are listed have theirs.
+    fn bare(spec: Value, ready: &[&str]) -> Self {
+        let mut world =
+            Self::with(vec![node_set("compute", &["n0", "n1"], &["first", "second"])], spec);
+        world.edit("compute", |it| {
+            it.spec.pre_provisioned = false;
+            let template = json!({ "ctlplaneInterface": "eth0" });
+            it.spec.baremetal_set_template = Some(serde_json::from_value(template).unwrap());
+        });
+        for host in ["n0", "n1"] {
+            world.provision(host, ready.contains(&host));
+        }
+        world
+    }
+
+    fn provision(&mut self, host: &str, is_ready: bool) {
+        let machine = json!({ "machine": format!("m-{host}"), "state": "active",
+            "since": "2026-01-01T00:00:00Z", "ready": is_ready });
+        let machine = serde_json::from_value(machine).unwrap();
+        self.edit("compute", |it| {
+            it.status.as_mut().unwrap().machines.insert(host.into(), machine);
+        });
+    }
+}
+
+#[test]
+fn a_deployment_begins_when_all_of_its_hosts_have_their_machines() {
+    let mut world = World::bare(json!({}), &["n0"]);
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("SetupReady"), is("False", "MachinesNotReady"));
+    let told = world.message("SetupReady");
+    assert!(
+        told.contains("1 hosts of OpenStackDataPlaneNodeSet compute have no machine"),
+        "{told}"
+    );
+    assert!(told.contains(": n1."), "{told}");
+    world.provision("n1", true);
+    assert!(world.settle().contains(&"run first on n0,n1".to_owned()));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready").0, "True");
+}
+
+#[test]
+fn a_limit_leaves_out_hosts_that_have_no_machine() {
+    let mut world = World::bare(json!({ "ansibleLimit": "n0" }), &["n0"]);
+    assert!(world.settle().contains(&"run first on n0".to_owned()));
+}
+
+#[test]
+fn no_further_run_is_made_for_a_host_whose_machine_goes_meanwhile() {
+    let mut world = World::bare(json!({}), &["n0", "n1"]);
+    world.settle();
+    world.provision("n1", false);
+    world.finish();
+    let writes = world.settle();
+    assert!(writes.contains(&"run second on n0".to_owned()), "{writes:?}");
+    assert_eq!(world.condition("InputReady"), is("False", "MachinesNotReady"));
+    world.finish();
+    world.settle();
+    assert!(!world.is_over());
+    world.provision("n1", true);
+    assert!(world.settle().contains(&"run second on n1".to_owned()));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready").0, "True");
+}

@@ -1,0 +1,54 @@
+//! What nodes and roles say of phase -1, the provisioning of their machines.
+
+use common::conditions::Finding;
+
+use crate::group::host::Judged;
+use crate::group::machines::Asker;
+use crate::machines::told;
+
+/// Phase -1 of a node.
+pub const BAREMETAL_READY: &str = "BaremetalReady";
+/// Phase -1 of all nodes of a role; absent where their machines are no business of it.
+pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
+
+/// The finding on the machine of one host.
+pub fn of(host: &Judged, asker: Option<&Asker>) -> Finding {
+    let address = host.effective.address().unwrap_or_default();
+    match (&host.machine, asker) {
+        (Some(Ok(course)), Some(asker)) => {
+            told::finding(BAREMETAL_READY, &asker.owner, course, &address)
+        }
+        (Some(Err(fault)), _) => told::fault(BAREMETAL_READY, fault),
+        (Some(Ok(_)) | None, _) => not_required(host),
+    }
+}
+
+/// A machine that was provisioned once is told of: nobody follows it any more.
+fn not_required(host: &Judged) -> Finding {
+    let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
+    let text = match machine {
+        None => "The host is provisioned by others.".to_owned(),
+        Some(machine) => format!(
+            "Nobody asks for a machine any more. Machine {machine}, which was provisioned for the host, \
+             stays in its OpenStackBaremetalSet until that is deleted."
+        ),
+    };
+    Finding::good(BAREMETAL_READY, "NotRequired", text)
+}
+
+/// What a role says of all machines.
+pub struct Sum {
+    /// Whether all are there.
+    pub finding: Finding,
+    /// How many are.
+    pub n_there: i64,
+}
+
+/// The sum over the hosts of a role.
+pub fn of_all<'a>(asker: &Asker, hosts: impl Iterator<Item = &'a Judged>) -> Sum {
+    let one = |it: &'a Judged| (it.effective.name.as_str(), of(it, Some(asker)));
+    let all: Vec<(&str, Finding)> = hosts.map(one).collect();
+    let n_there = all.iter().filter(|(_, it)| it.holds()).count();
+    let finding = told::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));
+    Sum { finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
+}

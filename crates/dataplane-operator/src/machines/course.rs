@@ -1,0 +1,208 @@
+//! How far the machine of one host is, and when its services may begin.
+
+use std::time::Duration;
+
+use common::api::baremetal::{BaremetalSet, HostStatus};
+use common::api::dataplane::HostMachine;
+use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
+use common::engine::host_key::HostKey;
+use common::finalizers::is_terminating;
+use common::hash;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::group::status::UP_TO_DATE;
+
+/// How long services wait for an ssh server that does not answer the operator. Not for ever, for the
+/// pods of runs may reach what the operator's own pod cannot; the first run then tells what is wrong.
+pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+/// How long it is at least until ssh is asked again.
+pub const ASK_AGAIN: Duration = shell::doors::PAUSE;
+
+/// The states in which a machine is a host: Ironic's, then Metal3's.
+const INSTALLED: [&str; 3] = ["active", "provisioned", "externally provisioned"];
+/// The state of a machine before its provisioner says anything.
+const REQUESTED: &str = "requested";
+/// The condition of a set that sums up its machines.
+const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
+/// What a set says instead of a machine while it has none.
+const UNASSIGNED: &str = "unassigned";
+
+/// How far the machine of a host is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// Whether an operating system is on it.
+    pub is_installed: bool,
+    /// Whether this installation was not known before.
+    pub is_new: bool,
+    /// Whether its ssh server is waited for.
+    pub awaits_ssh: bool,
+    /// What the status of its host is to say of it.
+    pub record: HostMachine,
+    /// The provisioner's words on what is wrong with it, and what a human does about it.
+    pub error: Option<String>,
+    /// Whether only a human can help, as far as the set says so.
+    pub is_final: bool,
+    /// Whether it was deployed with other user data than it would get now, as far as the set says so.
+    pub has_drifted: bool,
+    /// What the set says of all its machines, where it says that they do not come.
+    pub trouble: Option<Trouble>,
+}
+
+/// A condition of a set that does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// Its type, and its message.
+    pub text: String,
+    /// Whether only a human can help.
+    pub is_final: bool,
+}
+
+/// What is known of a host beside what its set says.
+#[derive(Clone, Debug, Default)]
+pub struct Known<'a> {
+    /// What its status says of its machine.
+    pub recorded: Option<&'a HostMachine>,
+    /// The ssh key by which it was known.
+    pub key: Option<HostKey>,
+    /// Whether the operator can ask its ssh server.
+    pub can_be_asked: bool,
+    /// Whether its ssh server has answered just now.
+    pub answers: bool,
+}
+
+impl Course {
+    /// Of a host by its set, which may not be there yet.
+    pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
+        let told = set.and_then(|it| it.status.as_ref()?.baremetal_hosts.get(host));
+        let recorded = known.recorded;
+        let machine = told.map(|it| &it.bmh_ref).filter(|it| *it != UNASSIGNED).cloned();
+        let installation = set.zip(told).and_then(|(set, told)| installed(set, host, told));
+        let before = recorded.and_then(|it| it.installation.clone());
+        // Of a host that has just come into the set its status may still tell what was before.
+        let is_seen = before.is_some() || set.is_none_or(is_observed);
+        let installation = installation.filter(|_| is_seen);
+        let is_installed = installation.is_some();
+        let is_new = is_installed && installation != before;
+        let state = told.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
+        let state = state.unwrap_or(REQUESTED).to_owned();
+        let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
+        let since = recorded.filter(is_same).map_or(Time(now), |it| it.since.clone());
+        let was_reachable = !is_new && recorded.is_some_and(|it| it.reachable);
+        let reachable = is_installed && known.answers || was_reachable;
+        let is_replaced = is_new && before.is_some();
+        let mut record = HostMachine {
+            machine,
+            state,
+            since,
+            installation: installation.or(before),
+            installed: recorded.and_then(|it| it.installed.clone()),
+            replacement: is_replaced || recorded.is_some_and(|it| it.replacement),
+            reachable,
+            ready: false,
+            former_key: recorded.and_then(|it| it.former_key.clone()),
+        };
+        if is_new {
+            record.installed = Some(Time(whole_seconds(now)));
+            let key = known.key.as_ref().map(HostKey::fingerprint);
+            record.former_key = key.or(record.former_key);
+        }
+        let waits_until = waits_until(&record);
+        let awaits_ssh = is_installed
+            && known.can_be_asked
+            && !record.reachable
+            && waits_until.is_some_and(|it| now < it);
+        record.ready = is_installed && !awaits_ssh;
+        let error = told.and_then(|it| it.error.clone());
+        Self {
+            is_installed,
+            is_new,
+            awaits_ssh,
+            record,
+            error,
+            is_final: set.is_some_and(|it| is_final(it, host)),
+            has_drifted: set.is_some_and(|it| has_drifted(it, host)),
+            trouble: set.filter(|_| !is_installed).and_then(trouble),
+        }
+    }
+
+    /// Whether services may begin on the host.
+    pub fn may_begin(&self) -> bool {
+        self.record.ready
+    }
+
+    /// When services begin although ssh has not answered.
+    pub fn waits_until(&self) -> Option<Timestamp> {
+        waits_until(&self.record)
+    }
+}
+
+/// Whether a host's ssh server is to be asked: its machine is there, and it was not seen to answer.
+pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
+    // What is told of times does not matter here.
+    let course = Course::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
+    course.is_installed && known.can_be_asked && !course.record.reachable
+}
+
+fn waits_until(record: &HostMachine) -> Option<Timestamp> {
+    record.installed.as_ref().map(|it| it.0 + PATIENCE)
+}
+
+/// Times of objects have no fractions: with them, what was made right after would count as older.
+fn whole_seconds(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+/// Which installation a host is on; none while its machine is not a host, or about to be given back.
+fn installed(set: &BaremetalSet, host: &str, told: &HostStatus) -> Option<String> {
+    let is_complete = INSTALLED.contains(&told.provisioning_state.as_str());
+    let goes = is_terminating(set) || told.annotated_for_deletion;
+    let is_asked = set.spec.baremetal_hosts.contains_key(host);
+    (is_complete && !goes && is_asked).then(|| hash::short(&(&told.bmh_ref, &told.instance)))
+}
+
+/// Whether the status of a set speaks of its present spec.
+pub fn is_observed(set: &BaremetalSet) -> bool {
+    set.status.as_ref().is_some_and(|it| it.observed_generation == set.metadata.generation)
+}
+
+/// The worst condition by which a set says that no machine comes by itself. The one that sums up its
+/// machines tells of others too: what concerns this one, its own words tell.
+fn trouble(set: &BaremetalSet) -> Option<Trouble> {
+    let is_sum = |it: &Condition| [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_);
+    let is_bad = |it: &&Condition| {
+        let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
+        it.status == Truth::False && is_serious && !is_sum(it)
+    };
+    let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
+    let text = format!("{}: {}", worst.type_, worst.message);
+    Some(Trouble { text, is_final: worst.severity == Some(Severity::Error) })
+}
+
+/// Whether the sum of a set names a host among those that only a human can help.
+fn is_final(set: &BaremetalSet, host: &str) -> bool {
+    find(conditions(set), SUM)
+        .is_some_and(|it| it.severity == Some(Severity::Error) && names(&it.message, host))
+}
+
+/// Whether a set says that a host was deployed with another config drive than it would get now.
+fn has_drifted(set: &BaremetalSet, host: &str) -> bool {
+    find(conditions(set), UP_TO_DATE)
+        .is_some_and(|it| it.status == Truth::False && names(&it.message, host))
+}
+
+fn conditions(set: &BaremetalSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+fn names(text: &str, host: &str) -> bool {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '-';
+    text.split(|it| !is_part(it)).any(|it| it == host)
+}
+
+/// Whether a host is in no way part of a set any more.
+pub fn is_given_back(set: Option<&BaremetalSet>, host: &str) -> bool {
+    let Some(set) = set else { return true };
+    let told = set.status.iter().any(|it| it.baremetal_hosts.contains_key(host));
+    !told && !set.spec.baremetal_hosts.contains_key(host) && is_observed(set)
+}

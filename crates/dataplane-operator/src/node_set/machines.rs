@@ -1,0 +1,271 @@
+//! The machines of a node set's hosts: the set that it asks for, and how far each is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::baremetal::{BaremetalHost, BaremetalSet};
+use common::api::dataplane::{HostMachine, NodeSetMachines};
+use common::api::shared::AnyMap;
+use common::conditions::Finding;
+use common::engine::host_key::HostKey;
+use common::hash;
+use common::plan::{Step, Target};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::group::faults::Fault;
+use crate::group::host_key::OWN_OPTIONS;
+use crate::group::machines::ELSEWHERE;
+use crate::inputs::Inputs;
+use crate::machines::course::{Course, Known, is_awaited};
+use crate::machines::template::{merged, with_prefix};
+use crate::machines::{Wish, set, told};
+use crate::node_set::host::{Host, hosts, machine_template};
+use crate::node_set::ipam::{DNS_SERVERS, labels};
+use crate::node_set::observe::Observed;
+use crate::node_set::served::Served;
+
+/// The machines are provisioned; absent where they are no business of the node set.
+pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
+
+/// The machines of a node set, judged.
+#[derive(Clone, Debug, Default)]
+pub struct Machines {
+    /// Whether the node set asks for any.
+    pub are_asked: bool,
+    /// How far each is, or what keeps its host from getting one, by the host's name.
+    pub courses: BTreeMap<String, Result<Course, Fault>>,
+    /// What the status tells of each; what cannot be told at present stays as it was.
+    pub records: BTreeMap<String, HostMachine>,
+}
+
+impl Machines {
+    /// Judges them.
+    pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
+        let recorded = seen.set.status.as_ref().map(|it| &it.machines);
+        let recorded = |it: &str| recorded?.get(it).cloned();
+        let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
+        for host in hosts {
+            let mut record = recorded(&host.name);
+            if machines.are_asked {
+                let course = course(seen, host, now);
+                record = match &course {
+                    Ok(course) => Some(course.record.clone()),
+                    Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
+                };
+                machines.courses.insert(host.name.clone(), course);
+            }
+            machines.records.extend(record.map(|it| (host.name.clone(), it)));
+        }
+        machines
+    }
+
+    /// Whether a host's installation was not known before.
+    pub fn is_new(&self, host: &str) -> bool {
+        matches!(self.courses.get(host), Some(Ok(it)) if it.is_new)
+    }
+
+    /// The hosts whose machines took the place of others, since when, and whether that is news.
+    pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
+        let all = self.records.iter().filter_map(|(name, it)| {
+            let at = it.installed.as_ref().filter(|_| it.replacement)?.0;
+            Some((name.as_str(), (at, self.is_new(name))))
+        });
+        all.collect()
+    }
+
+    /// What a deployment depends on of them.
+    pub fn inputs(&self) -> Inputs {
+        let one = |(name, it): (&String, &HostMachine)| {
+            Some((format!("machine {name}"), hash::short(it.installation.as_ref()?)))
+        };
+        self.records.iter().filter_map(one).collect()
+    }
+
+    /// Digest of all installations; none where there are none.
+    pub fn digest(&self) -> Option<String> {
+        let inputs = self.inputs();
+        (!inputs.is_empty()).then(|| hash::short(&inputs))
+    }
+
+    /// What is told of them; nothing where they are no business of the node set.
+    pub fn finding(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<Finding> {
+        if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
+            return None;
+        }
+        if !self.are_asked {
+            let text = "The hosts are provisioned by others.";
+            return Some(Finding::good(PROVISION_READY, "NotRequired", text));
+        }
+        let owner = Target::of(&*seen.set);
+        let one = |host: &Host<'_>| {
+            let found = match self.courses.get(&host.name)? {
+                Ok(course) => told::finding(PROVISION_READY, &owner, course, &host.address()),
+                Err(fault) => told::fault(PROVISION_READY, fault),
+            };
+            Some((host.name.clone(), found))
+        };
+        let all: Vec<(String, Finding)> = hosts.iter().filter_map(one).collect();
+        Some(told::sum(PROVISION_READY, all.iter().map(|(name, it)| (name.as_str(), it))))
+    }
+
+    /// Whether an ssh server is waited for.
+    pub fn awaits_ssh(&self) -> bool {
+        self.courses.values().flatten().any(|it| it.awaits_ssh)
+    }
+
+    /// Whether something is waited for of which no watch tells.
+    pub fn is_unheard(&self) -> bool {
+        self.courses.values().any(|it| it.as_ref().is_err_and(|it| it.is_missing))
+    }
+}
+
+fn is_asked(seen: &Observed) -> bool {
+    machine_template(&seen.set).is_some()
+}
+
+/// The set, where it is there and was made for the node set.
+pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
+    let owner = Target::of(&*seen.set);
+    seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))
+}
+
+fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<Course, Fault> {
+    let owner = Target::of(&*seen.set);
+    if let Some(fault) = set::fault(&seen.machines, &owner) {
+        return Err(fault);
+    }
+    let own = own_set(seen);
+    let has = own.is_some_and(|it| it.spec.baremetal_hosts.contains_key(&host.name));
+    if let Some(other) = seen.machines.elsewhere.get(&host.name).filter(|_| !has) {
+        let text = format!(
+            "OpenStackBaremetalSet {other} has a machine for host {} of {} {}, and two machines would \
+             answer at one address: the host gets one here when it is not there any more; take it out \
+             there.",
+            host.name, owner.kind.kind, owner.name
+        );
+        return Err(Fault::missing(ELSEWHERE, text));
+    }
+    Ok(Course::of(own.map(|it| &**it), &host.name, &known(seen, host), now))
+}
+
+fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
+    let status = seen.set.status.as_ref();
+    let template = seen.set.spec.node_template.ansible.as_ref();
+    let mut vars =
+        [host.node.ansible.as_ref(), template].into_iter().flatten().map(|it| &it.ansible_vars);
+    let is_plain = !vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name)));
+    Known {
+        recorded: status.and_then(|it| it.machines.get(&host.name)),
+        key: status.and_then(|it| HostKey::parse(it.host_keys.get(&host.name)?)),
+        can_be_asked: is_plain && seen.set.spec.network_attachments.is_empty(),
+        answers: seen.machines.answering.contains(&host.address()),
+    }
+}
+
+/// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
+pub fn awaited(seen: &Observed) -> BTreeSet<String> {
+    let Some(own) = own_set(seen).filter(|_| is_asked(seen)) else { return BTreeSet::new() };
+    let all = hosts(&seen.set).into_iter();
+    let is_due = |it: &Host<'_>| is_awaited(own, &it.name, &known(seen, it));
+    all.filter(is_due).map(|it| it.address()).collect()
+}
+
+/// The step that asks for what is wanted of the machines, where that is not asked for yet.
+///
+/// While a deployment is under way, which `is_frozen` says, the machines of hosts that were taken out
+/// stay: its runs may be at them.
+pub fn step(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    machines: &Machines,
+    served: &Served,
+    is_frozen: bool,
+) -> Option<Step> {
+    let template = machine_template(&seen.set)?;
+    let own = own_set(seen);
+    if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
+        return None;
+    }
+    let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
+    let wanted = |host: &Host<'_>| {
+        machines.courses.get(&host.name)?.as_ref().ok()?;
+        // A machine gets its address once and for all.
+        let entry = entry(host, served, seen.infra.is_used);
+        let entry = entry.or_else(|| present.get(&host.name).cloned())?;
+        Some((host.name.clone(), entry))
+    };
+    let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(wanted).collect();
+    if is_frozen {
+        for (name, entry) in present {
+            all.entry(name).or_insert(entry);
+        }
+    }
+    let fields = fields(seen, template, hosts, served);
+    let wish =
+        Wish { owner: Target::of(&*seen.set), labels: labels(&seen.set), fields, hosts: all };
+    wish.step(own.map(|it| &**it))
+}
+
+/// What the set says but for its hosts.
+fn fields(
+    seen: &Observed,
+    template: &NodeSetMachines,
+    hosts: &[Host<'_>],
+    served: &Served,
+) -> AnyMap {
+    let given = serde_json::to_value(template).unwrap_or_default();
+    let mut fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
+    let own = &seen.set.spec.node_template;
+    let domains: BTreeSet<Option<&str>> =
+        hosts.iter().map(|it| it.host_name.split_once('.').map(|it| it.1)).collect();
+    let domain = domains.into_iter().reduce(|_, _| None).flatten();
+    let dns = served.vars.values().find_map(|it| it.get(DNS_SERVERS)).filter(|it| is_some(it));
+    let mtu = served.vars.values().find_map(|it| it.get("ctlplane_mtu"));
+    let mtu = mtu.filter(|it| it.as_i64().is_some_and(|it| it >= 576));
+    let values = [
+        ("bootstrapDns", dns.cloned()),
+        ("ctlplaneMtu", mtu.cloned()),
+        ("deploymentSSHSecret", Some(json!(own.ansible_ssh_private_key_secret))),
+        ("dnsSearchDomains", served.search_domain.as_ref().map(|it| json!([it]))),
+        ("domainName", domain.map(|it| json!(it))),
+        ("networkData", own.network_data.as_ref().map(|it| json!(it))),
+        ("userData", own.user_data.as_ref().map(|it| json!(it))),
+    ];
+    for (name, value) in values {
+        if let Some(value) = value {
+            fields.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    fields
+}
+
+fn is_some(list: &Value) -> bool {
+    list.as_array().is_some_and(|it| !it.is_empty())
+}
+
+/// What the set says of one host; nothing while its address is still to be reserved.
+fn entry(host: &Host<'_>, served: &Served, are_reserved: bool) -> Option<BaremetalHost> {
+    let node = host.node;
+    let mut entry = merged(None, node.baremetal_host.as_ref());
+    entry.user_data = node.user_data.clone().or(entry.user_data);
+    entry.network_data = node.network_data.clone().or(entry.network_data);
+    let interface = node.ctlplane_interface.clone().filter(|it| !it.is_empty());
+    entry.ctlplane_interface = interface.or(entry.ctlplane_interface);
+    if !node.bmh_label_selector.is_empty() {
+        entry.bmh_label_selector.clone_from(&node.bmh_label_selector);
+    }
+    let var = |name: &str| served.vars.get(&host.host_name)?.get(name);
+    let text = |name: &str| var(name).and_then(Value::as_str).map(str::to_owned);
+    let reserved = text("ctlplane_ip").zip(var("ctlplane_cidr").and_then(Value::as_u64));
+    if entry.ctl_plane_ip.is_none() && are_reserved {
+        let (address, prefix) = reserved?;
+        entry.ctl_plane_ip = Some(format!("{address}/{prefix}"));
+        entry.ctlplane_gateway = entry.ctlplane_gateway.or_else(|| text("ctlplane_gateway_ip"));
+        entry.ctlplane_vlan =
+            entry.ctlplane_vlan.or_else(|| var("ctlplane_vlan_id").and_then(Value::as_i64));
+    } else if entry.ctl_plane_ip.is_none() {
+        entry.ctl_plane_ip = with_prefix(&host.ansible_host, None);
+    }
+    Some(entry)
+}

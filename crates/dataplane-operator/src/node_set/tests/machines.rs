@@ -1,0 +1,183 @@
+//! Node sets whose machines are provisioned.
+
+use common::engine::host_key::HostKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+use crate::machines::set::FOR;
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+const READY: &str = "NodeSetBaremetalProvisionReady";
+
+impl World {
+    /// Two hosts whose machines are to be provisioned.
+    fn bare() -> Self {
+        Self::of(&json!({
+            "preProvisioned": false,
+            "baremetalSetTemplate": {
+                "ctlplaneInterface": "eth0", "domainName": "example.org",
+                "provisioner": "ironic", "ironic": { "endpoint": "http://i" },
+                "deprovisionPolicy": "Retain",
+            },
+            "services": ["install", "web"],
+            "nodeTemplate": {
+                "ansibleSSHPrivateKeySecret": "key", "userData": { "name": "for-all" },
+            },
+            "nodes": {
+                "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+                "n1": { "ansible": { "ansibleHost": "192.0.2.11" }, "ctlplaneInterface": "eth7",
+                    "baremetalHost": { "machine": { "node": "rack1" }, "ctlplaneInterface": "x" } },
+            },
+        }))
+    }
+
+    fn provisioned() -> Self {
+        let mut world = Self::bare();
+        world.settle();
+        for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
+            world.seen.machines.say_state(host, "active");
+            world.seen.machines.answer(address);
+        }
+        world.settle();
+        world
+    }
+
+    fn machine(&self, host: &str) -> &common::api::dataplane::HostMachine {
+        &self.seen.set.status.as_ref().unwrap().machines[host]
+    }
+}
+
+#[test]
+fn a_node_set_asks_for_a_machine_for_each_host() {
+    let mut world = World::bare();
+    let writes = world.settle();
+    assert!(writes.contains(&"apply OpenStackBaremetalSet compute".to_owned()), "{writes:?}");
+    let set = world.seen.machines.set_mut().clone();
+    assert_eq!(set.labels()[FOR], "compute");
+    assert_eq!(set.labels()["osdpns.openstack.org/name"], "compute");
+    let hosts = json!({
+        "n0": { "ctlPlaneIP": "192.0.2.10/24", "adopt": false },
+        "n1": { "ctlPlaneIP": "192.0.2.11/24", "ctlplaneInterface": "eth7", "adopt": false,
+            "machine": { "node": "rack1" } },
+    });
+    assert_eq!(json!(set.spec.baremetal_hosts), hosts);
+    assert_eq!(set.spec.template.deployment_ssh_secret.as_deref(), Some("key"));
+    assert_eq!(set.spec.template.domain_name.as_deref(), Some("example.org"));
+    assert_eq!(set.spec.user_data.unwrap().name.as_deref(), Some("for-all"));
+    assert_eq!(set.spec.ironic.unwrap().endpoint, "http://i");
+    assert_eq!(world.condition(READY), is("False", "Provisioning"));
+    assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
+    assert_eq!(world.condition("Ready"), is("False", "Provisioning"));
+}
+
+#[test]
+fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
+    let mut world = World::bare();
+    world.settle();
+    world.seen.machines.say_state("n0", "active");
+    let plan = world.pass();
+    assert!(plan.look_again.unwrap().as_secs() <= 10);
+    assert!(!world.machine("n0").ready);
+    assert!(world.message(READY).starts_with("0/2 hosts have their machines. n0: Machine m-n0"));
+    world.seen.machines.answer("192.0.2.10");
+    world.settle();
+    assert!(world.machine("n0").ready && !world.machine("n1").ready);
+    assert!(world.message(READY).starts_with("1/2 hosts have their machines. n1: Machine"));
+    let mut world = World::provisioned();
+    assert_eq!(world.condition(READY), is("True", "Provisioned"));
+    assert_eq!(world.settle(), [""; 0]);
+    let status = world.seen.set.status.clone().unwrap();
+    assert!(status.bmh_ref_hash.is_some());
+    world.deployed("d");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own() {
+    let mut world = World::provisioned();
+    let print = HostKey::parse(KEY).unwrap().fingerprint();
+    let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
+    status.host_keys.insert("n1".into(), KEY.into());
+    world.deployed("d");
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    let fields = json!({ "provisioningState": "active", "instance": "i-2" });
+    world.seen.machines.say("n1", &fields);
+    world.now = "2026-01-02T00:00:00Z".parse().unwrap();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
+    assert!(world.message("UpToDate").contains("machine n1"), "{}", world.message("UpToDate"));
+    assert_eq!(world.seen.set.status.as_ref().unwrap().host_keys.get("n1"), None);
+    assert_eq!(world.machine("n1").former_key.as_ref(), Some(&print));
+    // What began before does not count for it, however it ends.
+    world.deployed("old");
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+}
+
+#[test]
+fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
+    let mut world = World::provisioned();
+    world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    world.end("d", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+}
+
+#[test]
+fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
+    let mut world = World::provisioned();
+    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
+    let expected = ["delete OpenStackBaremetalSet compute", "status NodeSet compute"];
+    assert_eq!(world.settle(), expected);
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    assert!(world.message("SetupReady").contains("OpenStackBaremetalSet compute has given back"));
+    world.seen.machines.give_back();
+    world.pass();
+    assert_eq!(world.writes.last().unwrap(), "release NodeSet compute");
+    assert!(world.seen.inventory.is_none());
+}
+
+#[test]
+fn nothing_is_asked_for_while_the_hosts_are_not_what_they_should_be() {
+    let mut world = World::bare();
+    world.edit("/nodes/n1", json!({ "ansible": { "ansibleHost": "192.0.2.10" } }));
+    world.settle();
+    assert_eq!(world.condition("InputReady").1, "HostTwice");
+    assert!(world.seen.machines.set.is_none());
+}
+
+#[test]
+fn a_set_of_others_and_a_host_of_another_set_are_told_of() {
+    let mut world = World::bare();
+    world.settle();
+    world.seen.machines.set_mut().labels_mut().clear();
+    world.settle();
+    assert_eq!(world.condition(READY), is("False", "NameTaken"));
+    let mut world = World::bare();
+    world.seen.machines.elsewhere.insert("n1".into(), "old".into());
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+    assert_eq!(world.condition(READY), is("False", "MachineElsewhere"));
+}
+
+#[test]
+fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
+    let mut world = World::new();
+    world.settle();
+    let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
+    assert!(find(conditions, READY).is_none());
+    world.edit("/preProvisioned", json!(false));
+    world.settle();
+    assert_eq!(world.condition(READY), is("True", "NotRequired"));
+    let mut world = World::provisioned();
+    world.edit("/preProvisioned", json!(true));
+    assert_eq!(world.settle().iter().filter(|it| it.contains("Baremetal")).count(), 0);
+}

@@ -1,0 +1,143 @@
+//! What is said of machines that are provisioned for hosts.
+
+use common::conditions::declared::{Aspect, Word, aspect};
+
+use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY as OF_ROLE};
+use crate::node_set::machines::PROVISION_READY as OF_NODE_SET;
+
+const NOT_REQUIRED: Word = Word::good("NotRequired", "The host is provisioned by others.");
+const PROVISIONED: Word = Word::good(
+    "Provisioned",
+    "The machine is there, and its ssh server answers or was waited for long enough; the message has \
+     its state and since when.",
+);
+const PROVISIONING: Word = Word::bad(
+    "Provisioning",
+    "The machine is on its way; the message has its state and since when.",
+    "Yes.",
+    "Wait.",
+);
+const WAITING_FOR_SSH: Word = Word::bad(
+    "WaitingForSsh",
+    "The machine is there, and its ssh server does not answer the operator yet.",
+    "When it answers, and after ten minutes anyway.",
+    "Wait.",
+);
+const PROVISIONING_FAILED: Word = Word::bad(
+    "ProvisioningFailed",
+    "The provisioner says that something is wrong; the message has its words.",
+    "As the message says.",
+    "As the message says; `kubectl describe openstackbaremetalset` tells of all machines.",
+);
+const TEMPLATE_INVALID: Word = Word::bad(
+    "TemplateInvalid",
+    "`baremetalSetTemplate` is not what a set can say.",
+    "When it is corrected.",
+    "Correct the field that the message names.",
+);
+const MACHINES_NOT_SERVED: Word = Word::bad(
+    "MachinesNotServed",
+    "The cluster does not know the kind `OpenStackBaremetalSet`.",
+    "Within a minute of its installation.",
+    "Install its definition.",
+);
+const NAME_TAKEN: Word = Word::bad(
+    "NameTaken",
+    "An `OpenStackBaremetalSet` of the name exists and was made for somebody else.",
+    "Within a minute of its end.",
+    "Delete it, rename one of the two, or hand it over; the message has the command.",
+);
+const MACHINE_ELSEWHERE: Word = Word::bad(
+    "MachineElsewhere",
+    "Another `OpenStackBaremetalSet` has a machine for the host.",
+    "Within a minute of when that has given it back.",
+    "Take the host out there.",
+);
+const HOST_NAME_INVALID: Word = Word::bad(
+    "HostNameInvalid",
+    "The host's name is one that no machine can have.",
+    "No.",
+    "Correct `spec.hostName`.",
+);
+const HOST_TWICE: Word = Word::bad(
+    "HostTwice",
+    "Another node of the role calls its host so.",
+    "No.",
+    "Correct `spec.hostName` of one of them.",
+);
+
+/// Of a node.
+pub(super) const NODE: Aspect = aspect(
+    BAREMETAL_READY,
+    "The host is provisioned.",
+    &[
+        NOT_REQUIRED,
+        PROVISIONED,
+        PROVISIONING,
+        WAITING_FOR_SSH,
+        PROVISIONING_FAILED,
+        TEMPLATE_INVALID,
+        MACHINES_NOT_SERVED,
+        NAME_TAKEN,
+        MACHINE_ELSEWHERE,
+        HOST_NAME_INVALID,
+        HOST_TWICE,
+        Word::bad(
+            "GivingBack",
+            "The node is to be deleted, and its machine is given back first.",
+            "When that is done.",
+            "Wait, or see the error in the message.",
+        ),
+    ],
+);
+
+/// Of a role.
+pub(super) const ROLE: Aspect = aspect(
+    OF_ROLE,
+    "All of its nodes have their machines; absent where none are provisioned for it. Each node says it \
+     of itself; the message has the count and the first five that have none, the worst first.",
+    &[
+        PROVISIONED,
+        PROVISIONING,
+        WAITING_FOR_SSH,
+        PROVISIONING_FAILED,
+        TEMPLATE_INVALID,
+        MACHINES_NOT_SERVED,
+        NAME_TAKEN,
+        MACHINE_ELSEWHERE,
+        HOST_NAME_INVALID,
+        HOST_TWICE,
+        Word::bad(
+            "DeletionWaits",
+            "The role is to be deleted, and its machines are given back first; the message names the \
+             nodes that still need them.",
+            "When that is done.",
+            "Delete the nodes too, or wait.",
+        ),
+    ],
+);
+
+/// Of a node set.
+pub(super) const NODE_SET: Aspect = aspect(
+    OF_NODE_SET,
+    "The hosts are provisioned; absent where `preProvisioned` is set or there are no nodes. The message \
+     has the count and the first five that have no machine, the worst first.",
+    &[
+        NOT_REQUIRED,
+        PROVISIONED,
+        PROVISIONING,
+        WAITING_FOR_SSH,
+        PROVISIONING_FAILED,
+        MACHINES_NOT_SERVED,
+        NAME_TAKEN,
+        MACHINE_ELSEWHERE,
+    ],
+);
+
+/// A deployment that waits for a machine.
+pub(super) const MACHINE_NOT_READY: Word = Word::bad(
+    "MachineNotReady",
+    "The host's machine is not there.",
+    "When it is.",
+    "See `BaremetalReady`.",
+);

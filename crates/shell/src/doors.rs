@@ -1,0 +1,166 @@
+//! Whether an ssh server answers at an address: asked seldom, all at once, and never for long.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+/// How long an answer, or its absence, holds before it is asked again.
+pub const PAUSE: Duration = Duration::from_secs(10);
+/// How long one server has for its answer; all are asked at the same time.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many are asked at once; the others are asked in a later call.
+const AT_ONCE: usize = 100;
+/// How long an address that nobody asks for any more is remembered.
+const FORGET: Duration = Duration::from_mins(5);
+/// What every ssh server says first, or after a few lines of other text (RFC 4253, 4.2).
+const BANNER: &[u8] = b"SSH-";
+/// How much of what a server says is looked at.
+const LIMIT: usize = 4096;
+
+/// What is known of the addresses that were asked for.
+#[derive(Default)]
+pub struct Doors(Mutex<BTreeMap<String, Asked>>);
+
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Instant,
+    answers: bool,
+}
+
+impl Doors {
+    /// Those of the addresses, each `host:port`, whose ssh server has said that it is one.
+    ///
+    /// # Guarantees
+    /// It takes two seconds at most, and asks no server more often than every ten seconds.
+    ///
+    /// # Caveats
+    /// What the operator's pod cannot reach does not answer, whoever else can reach it.
+    pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
+        let due = self.due(addresses, Instant::now());
+        let answers = join_all(due.iter().map(|it| answers(it))).await;
+        let mut known = self.known();
+        let at = Instant::now();
+        for (address, answers) in due.into_iter().zip(answers) {
+            known.insert(address, Asked { at, answers });
+        }
+        let answers = |it: &&String| known.get(*it).is_some_and(|it| it.answers);
+        addresses.iter().filter(answers).cloned().collect()
+    }
+
+    /// Those that are to be asked now, the ones that wait longest first.
+    fn due(&self, addresses: &BTreeSet<String>, now: Instant) -> Vec<String> {
+        let mut known = self.known();
+        known.retain(|_, it| now.duration_since(it.at) < FORGET);
+        let asked = |it: &String| known.get(it).map(|it| it.at);
+        let is_due = |it: &&String| asked(it).is_none_or(|it| now.duration_since(it) >= PAUSE);
+        let mut due: Vec<String> = addresses.iter().filter(is_due).cloned().collect();
+        due.sort_by_key(asked);
+        due.truncate(AT_ONCE);
+        due
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn answers(address: &str) -> bool {
+    timeout(PATIENCE, greets(address)).await.unwrap_or(false)
+}
+
+async fn greets(address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let Ok(port) = port.parse::<u16>() else { return false };
+    let Ok(stream) = TcpStream::connect((host, port)).await else { return false };
+    let mut said = [0; LIMIT];
+    let mut n_said = 0;
+    while n_said < LIMIT && stream.readable().await.is_ok() {
+        match stream.try_read(&mut said[n_said..]) {
+            Ok(0) => return false,
+            Ok(n_read) => n_said += n_read,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(_) => return false,
+        }
+        let mut lines = said[..n_said].split(|it| *it == b'\n');
+        if lines.any(|it| it.starts_with(BANNER)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A server that says these words to each who comes, and counts them.
+    async fn server(words: &'static [&'static str]) -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let n_asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&n_asked);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
+                for part in words {
+                    let _ = stream.write_all(part.as_bytes()).await;
+                    let _ = stream.flush().await;
+                }
+            }
+        });
+        (address, n_asked)
+    }
+
+    async fn answering(addresses: &[&str]) -> BTreeSet<String> {
+        let all = addresses.iter().map(|it| (*it).to_owned()).collect();
+        Doors::default().answering(&all).await
+    }
+
+    #[tokio::test]
+    async fn a_server_answers_by_the_words_of_ssh_alone() {
+        let (plain, _) = server(&["SSH-2.0-OpenSSH_9.2\r\n"]).await;
+        let (wordy, _) = server(&["welcome\r\nto SSH-land\r\n", "SS", "H-2.0-x\r\n"]).await;
+        let (other, _) = server(&["220 mail ESMTP not SSH-2.0\r\n"]).await;
+        let (silent, _) = server(&[]).await;
+        let closed = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap();
+        let found = answering(&[&plain, &wordy, &other, &silent, &closed.to_string(), "x"]).await;
+        assert_eq!(found, BTreeSet::from([plain, wordy]));
+    }
+
+    #[tokio::test]
+    async fn nobody_is_asked_again_before_the_pause_is_over() {
+        let (address, n_asked) = server(&["SSH-2.0-x\r\n"]).await;
+        let doors = Doors::default();
+        let all = BTreeSet::from([address.clone()]);
+        for _ in 0..3 {
+            assert_eq!(doors.answering(&all).await, all);
+        }
+        assert_eq!(n_asked.load(Ordering::SeqCst), 1);
+        assert_eq!(doors.due(&all, Instant::now() + PAUSE), [address]);
+    }
+
+    #[tokio::test]
+    async fn who_waits_longest_is_asked_first_and_not_all_at_once() {
+        let doors = Doors::default();
+        let all: BTreeSet<String> = (0..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
+        let start = Instant::now();
+        let first = doors.due(&all, start);
+        assert_eq!(first.len(), AT_ONCE);
+        for address in first {
+            doors.known().insert(address, Asked { at: start, answers: false });
+        }
+        let rest: Vec<String> = (AT_ONCE..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
+        assert_eq!(doors.due(&all, start), rest);
+        assert_eq!(doors.due(&all, start + PAUSE)[..5], rest);
+    }
+}
