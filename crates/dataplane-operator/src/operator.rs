@@ -99,11 +99,12 @@ pub const RULES: &[Rule] = &[
         ],
         &["update"],
     ),
-    // The finalizer of machines, and whether nobody is left to be asked to take them back.
+    // What roles, nodes and node sets ask of machines, and whether nobody is left to be asked to take
+    // them back.
     Rule::of(
         &["baremetal.openstack.org"],
         &["openstackbaremetalsets"],
-        &["get", "list", "patch", "watch"],
+        &["create", "delete", "get", "list", "patch", "watch"],
     ),
     Rule::of(&["baremetal.openstack.org"], &["openstackbaremetalsets/status"], &["patch"]),
     Rule::of(&[""], &["namespaces"], &["get"]),
@@ -122,12 +123,6 @@ pub const RULES: &[Rule] = &[
     Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
     // Variables from Secrets go into Secrets beside the inventories.
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
-    // What roles, nodes and node sets ask of machines.
-    Rule::of(
-        &["baremetal.openstack.org"],
-        &["openstackbaremetalsets"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
     // Addresses, names and certificates of node sets, where the cluster has who serves them.
     others::RULES[0],
