@@ -15,10 +15,12 @@ use common::engine::run::Attempt;
 use common::engine::shards::Shard;
 use common::plan::{Kind, Step, Target, Write};
 use dataplane_operator::group::networks::Networks;
+use dataplane_operator::machines::Seen;
 use dataplane_operator::node_set::decide::judge;
 use dataplane_operator::node_set::ipam::Infra;
 use dataplane_operator::node_set::observe::Observed;
 use dataplane_operator::node_set::tls::Issued;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use shell::sources::{Digests, SourceRef};
 
@@ -201,6 +203,7 @@ fn inventory() -> String {
         sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
         objects: BTreeMap::new(),
         networks: Networks::NotNamed,
+        machines: Seen::default(),
         deployments: Vec::new(),
         runs: Vec::new(),
         neighbours: Vec::new(),
@@ -211,7 +214,7 @@ fn inventory() -> String {
         issued: Issued::default(),
         written: None,
     };
-    judge(&seen).content.expect("an inventory").remove("inventory").unwrap()
+    judge(&seen, Timestamp::UNIX_EPOCH).content.expect("an inventory").remove("inventory").unwrap()
 }
 
 /// The value of a variable in an inventory, without quotation marks and Ansible's mark for data.
