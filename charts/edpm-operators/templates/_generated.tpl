@@ -62,7 +62,7 @@
   verbs: ["update"]
 - apiGroups: ["baremetal.openstack.org"]
   resources: ["openstackbaremetalsets"]
-  verbs: ["get", "list", "patch", "watch"]
+  verbs: ["create", "delete", "get", "list", "patch", "watch"]
 - apiGroups: ["baremetal.openstack.org"]
   resources: ["openstackbaremetalsets/status"]
   verbs: ["patch"]

@@ -5,6 +5,7 @@
   "NovaCell": "novacells.nova.openstack.org",
   "NovaExternalCompute": "novaexternalcomputes.nova.openstack.org",
   "OpenStackAnsibleEE": "openstackansibleees.ansibleee.openstack.org",
+  "OpenStackBaremetalSet": "openstackbaremetalsets.baremetal.openstack.org",
   "OpenStackDataPlane": "openstackdataplanes.dataplane.openstack.org",
   "OpenStackDataPlaneDeployment": "openstackdataplanedeployments.dataplane.openstack.org",
   "OpenStackDataPlaneNode": "openstackdataplanenodes.dataplane.openstack.org",
