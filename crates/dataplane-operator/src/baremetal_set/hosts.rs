@@ -1,6 +1,6 @@
 //! How each host of a set stands: its machine, and what comes next for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::baremetal::{BaremetalHost, HostStatus, Ironic};
 use config_drive::of_set::{Member, NO_SECRET};
@@ -130,18 +130,19 @@ fn drive(
 
 /// Hosts that were taken out, as status and machines tell of them.
 fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    found.extend(told.filter_map(|(name, it)| Some((name.clone(), it.instance.clone()?))));
+    let told = told.filter(|(_, it)| it.instance.is_some()).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
-    found.extend(nodes.filter_map(|node| {
-        let name = host_of(node, uid, "")?;
-        Some((name.to_owned(), node.instance_uuid.clone()?))
-    }));
-    found.retain(|name, _| !seen.wanted().any(|(wanted, _)| wanted == name));
-    let host = |(name, instance)| {
-        let (drive, standing) = (None, Standing::Unseen);
-        Host { name, instance, wanted: None, drive, standing }
+    let mut found: BTreeSet<&str> = told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
+    for (name, _) in seen.wanted() {
+        found.remove(name);
+    }
+    let host = |name: &str| Host {
+        name: name.to_owned(),
+        instance: instance_uuid(uid, name, ""),
+        wanted: None,
+        drive: None,
+        standing: Standing::Unseen,
     };
     found.into_iter().map(host).collect()
 }

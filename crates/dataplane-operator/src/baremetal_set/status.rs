@@ -6,7 +6,7 @@ use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
-use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb};
+use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
@@ -312,7 +312,9 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
         Standing::Lost(..) => {
             HostStatus { provisioning_state: GONE.into(), ..told.unwrap_or_else(blank) }
         }
-        Standing::Faulty(Some(node)) => at(node, node.provision_state.word(), blank()),
+        Standing::Faulty(Some(node)) => {
+            at(node, node.provision_state.word(), told.as_ref(), blank())
+        }
         // Chosen, and maybe another one's by now.
         Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
         Standing::At(node, next) => {
@@ -320,7 +322,7 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            at(node, state, blank())
+            at(node, state, told.as_ref(), blank())
         }
     };
     let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
@@ -328,12 +330,18 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
 }
 
-fn at(node: &Node, state: &str, blank: HostStatus) -> HostStatus {
+/// The entry of a host that has that machine; `told` is what was said of the host before.
+fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) -> HostStatus {
+    let told = told.filter(|it| it.bmh_ref == node.uuid);
     let is_deployed = node.provision_state == State::Active;
-    let drive = Ledger::of(node).filter(|it| is_deployed && !it.is_of_adopted());
+    let ledger = Ledger::of(node);
+    // Who takes the note off a machine that runs has not deployed it again.
+    let kept = told.filter(|_| is_deployed && ledger.is_none()).and_then(|it| it.instance.clone());
+    let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
     HostStatus {
         bmh_ref: node.uuid.clone(),
         provisioning_state: state.to_owned(),
+        instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
         ..blank
     }

@@ -132,6 +132,12 @@ impl Lab {
         self.set = Some(serde_json::from_value(set).unwrap());
     }
 
+    /// Somebody gives the command `openstack baremetal node undeploy`.
+    fn undeploy(&mut self, idx: usize) {
+        self.model.nodes[idx].provision_state = State::Deleting;
+        self.model.nodes[idx].target_provision_state = Some("available".into());
+    }
+
     fn seen(&self) -> Option<Observed> {
         let set = Arc::new(self.set.clone()?);
         let mut seen = Observed::new(set, &self.secrets, self.neighbours.clone());

@@ -230,7 +230,8 @@ pub struct HostStatus {
     /// Name of the Secret with the host's network data, with Metal3.
     #[serde(default)]
     pub network_data_secret_name: String,
-    /// The UUID by which the machine is reserved for the host, with Ironic.
+    /// With Ironic, the UUID by which a machine is reserved for the host; once one is, `@` follows and
+    /// the time at which its deployment was noted, which is another one after each undeployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     /// Hash of the config drive that the machine was deployed with; the drive itself stands nowhere.

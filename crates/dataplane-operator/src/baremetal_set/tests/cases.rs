@@ -156,7 +156,7 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     lab.says("Ready", False, "DeployFailed", &parts);
     let a = lab.host("a").unwrap();
     assert_eq!(a.provisioning_state, "deploy failed");
-    assert_eq!(lab.model.deployed[&a.instance.unwrap()], 3);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 3 + 1);
     lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
     lab.model.failing.clear();
     lab.rest().unwrap();
@@ -255,11 +255,36 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
 fn who_undeploys_a_machine_has_it_deployed_again() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
-    lab.model.nodes[0].provision_state = State::Deleting;
-    lab.model.nodes[0].target_provision_state = Some("available".into());
+    lab.undeploy(0);
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3);
+}
+
+#[test]
+fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_one() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"]);
+    lab.rest().unwrap();
+    let before = lab.host("a").unwrap();
+    let node = &mut lab.model.nodes[0];
+    node.provision_state = State::of("rescue");
+    lab.rest().unwrap();
+    let node = &mut lab.model.nodes[0];
+    node.provision_state = State::Active;
+    node.provision_updated_at = Some("2026-11-23T00:00:00+00:00".into());
+    // Somebody takes our note off.
+    node.instance_info.clear();
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a").unwrap().instance, before.instance);
+    lab.undeploy(0);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    let after = lab.host("a").unwrap();
+    assert_eq!((&after.bmh_ref, &after.provisioning_state), (&before.bmh_ref, &before.provisioning_state));
+    assert_ne!(after.instance, before.instance);
+    // The reservation is the same: whatever happens, no second machine can be reserved for the host.
+    let reservation = |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
+    assert_eq!(reservation(&after), reservation(&before));
 }
 
 #[test]
