@@ -218,10 +218,9 @@ fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&
 /// address. Who undeployed it meant it to be deployed again.
 fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Standing<'a>> {
     let told: &HostStatus = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
-    let did_run = [State::Active.word(), POWERING_ON, GONE].contains(&&*told.provisioning_state);
     let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
-    let may_run = node.is_none_or(|it| it.provision_state == State::Active);
-    (did_run && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
+    let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
+    (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
 }
 
 /// A host that was taken out.

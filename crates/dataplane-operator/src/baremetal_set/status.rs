@@ -293,7 +293,9 @@ fn hosts(
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host)?;
         if !matches!(host.standing, Standing::Unseen) {
-            entry.error = worrying.get(host.name.as_str()).map(|it| trimmed(&it.message, limit));
+            let matter = worrying.get(host.name.as_str());
+            entry.error = matter.map(|it| trimmed(&it.message, limit));
+            entry.needs_human = matter.is_some_and(|it| it.severity == Severity::Error);
         }
         entry.annotated_for_deletion = host.wanted.is_none();
         Some((host.name.clone(), entry))
@@ -310,7 +312,8 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
         Standing::Unseen => told.unwrap_or_else(blank),
         Standing::Without(_) | Standing::Faulty(None) => blank(),
         Standing::Lost(..) => {
-            HostStatus { provisioning_state: GONE.into(), ..told.unwrap_or_else(blank) }
+            let told = told.unwrap_or_else(blank);
+            HostStatus { provisioning_state: GONE.into(), is_current: None, ..told }
         }
         Standing::Faulty(Some(node)) => {
             at(node, node.provision_state.word(), told.as_ref(), blank())
@@ -322,7 +325,7 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            at(node, state, told.as_ref(), blank())
+            HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
         }
     };
     let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
@@ -330,19 +333,30 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
 }
 
+/// Whether a machine that is done was deployed with the present drive; a host with faults has none.
+fn is_current(host: &Host<'_>) -> Option<bool> {
+    let Standing::At(_, Next::Done { is_current }) = host.standing else { return None };
+    let is_known = host.drive.is_some() || host.wanted.is_some_and(|it| it.adopt);
+    is_known.then_some(is_current)
+}
+
 /// The entry of a host that has that machine; `told` is what was said of the host before.
 fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) -> HostStatus {
     let told = told.filter(|it| it.bmh_ref == node.uuid);
-    let is_deployed = node.provision_state == State::Active;
+    let has_system = node.provision_state.has_system();
+    // What is being undeployed runs on if that fails.
+    let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
     let ledger = Ledger::of(node);
     // Who takes the note off a machine that runs has not deployed it again.
-    let kept = told.filter(|_| is_deployed && ledger.is_none()).and_then(|it| it.instance.clone());
+    let kept = told.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
+    let is_deployed = node.provision_state == State::Active;
     let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
     HostStatus {
         bmh_ref: node.uuid.clone(),
         provisioning_state: state.to_owned(),
         instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
+        installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
         ..blank
     }
 }
@@ -358,6 +372,9 @@ fn blank(host: &Host<'_>) -> HostStatus {
         network_data_secret_name: String::new(),
         instance: Some(host.instance.clone()),
         config_drive_hash: None,
+        installed: false,
+        is_current: None,
+        needs_human: false,
         error: None,
     }
 }

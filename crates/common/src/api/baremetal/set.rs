@@ -237,6 +237,16 @@ pub struct HostStatus {
     /// Hash of the config drive that the machine was deployed with; the drive itself stands nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive_hash: Option<String>,
+    /// Whether the machine has an operating system, as far as it was seen: it may answer at the host's
+    /// addresses, so that no other one is taken before this one is given back. With Ironic.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub installed: bool,
+    /// Whether the machine was deployed with the present config drive; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_current: Option<bool>,
+    /// Whether only a human can help.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_human: bool,
     /// What keeps the machine from being a host: the provisioner's own words, trimmed, and what a human
     /// does next.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -252,6 +252,61 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
 }
 
 #[test]
+fn whatever_somebody_did_to_a_machine_with_a_system_it_is_not_replaced_by_itself() {
+    // The state in which it was seen last, and the one in which it was without its reservation then.
+    let unknown: &[Option<&str>] = &[None, Some("active"), Some("enroll"), Some("rescue")];
+    for state in ["rescue", "servicing", "service failed", "rescue failed", "error", "of later"] {
+        for after in unknown {
+            let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"; 2]);
+            lab.rest().unwrap();
+            lab.model.nodes[0].provision_state = State::of(state);
+            lab.rest().unwrap();
+            assert!(lab.host("a").unwrap().installed, "{state}");
+            match after {
+                None => drop(lab.model.nodes.remove(0)),
+                Some(after) => {
+                    lab.model.nodes[0].provision_state = State::of(after);
+                    lab.model.nodes[0].instance_uuid = None;
+                }
+            }
+            lab.rest().unwrap();
+            lab.says("Ready", False, "MachineGone", &[]);
+            assert_eq!(lab.model.deployed.values().sum::<u32>(), 1, "{state} {after:?}");
+        }
+    }
+}
+
+#[test]
+fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted() {
+    let hosts: BTreeMap<String, Value> = (0..6)
+        .map(|idx| (format!("h{idx}"), json!({"ctlPlaneIP": format!("192.0.2.{}/24", idx + 20)})))
+        .collect();
+    let changes = json!({"baremetalHosts": hosts, "ctlplaneGateway": "192.0.2.1"});
+    let mut lab = Lab::new(&changes, &["available"; 6]);
+    lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
+    lab.pass().unwrap();
+    let told = |lab: &Lab| -> Vec<(Option<bool>, bool)> {
+        hosts.keys().map(|it| lab.host(it).unwrap()).map(|it| (it.is_current, it.needs_human)).collect()
+    };
+    assert_eq!(told(&lab), [(None, false); 6]);
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(Some(true), false); 6]);
+    lab.secret("own", &[("userData", "#cloud-config\npackages: [vim]")]);
+    lab.edit(&json!({"userData": {"name": "own"}}));
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(Some(false), false); 6]);
+    // What cannot be made is not compared.
+    lab.edit(&json!({"userData": {"name": "none"}}));
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(None, false); 6]);
+    for node in &mut lab.model.nodes {
+        node.power_state = Some("error".into());
+    }
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(None, true); 6]);
+}
+
+#[test]
 fn who_undeploys_a_machine_has_it_deployed_again() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
