@@ -83,7 +83,9 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
-        let standing = if faults.is_empty() { Standing::Unseen } else { Standing::Faulty(None) };
+        // What cannot be seen stays as it was told, whatever is wrong with its input.
+        let is_seen = seen.machines.is_ok() && !faults.is_empty();
+        let standing = if is_seen { Standing::Faulty(None) } else { Standing::Unseen };
         all_faults.extend(faults);
         hosts.push(Host { name: name.to_owned(), instance, wanted: Some(wanted), drive, standing });
     }

@@ -140,6 +140,31 @@ fn credentials_that_are_missing_are_told_as_an_input() {
 }
 
 #[test]
+fn an_input_that_goes_missing_while_ironic_is_away_lets_nobody_forget_a_machine() {
+    let mut lab = Lab::new(&json!({}), &["available", "available", "available"]);
+    lab.rest().unwrap();
+    let hosts = [lab.host("a"), lab.host("b")];
+    let keys = lab.secrets.remove("keys").unwrap();
+    let (path, needed) = ("spec.ironic.secret", "username and password");
+    for unseen in [
+        Unseen::Error(Error::Unreachable("timed out".into())),
+        Unseen::NoSecret { path, name: "ironic".into(), keys: needed },
+    ] {
+        lab.unseen = Some(unseen);
+        lab.rest().unwrap();
+        assert_eq!([lab.host("a"), lab.host("b")], hosts);
+    }
+    // Meanwhile one of them loses its reservation: it is remembered, and no second one is taken.
+    lab.model.nodes[0].instance_uuid = None;
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.secrets.insert("keys".into(), keys);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &["machine m0"]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}
+
+#[test]
 fn an_input_that_goes_missing_holds_a_machine_on_its_way_and_none_that_runs() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     for _ in 0..2 {
