@@ -81,6 +81,7 @@ fn pace(seen: &Observed, judged: &Judged<'_>) -> Duration {
             | Standing::Faulty(_)
             | Standing::Without(_)
             | Standing::Lost(..)
+            | Standing::Kept(_)
             | Standing::At(_, Next::Stop(_) | Next::Done { .. })
             | Standing::Released => SELDOM,
         }

@@ -48,7 +48,9 @@ pub enum Standing<'a> {
     Lost(&'a str, Option<&'a Node>),
     /// It has a machine, or takes one.
     At(&'a Node, Next),
-    /// It was taken out, and no machine is reserved for it.
+    /// It has this machine, which stays as it is: the set is being deleted, and somebody still needs it.
+    Kept(&'a Node),
+    /// It was taken out, or its set goes, and no machine is reserved for it.
     Released,
 }
 
@@ -165,6 +167,7 @@ fn place<'a>(
         let is_faulty = matches!(host.standing, Standing::Faulty(_));
         host.standing = match (host.wanted, node) {
             (None, node) => given_back(seen, node, &host.instance),
+            (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
                 Standing::Faulty(Some(node))
             }
@@ -174,6 +177,7 @@ fn place<'a>(
             }
             (Some(wanted), None) => match lost(seen, machines, &host.name) {
                 Some(lost) => lost,
+                None if seen.is_needed() => Standing::Released,
                 None if is_faulty => Standing::Faulty(None),
                 None => {
                     let Ironic { machine, provide, .. } = ironic;

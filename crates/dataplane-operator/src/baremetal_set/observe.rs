@@ -79,10 +79,22 @@ impl Observed {
         Self { set, namespace, texts, neighbours, machines, refused, is_abandoned: false }
     }
 
-    /// The hosts that are to be; none of a set that goes.
+    /// The hosts that are to be; none of a set that goes, once nobody else holds it.
     pub fn wanted(&self) -> impl Iterator<Item = (&str, &BaremetalHost)> {
         let hosts = self.set.spec.baremetal_hosts.iter().map(|(name, host)| (name.as_str(), host));
-        hosts.filter(|_| !is_terminating(&*self.set))
+        let goes = is_terminating(&*self.set) && !self.is_needed();
+        hosts.filter(move |_| !goes)
+    }
+
+    /// Whether the set is being deleted while somebody else holds it, who still needs the machines: they
+    /// stay as they are.
+    pub fn is_needed(&self) -> bool {
+        is_terminating(&*self.set) && self.holders().next().is_some()
+    }
+
+    /// The finalizers by which others hold the set.
+    pub fn holders(&self) -> impl Iterator<Item = &str> {
+        self.set.finalizers().iter().map(String::as_str).filter(|it| *it != MACHINES)
     }
 
     /// The UID of the set, from which its machines are known.

@@ -71,7 +71,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     match &host.standing {
-        Standing::Unseen | Standing::Released => None,
+        Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
         Standing::Faulty(_) => {
             of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
         }
@@ -240,7 +240,11 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Warning => 1,
         Severity::Info => 2,
     };
-    let Some(worst) = matters.iter().min_by_key(order) else {
+    let worst = matters.iter().min_by_key(order);
+    if seen.is_needed() && worst.is_none_or(|it| it.severity == Severity::Info) {
+        return Finding::waiting(PROVISIONED, "DeletionWaits", needed(seen));
+    }
+    let Some(worst) = worst else {
         return Finding::good(PROVISIONED, "Provisioned", count);
     };
     let alike = matters.iter().filter(|it| order(it) == order(&worst));
@@ -253,6 +257,17 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Info => Finding::waiting,
     };
     of(PROVISIONED, worst.reason, message)
+}
+
+/// Why a set that is being deleted gives nothing back.
+fn needed(seen: &Observed) -> String {
+    let holders: Vec<&str> = seen.holders().collect();
+    format!(
+        "The set is being deleted, and its machines stay as they are while others hold it, by these \
+         finalizers: {}. They are given back once nobody holds it: delete what the machines are for \
+         first.",
+        some(&holders, NAMED)
+    )
 }
 
 fn is_done(host: &Host<'_>) -> bool {
@@ -315,7 +330,7 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
             let told = told.unwrap_or_else(blank);
             HostStatus { provisioning_state: GONE.into(), is_current: None, ..told }
         }
-        Standing::Faulty(Some(node)) => {
+        Standing::Faulty(Some(node)) | Standing::Kept(node) => {
             at(node, node.provision_state.word(), told.as_ref(), blank())
         }
         // Chosen, and maybe another one's by now.

@@ -133,6 +133,12 @@ const MACHINES: &[Word] = &[
         "No.",
         "Make sure that it is off, then take the host out and put it in again.",
     ),
+    Word::bad(
+        "DeletionWaits",
+        "The set is being deleted, and others hold it, for they need its machines.",
+        "When nobody does.",
+        "Delete what the machines are for: the nodes, or the node set.",
+    ),
     Word::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
     Word::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
     Word::bad(

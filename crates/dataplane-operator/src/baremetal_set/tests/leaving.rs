@@ -89,6 +89,36 @@ fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
 }
 
 #[test]
+fn a_set_that_is_deleted_keeps_its_machines_while_others_hold_it() {
+    let user = "dataplane.openstack.org/machines-in-use";
+    // One host's machine is on its way, another one has none yet.
+    let hosts = json!({"baremetalHosts": {"c": {"ctlPlaneIP": "192.0.2.12/24"}}});
+    let mut lab = Lab::new(&hosts, &["available", "available"]);
+    lab.set.as_mut().unwrap().finalizers_mut().push(user.into());
+    for _ in 0..2 {
+        lab.pass().unwrap();
+    }
+    lab.model.nodes[1].provision_state = State::Active;
+    lab.model.nodes[1].power_state = Some("power off".into());
+    lab.delete();
+    let (n_before, machines) = (lab.log.len(), lab.model.nodes.clone());
+    lab.rest().unwrap();
+    assert_eq!((lab.asked(n_before), &lab.model.nodes), (vec![], &machines));
+    lab.says("Ready", False, "DeletionWaits", &[user, "delete what the machines are for"]);
+    assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
+    assert!(!lab.host("b").unwrap().annotated_for_deletion);
+    // Whoever holds it may do without one of them.
+    lab.edit(&json!({"baremetalHosts": {"b": null}}));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("b"), None);
+    assert_eq!(lab.machines(), [("available", Some("a".into())), ("available", None)]);
+    lab.set.as_mut().unwrap().finalizers_mut().retain(|it| it != user);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+}
+
+#[test]
 fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
