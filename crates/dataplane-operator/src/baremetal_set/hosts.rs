@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, HostStatus, Ironic};
+use common::api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use config_drive::of_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::{
@@ -44,7 +44,8 @@ pub enum Standing<'a> {
     Faulty(Option<&'a Node>),
     /// No machine can be taken.
     Without(NoMachine),
-    /// It had this machine, by UUID, which was taken away while it ran; the machine, if it is known.
+    /// It had this machine, by UUID, which was taken away while it ran, or is not known any more when it
+    /// is to be given back; the machine, if it is known.
     Lost(&'a str, Option<&'a Node>),
     /// It has a machine, or takes one.
     At(&'a Node, Next),
@@ -166,7 +167,8 @@ fn place<'a>(
         let node = mine.get(host.instance.as_str()).copied();
         let is_faulty = matches!(host.standing, Standing::Faulty(_));
         host.standing = match (host.wanted, node) {
-            (None, node) => given_back(seen, node, &host.instance),
+            (None, Some(node)) => given_back(seen, node, &host.instance),
+            (None, None) => unknown(seen, machines, &host.name),
             (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
                 Standing::Faulty(Some(node))
@@ -229,9 +231,17 @@ fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<St
     (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
 }
 
-/// A host that was taken out.
-fn given_back<'a>(seen: &Observed, node: Option<&'a Node>, instance: &str) -> Standing<'a> {
-    let Some(node) = node else { return Standing::Released };
+/// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
+/// seen to be given back: these credentials may not see it, or this may be another Ironic.
+fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> Standing<'a> {
+    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(name));
+    let had = told.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
+    let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
+    had.filter(|it| !is_shown(it)).map_or(Standing::Released, |uuid| Standing::Lost(uuid, None))
+}
+
+/// A host that was taken out and has a machine.
+fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> Standing<'a> {
     let policy = policy(node, seen.set.spec.deprovision_policy);
     match release(Some(node), instance, policy) {
         Next::Done { .. } => Standing::Released,

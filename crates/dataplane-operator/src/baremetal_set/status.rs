@@ -8,6 +8,7 @@ use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
 use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
@@ -76,7 +77,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
             of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
         }
         Standing::Without(none) => of(Warning, "NoMachine", none.to_string()),
-        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(&host.name, uuid, *node)),
+        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
         Standing::At(node, next) => {
             if let Some(error) = seen.refused.get(&host.name) {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
@@ -96,18 +97,49 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     }
 }
 
-/// A machine that went away while it ran.
-fn gone(host: &str, uuid: &str, node: Option<&Node>) -> String {
+/// A machine that went away while it ran, or before it was given back.
+fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> String {
+    let name = &host.name;
     let what = match node {
         None => format!("Ironic does not know its machine {uuid} any more"),
-        Some(node) => {
-            format!("its machine {} runs on and is not reserved for it any more", node.title())
-        }
+        Some(node) => match &node.instance_uuid {
+            None => format!(
+                "its machine {} is {} and not reserved for it any more",
+                node.title(),
+                node.provision_state
+            ),
+            Some(other) => format!(
+                "its machine {} is {} and reserved by instance {other} now",
+                node.title(),
+                node.provision_state
+            ),
+        },
     };
+    let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
+    let risk = match host.wanted {
+        Some(_) if is_others => format!(
+            "; see whether it was deployed anew there or still answers at the address of {name}, and \
+             once that is free"
+        ),
+        Some(_) => ", so that two could answer at one address if another was taken; make sure that it \
+                    is off, and then"
+            .to_owned(),
+        None => ", so that nobody knows whether it was given back; see that spec.ironic and its \
+                 credentials are those by which it was taken, and if it is gone for good"
+            .to_owned(),
+    };
+    format!("{what}{risk} have it forgotten by `{}`", forget(seen, name))
+}
+
+/// The command after which a host's machine is not remembered any more.
+fn forget(seen: &Observed, host: &str) -> String {
+    // As JSON pointers write it (RFC 6901).
+    let key = host.replace('~', "~0").replace('/', "~1");
     format!(
-        "{what}, so that two could answer at one address if another was taken; make sure that it is \
-         off, then take {host} out of spec.baremetalHosts, and put it in again once it is not in \
-         status.baremetalHosts"
+        "kubectl -n {} patch openstackbaremetalset {} --subresource=status --type=json -p \
+         '[{{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/{key}\"}}]'",
+        seen.namespace,
+        seen.set.name_any()
     )
 }
 

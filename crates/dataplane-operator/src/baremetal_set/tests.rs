@@ -132,6 +132,12 @@ impl Lab {
         self.set = Some(serde_json::from_value(set).unwrap());
     }
 
+    /// Somebody gives the command that has a host's machine forgotten.
+    fn forget(&mut self, host: &str) {
+        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
+        status.baremetal_hosts.remove(host).unwrap();
+    }
+
     /// Somebody gives the command `openstack baremetal node undeploy`.
     fn undeploy(&mut self, idx: usize) {
         self.model.nodes[idx].provision_state = State::Deleting;

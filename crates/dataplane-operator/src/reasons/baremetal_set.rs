@@ -129,9 +129,10 @@ const MACHINES: &[Word] = &[
     ),
     Word::bad(
         "MachineGone",
-        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran.",
-        "No.",
-        "Make sure that it is off, then take the host out and put it in again.",
+        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran or \
+         before it was given back.",
+        "When Ironic shows it again.",
+        "Make sure that it is off, then give the command in the message.",
     ),
     Word::bad(
         "DeletionWaits",

@@ -227,17 +227,15 @@ fn a_machine_that_is_deleted_while_it_runs_is_not_replaced_before_a_human_says_s
     lab.rest().unwrap();
     let lost = lab.model.nodes.remove(0);
     lab.rest().unwrap();
-    let parts = [lost.uuid.as_str(), "take a out of spec.baremetalHosts"];
-    lab.says("Ready", False, "MachineGone", &parts);
+    let command = "kubectl -n ns patch openstackbaremetalset set --subresource=status --type=json -p \
+                   '[{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/a\"}]'";
+    lab.says("Ready", False, "MachineGone", &[&lost.uuid, "make sure that it is off", command]);
     let a = lab.host("a").unwrap();
     assert_eq!((a.bmh_ref, a.provisioning_state.as_str()), (lost.uuid, "gone"));
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
-    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.forget("a");
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &["Each host has a machine"]);
-    assert_eq!(lab.host("a"), None);
-    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
-    lab.rest().unwrap();
     assert_eq!(lab.host("a").unwrap().bmh_ref, lab.model.nodes[1].uuid);
 }
 
@@ -247,8 +245,20 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
     lab.rest().unwrap();
     lab.model.nodes[0].instance_uuid = None;
     lab.rest().unwrap();
-    lab.says("Ready", False, "MachineGone", &["machine m0 runs on and is not reserved for it"]);
+    let what = "machine m0 is active and not reserved for it any more";
+    lab.says("Ready", False, "MachineGone", &[what, "make sure that it is off"]);
     assert_eq!(lab.machines()[2], ("available", None));
+    // Nobody is to switch off what is another one's.
+    lab.model.nodes[0].instance_uuid = Some("somebody's".into());
+    lab.rest().unwrap();
+    let what = "machine m0 is active and reserved by instance somebody's now";
+    lab.says("Ready", False, "MachineGone", &[what, "answers at the address of a"]);
+    assert!(!lab.condition("Ready").message.contains("off"));
+    // Its own it is not to give back, and no other one has it.
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a"), None);
+    assert_eq!(lab.model.nodes[0].instance_uuid.as_deref(), Some("somebody's"));
 }
 
 #[test]

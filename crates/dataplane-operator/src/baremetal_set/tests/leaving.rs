@@ -137,6 +137,40 @@ fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
 }
 
 #[test]
+fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    // Other credentials show no machine, or only some of them.
+    let hidden = lab.model.nodes.remove(0);
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some());
+    let parts = ["Host a: Ironic does not know its machine", &hidden.uuid, "credentials", "forgotten by"];
+    lab.says("Ready", False, "MachineGone", &parts);
+    assert!(lab.host("a").unwrap().needs_human);
+    assert_eq!((lab.host("b"), lab.machines()), (None, vec![("available", None)]));
+    // With the right ones it goes back as ever.
+    lab.model.nodes.push(hidden);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+}
+
+#[test]
+fn a_human_may_have_a_machine_forgotten_that_is_gone_for_good() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.model.nodes.remove(0);
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &[]);
+    lab.forget("a");
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.host("a"), None);
+}
+
+#[test]
 fn a_machine_that_cannot_be_undeployed_is_told() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
