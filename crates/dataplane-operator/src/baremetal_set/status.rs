@@ -85,6 +85,9 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
             }
             match next {
                 Next::Done { .. } => None,
+                Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
+                    of(Warning, "MachineRetained", retained(seen, &host.name, node))
+                }
                 Next::Do(step) => of(Info, Cause::Working.reason(), doing(node, step)),
                 Next::Wait { cause, .. } => {
                     let is_fine = matches!(cause, Cause::Working | Cause::Locked);
@@ -141,6 +144,19 @@ fn forget(seen: &Observed, host: &str) -> String {
         seen.namespace,
         seen.set.name_any()
     )
+}
+
+/// A machine that is given up and runs on.
+fn retained(seen: &Observed, host: &str, node: &Node) -> String {
+    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
+    let addresses: Vec<&str> =
+        told.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
+    let at = if addresses.is_empty() {
+        String::new()
+    } else {
+        format!(" and answers at {}: give that address to no other host", addresses.join(", "))
+    };
+    format!("machine {} is given up as it is: it runs on{at}", node.title())
 }
 
 fn doing(node: &Node, step: &Step) -> String {
@@ -353,6 +369,7 @@ fn hosts(
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(&host.name)).cloned();
+    let kept = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
     let blank = || blank(host);
     let entry = match &host.standing {
         Standing::Released => return None,
@@ -375,9 +392,15 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
             HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
         }
     };
-    let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
-    let address = address.filter(|it| !it.is_empty()).map(|it| (CTLPLANE.to_owned(), it));
-    Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
+    let ip_addresses = match host.wanted {
+        Some(wanted) => {
+            let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
+            address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
+        }
+        // Its machine answers there until it is given back.
+        None => kept,
+    };
+    Some(HostStatus { ip_addresses, ..entry })
 }
 
 /// Whether a machine that is done was deployed with the present drive; a host with faults has none.

@@ -141,6 +141,12 @@ const MACHINES: &[Word] = &[
         "Delete what the machines are for: the nodes, or the node set.",
     ),
     Word::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
+    Word::bad(
+        "MachineRetained",
+        "The machine of a host that was taken out is given up, and runs on.",
+        "Yes.",
+        "Do not give its address to another host, or switch it off.",
+    ),
     Word::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
     Word::bad(
         "MachineUnreachable",

@@ -60,6 +60,19 @@ fn the_policy_of_the_human_comes_first() {
 }
 
 #[test]
+fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
+    let mut lab = Lab::new(&json!({"deprovisionPolicy": "Retain"}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    let told = |it: &&Notice| it.warning && it.reason == "MachineRetained";
+    let note = lab.notices.iter().find(told).unwrap().note.clone();
+    assert!(note.contains("Host a: machine m0 is given up as it is"), "{note}");
+    assert!(note.contains("answers at 192.0.2.10/24: give that address to no other"), "{note}");
+}
+
+#[test]
 fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.pass().unwrap();
@@ -145,7 +158,7 @@ fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
     lab.delete();
     lab.rest().unwrap();
     assert!(lab.set.is_some());
-    let parts = ["Host a: Ironic does not know its machine", &hidden.uuid, "credentials", "forgotten by"];
+    let parts = ["Host a: Ironic does not know its machine", hidden.uuid.as_str(), "credentials", "forgotten by"];
     lab.says("Ready", False, "MachineGone", &parts);
     assert!(lab.host("a").unwrap().needs_human);
     assert_eq!((lab.host("b"), lab.machines()), (None, vec![("available", None)]));
