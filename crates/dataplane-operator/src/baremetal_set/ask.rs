@@ -1,6 +1,6 @@
 //! Carries out what is asked of Ironic: a few requests at a time, within a pass.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::baremetal_set::hosts::Order;
+use crate::baremetal_set::pauses::Asked;
 
 /// How many requests of one set are under way at once.
 const AT_ONCE: usize = 8;
@@ -18,7 +19,7 @@ const WINDOW: Duration = Duration::from_secs(8);
 /// How long one answer may take. Whether the request was acted upon is then seen by another look.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Asks, and returns what went wrong, by host.
+/// Asks, and returns what became of it.
 ///
 /// # Guarantees
 /// No request is begun when `may` says no: another replica may lead by then. A refusal by a machine that
@@ -27,22 +28,21 @@ pub async fn ask(
     session: &Arc<Session>,
     orders: Vec<Order>,
     may: impl Fn() -> bool + Clone + Send + 'static,
-) -> BTreeMap<String, Error> {
+) -> Vec<Asked> {
     let begun = Instant::now();
     let orders = Arc::new(Mutex::new(VecDeque::from(orders)));
     let mut tasks = JoinSet::new();
     for _ in 0..AT_ONCE {
         let (session, orders, may) = (Arc::clone(session), Arc::clone(&orders), may.clone());
         tasks.spawn(async move {
-            let mut refused = BTreeMap::new();
+            let mut asked = Vec::new();
             while begun.elapsed() < WINDOW && may() {
                 let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some(order) = order else { break };
-                if let Err(error) = one(&session, &order).await {
-                    refused.insert(order.host, error);
-                }
+                let outcome = one(&session, &order).await;
+                asked.push(Asked { node: order.node, state: order.state, outcome });
             }
-            refused
+            asked
         });
     }
     tasks.join_all().await.into_iter().flatten().collect()
@@ -121,11 +121,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_is_a_mistake_only_if_the_machine_is_still_where_it_was() {
-        let refused = ask(&session("available").await, orders(&["a", "b"]), || true).await;
-        let hosts: Vec<_> = refused.keys().map(String::as_str).collect();
-        assert_eq!(hosts, ["a", "b"]);
-        assert_eq!(refused["a"].reason(), "RequestRefused");
-        assert!(ask(&session("cleaning").await, orders(&["a"]), || true).await.is_empty());
+        let asked = ask(&session("available").await, orders(&["a", "b"]), || true).await;
+        let reason = |it: &Asked| it.outcome.clone().unwrap_err().reason();
+        assert_eq!(asked.iter().map(reason).collect::<Vec<_>>(), ["RequestRefused"; 2]);
+        let asked = ask(&session("cleaning").await, orders(&["a"]), || true).await;
+        assert!(asked[0].outcome.is_ok());
     }
 
     #[tokio::test]

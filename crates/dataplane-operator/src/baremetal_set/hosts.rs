@@ -265,7 +265,9 @@ pub struct Order {
 /// What is asked of Ironic now.
 ///
 /// # Guarantees
-/// Nothing before the set is held by its finalizer, so that no machine is forgotten.
+/// Nothing before the set is held by its finalizer, so that no machine is forgotten. Nothing for a
+/// machine that pauses; and who was refused longest ago comes after who was not, so that a few machines
+/// that never answer take nobody's turn.
 pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
     let Ok(machines) = &seen.machines else { return Vec::new() };
     if !seen.is_held() {
@@ -273,6 +275,10 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
     }
     let order = |host: &Host<'_>| {
         let Standing::At(node, Next::Do(step)) = &host.standing else { return None };
+        let refused = seen.refused.get(&node.uuid);
+        if refused.is_some_and(|it| it.left(now).is_some()) {
+            return None;
+        }
         let drive = match step {
             Step::Deploy => {
                 let wanted = seen.set.spec.config_drive_format;
@@ -284,12 +290,16 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
             | Step::PowerOn
             | Step::Unreserve(_) => Secret::new(Value::Null),
         };
-        Some(Order {
+        let order = Order {
             host: host.name.clone(),
             node: node.uuid.clone(),
             state: node.provision_state.clone(),
             request: step.request(node, &host.instance, &drive),
-        })
+        };
+        Some((refused.map(|it| it.at), order))
     };
-    judge(seen, now).hosts.iter().filter_map(order).collect()
+    let judged = judge(seen, now);
+    let mut orders: Vec<(Option<Timestamp>, Order)> = judged.hosts.iter().filter_map(order).collect();
+    orders.sort_by_key(|(refused_at, _)| *refused_at);
+    orders.into_iter().map(|(_, it)| it).collect()
 }

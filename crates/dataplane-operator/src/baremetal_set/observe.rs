@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use shell::vault::Content;
 
 use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::pauses::Refused;
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;
@@ -29,8 +30,8 @@ pub struct Observed {
     pub neighbours: Vec<Arc<BaremetalSet>>,
     /// The machines, or why they are not known.
     pub machines: Result<Machines, Unseen>,
-    /// What went wrong with requests that were made since, by host.
-    pub refused: BTreeMap<String, Error>,
+    /// What Ironic did not do lately, by the machine's UUID.
+    pub refused: BTreeMap<String, Refused>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
     pub is_abandoned: bool,
 }

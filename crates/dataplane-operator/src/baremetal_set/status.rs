@@ -12,6 +12,7 @@ use kube::ResourceExt;
 
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
+use crate::baremetal_set::pauses::Refused;
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -79,7 +80,8 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Standing::Without(none) => of(Warning, "NoMachine", none.to_string()),
         Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
         Standing::At(node, next) => {
-            if let Some(error) = seen.refused.get(&host.name) {
+            let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
+            if let Some(Refused { error, .. }) = refused {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }

@@ -189,7 +189,8 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     lab.model.nodes[0].instance_uuid = Some("somebody's".into());
     let [order] = &orders(&late, lab.model.now())[..] else { panic!() };
     let error = lab.model.ask(&order.request).unwrap_err();
-    late.refused.insert("a".into(), error);
+    let refused = Refused { error, at: lab.model.now(), state: order.state.clone() };
+    late.refused.insert(order.node.clone(), refused);
     let plan = decide(&late, lab.model.now());
     assert_eq!(plan.look_again.unwrap().as_secs(), 15);
     for step in plan.all() {
@@ -203,12 +204,40 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
 }
 
 #[test]
+fn a_machine_without_a_worker_is_asked_for_again_after_its_own_pause_and_after_the_others() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.pass().unwrap();
+    let busy = lab.model.nodes[0].uuid.clone();
+    lab.busy.insert(busy.clone());
+    lab.pass().unwrap();
+    lab.says("Ready", False, "IronicBusy", &["Host a: machine m0", "no free conductor workers"]);
+    // Whatever wakes the set, and however fast the other host goes on.
+    let n_before = lab.log.len();
+    for _ in 0..3 {
+        lab.pass().unwrap();
+        lab.says("Ready", False, "IronicBusy", &["Host a: machine m0"]);
+    }
+    assert_eq!(lab.asked(n_before), ["PUT m1 provision active"]);
+    // When its pause is over, it comes last.
+    lab.model.pass();
+    lab.model.nodes[1].power_state = Some("power off".into());
+    let n_before = lab.log.len();
+    lab.pass().unwrap();
+    assert_eq!(lab.asked(n_before), ["PUT m1 power power on", "PATCH m0 node "]);
+    lab.busy.clear();
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
 fn what_ironic_refuses_is_told_in_its_own_words_with_the_machine() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
     lab.model.nodes[1].power_state = Some("power off".into());
     let mut seen = lab.seen().unwrap();
-    seen.refused.insert("b".into(), Error::Refused("no such boot device".into()));
+    let error = Error::Refused("no such boot device".into());
+    let refused = Refused { error, at: lab.model.now(), state: State::Active };
+    seen.refused.insert(lab.model.nodes[1].uuid.clone(), refused);
     for step in decide(&seen, lab.model.now()).all() {
         lab.write(step);
     }
