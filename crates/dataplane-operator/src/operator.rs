@@ -23,6 +23,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{self, BaremetalSets};
 use crate::claims::{BY_HOST, Claim};
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
@@ -316,6 +317,7 @@ impl Watched {
             sources: self.sources(),
             vault: Vault::default(),
             pool: Pool::default(),
+            pauses: Pauses::default(),
             api: Arc::clone(api),
         }
     }
