@@ -51,7 +51,8 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
     let is_done = match &seen.machines {
         Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
-        Err(Unseen::NotSupported) => true,
+        // Whoever provisioned them before is to take them back.
+        Err(Unseen::NotSupported) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::Error(_)) => false,
     };
     is_terminating(&*seen.set) && (is_done || seen.is_abandoned)

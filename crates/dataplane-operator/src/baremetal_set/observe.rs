@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner};
+use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
 use common::finalizers::{is_held, is_terminating};
 use config_drive::of_set::Texts;
 use config_drive::{ApiVersion, Secret};
@@ -96,6 +96,12 @@ impl Observed {
     /// The finalizers by which others hold the set.
     pub fn holders(&self) -> impl Iterator<Item = &str> {
         self.set.finalizers().iter().map(String::as_str).filter(|it| *it != MACHINES)
+    }
+
+    /// Whether a host has a machine, as far as the status tells.
+    pub fn has_machines(&self) -> bool {
+        let told = self.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        told.into_iter().any(|it| it.bmh_ref != UNASSIGNED)
     }
 
     /// The UID of the set, from which its machines are known.

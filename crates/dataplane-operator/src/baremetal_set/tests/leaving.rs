@@ -184,6 +184,27 @@ fn a_human_may_have_a_machine_forgotten_that_is_gone_for_good() {
 }
 
 #[test]
+fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    // As before there was a rule against it.
+    lab.edit(&json!({"provisioner": "metal3"}));
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some());
+    lab.edit(&json!({"provisioner": "ironic"}));
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+    let mut lab = Lab::new(&json!({"provisioner": "metal3"}), &[]);
+    lab.set.as_mut().unwrap().finalizers_mut().push(crate::baremetal_set::MACHINES.into());
+    lab.rest().unwrap();
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+}
+
+#[test]
 fn a_machine_that_cannot_be_undeployed_is_told() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
