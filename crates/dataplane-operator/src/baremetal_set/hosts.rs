@@ -49,7 +49,8 @@ pub enum Standing<'a> {
     Lost(&'a str, Option<&'a Node>),
     /// It has a machine, or takes one.
     At(&'a Node, Next),
-    /// It has this machine, which stays as it is: the set is being deleted, and somebody still needs it.
+    /// It has this machine, which stays as it is: the set is being deleted, or the host was taken out by
+    /// hand, and somebody still needs it.
     Kept(&'a Node),
     /// It was taken out, or its set goes, and no machine is reserved for it.
     Released,
@@ -167,6 +168,7 @@ fn place<'a>(
         let node = mine.get(host.instance.as_str()).copied();
         let is_faulty = matches!(host.standing, Standing::Faulty(_));
         host.standing = match (host.wanted, node) {
+            (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => Standing::Kept(node),
             (None, Some(node)) => given_back(seen, node, &host.instance),
             (None, None) => unknown(seen, machines, &host.name),
             (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),

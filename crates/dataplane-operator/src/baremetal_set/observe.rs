@@ -13,6 +13,7 @@ use shell::vault::Content;
 
 use crate::baremetal_set::MACHINES;
 use crate::baremetal_set::pauses::Refused;
+use crate::plane::wanted::APPLIED;
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;
@@ -96,6 +97,24 @@ impl Observed {
     /// The finalizers by which others hold the set.
     pub fn holders(&self) -> impl Iterator<Item = &str> {
         self.set.finalizers().iter().map(String::as_str).filter(|it| *it != MACHINES)
+    }
+
+    /// What whoever asks for the machines has applied last; nothing where nobody else does.
+    pub fn applied(&self) -> Option<&String> {
+        self.set.annotations().get(APPLIED)
+    }
+
+    /// Whether somebody else than who asks for the machines has just taken a host out: it is asked for
+    /// as before.
+    pub fn is_taken_out_by_hand(&self, host: &str) -> bool {
+        let Some(status) = &self.set.status else { return false };
+        let is_leaving = || status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion);
+        let goes = is_terminating(&*self.set) && !self.is_needed();
+        !goes
+            && self.applied().is_some()
+            && self.applied() == status.applied.as_ref()
+            && !self.set.spec.baremetal_hosts.contains_key(host)
+            && !is_leaving()
     }
 
     /// Whether a host has a machine, as far as the status tells.

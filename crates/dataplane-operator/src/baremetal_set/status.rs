@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::Refused;
+use crate::plane::wanted::APPLIED;
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -54,6 +55,7 @@ pub fn step(
         observed_generation: generation,
         conditions: settle(&previous, findings, generation, now),
         baremetal_hosts: hosts(seen, judged, &matters),
+        applied: seen.applied().cloned(),
     };
     let next = wanted.conditions.clone();
     status_step(Target::of(set), observed, &wanted, &previous, &next)
@@ -73,6 +75,9 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     match &host.standing {
+        Standing::Kept(node) if host.wanted.is_none() => {
+            of(Warning, "HostInUse", in_use(&host.name, node))
+        }
         Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
         Standing::Faulty(_) => {
             of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
@@ -145,6 +150,16 @@ fn forget(seen: &Observed, host: &str) -> String {
          '[{{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/{key}\"}}]'",
         seen.namespace,
         seen.set.name_any()
+    )
+}
+
+/// A host that was taken out by somebody who does not ask for it.
+fn in_use(host: &str, node: &Node) -> String {
+    format!(
+        "machine {} stays as it is, for the host was taken out of the set, and whoever the set was made \
+         for still asks for it: take {host} out there, or, where nobody asks any more, the annotation \
+         {APPLIED} off the set",
+        node.title()
     )
 }
 
@@ -362,7 +377,8 @@ fn hosts(
             entry.error = matter.map(|it| trimmed(&it.message, limit));
             entry.needs_human = matter.is_some_and(|it| it.severity == Severity::Error);
         }
-        entry.annotated_for_deletion = host.wanted.is_none();
+        let is_by_hand = seen.is_taken_out_by_hand(&host.name);
+        entry.annotated_for_deletion = host.wanted.is_none() && !is_by_hand;
         Some((host.name.clone(), entry))
     };
     judged.hosts.iter().filter_map(entry).collect()

@@ -135,6 +135,12 @@ const MACHINES: &[Word] = &[
         "Make sure that it is off, then give the command in the message.",
     ),
     Word::bad(
+        "HostInUse",
+        "A host was taken out of the set by hand, and whoever the set was made for still asks for it.",
+        "When he asks again.",
+        "Take the host out where it is asked for: its node, or its node set.",
+    ),
+    Word::bad(
         "DeletionWaits",
         "The set is being deleted, and others hold it, for they need its machines.",
         "When nobody does.",

@@ -214,6 +214,10 @@ pub struct BaremetalSetStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 5000))]
     pub baremetal_hosts: BTreeMap<String, HostStatus>,
+    /// What the annotation `dataplane.openstack.org/applied` said, by which others tell what they ask of
+    /// the set: a host that goes without a change of it was taken out by somebody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
 }
 
 /// What was seen of a host's machine.

@@ -88,6 +88,36 @@ fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
 }
 
 #[test]
+fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it_out() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    let apply = |lab: &mut Lab, hash: &str| {
+        let annotations = lab.set.as_mut().unwrap().annotations_mut();
+        annotations.insert("dataplane.openstack.org/applied".into(), hash.into());
+    };
+    apply(&mut lab, "1");
+    lab.rest().unwrap();
+    let (before, host) = (lab.host("a"), json!({"ctlPlaneIP": "192.0.2.10/24"}));
+    let n_before = lab.log.len();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "HostInUse", &["Host a: machine m0 stays", "take a out there"]);
+    assert_eq!(lab.asked(n_before), [""; 0]);
+    // Whoever asks for it puts it back.
+    lab.edit(&json!({"baremetalHosts": {"a": host}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!((lab.host("a"), lab.asked(n_before)), (before, vec![]));
+    // When he does not need it any more, it goes at once, and all the way.
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    apply(&mut lab, "2");
+    lab.rest().unwrap();
+    assert_eq!((lab.host("a"), lab.machines()[0].clone()), (None, ("available", None)));
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+}
+
+#[test]
 fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
