@@ -36,7 +36,7 @@ pub struct Course {
     /// Whether this installation was not known before.
     pub is_new: bool,
     /// Whether its ssh server is waited for.
-    pub awaits_ssh: bool,
+    pub waits_for_ssh: bool,
     /// What the status of its host is to say of it.
     pub record: HostMachine,
     /// The provisioner's words on what is wrong with it, and what a human does about it.
@@ -97,7 +97,7 @@ impl Course {
             since,
             installation: installation.or(before),
             installed: recorded.and_then(|it| it.installed.clone()),
-            replacement: is_replaced || recorded.is_some_and(|it| it.replacement),
+            replaced: is_replaced || recorded.is_some_and(|it| it.replaced),
             reachable,
             ready: false,
             former_key: recorded.and_then(|it| it.former_key.clone()),
@@ -108,16 +108,16 @@ impl Course {
             record.former_key = key.or(record.former_key);
         }
         let waits_until = waits_until(&record);
-        let awaits_ssh = is_installed
+        let waits_for_ssh = is_installed
             && known.can_be_asked
             && !record.reachable
             && waits_until.is_some_and(|it| now < it);
-        record.ready = is_installed && !awaits_ssh;
+        record.ready = is_installed && !waits_for_ssh;
         let error = told.and_then(|it| it.error.clone());
         Self {
             is_installed,
             is_new,
-            awaits_ssh,
+            waits_for_ssh,
             record,
             error,
             is_final: set.is_some_and(|it| is_final(it, host)),
