@@ -11,6 +11,7 @@ pub mod decide;
 pub mod hosts;
 pub mod look;
 pub mod observe;
+pub mod pauses;
 pub mod status;
 
 #[cfg(test)]

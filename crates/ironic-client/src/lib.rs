@@ -9,7 +9,7 @@ pub mod session;
 
 pub use credentials::Credentials;
 pub use pool::Pool;
-pub use session::Session;
+pub use session::{Session, Turn};
 
 #[cfg(test)]
 mod tests;

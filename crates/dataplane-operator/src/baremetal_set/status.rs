@@ -6,11 +6,13 @@ use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
-use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb};
+use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
+use crate::baremetal_set::pauses::Refused;
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -71,19 +73,23 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     match &host.standing {
-        Standing::Unseen | Standing::Released => None,
+        Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
         Standing::Faulty(_) => {
             of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
         }
         Standing::Without(none) => of(Warning, "NoMachine", none.to_string()),
-        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(&host.name, uuid, *node)),
+        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
         Standing::At(node, next) => {
-            if let Some(error) = seen.refused.get(&host.name) {
+            let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
+            if let Some(Refused { error, .. }) = refused {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }
             match next {
                 Next::Done { .. } => None,
+                Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
+                    of(Warning, "MachineRetained", retained(seen, &host.name, node))
+                }
                 Next::Do(step) => of(Info, Cause::Working.reason(), doing(node, step)),
                 Next::Wait { cause, .. } => {
                     let is_fine = matches!(cause, Cause::Working | Cause::Locked);
@@ -96,19 +102,63 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     }
 }
 
-/// A machine that went away while it ran.
-fn gone(host: &str, uuid: &str, node: Option<&Node>) -> String {
+/// A machine that went away while it ran, or before it was given back.
+fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> String {
+    let name = &host.name;
     let what = match node {
         None => format!("Ironic does not know its machine {uuid} any more"),
-        Some(node) => {
-            format!("its machine {} runs on and is not reserved for it any more", node.title())
-        }
+        Some(node) => match &node.instance_uuid {
+            None => format!(
+                "its machine {} is {} and not reserved for it any more",
+                node.title(),
+                node.provision_state
+            ),
+            Some(other) => format!(
+                "its machine {} is {} and reserved by instance {other} now",
+                node.title(),
+                node.provision_state
+            ),
+        },
     };
+    let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
+    let risk = match host.wanted {
+        Some(_) if is_others => format!(
+            "; see whether it was deployed anew there or still answers at the address of {name}, and \
+             once that is free"
+        ),
+        Some(_) => ", so that two could answer at one address if another was taken; make sure that it \
+                    is off, and then"
+            .to_owned(),
+        None => ", so that nobody knows whether it was given back; see that spec.ironic and its \
+                 credentials are those by which it was taken, and if it is gone for good"
+            .to_owned(),
+    };
+    format!("{what}{risk} have it forgotten by `{}`", forget(seen, name))
+}
+
+/// The command after which a host's machine is not remembered any more.
+fn forget(seen: &Observed, host: &str) -> String {
+    // As JSON pointers write it (RFC 6901).
+    let key = host.replace('~', "~0").replace('/', "~1");
     format!(
-        "{what}, so that two could answer at one address if another was taken; make sure that it is \
-         off, then take {host} out of spec.baremetalHosts, and put it in again once it is not in \
-         status.baremetalHosts"
+        "kubectl -n {} patch openstackbaremetalset {} --subresource=status --type=json -p \
+         '[{{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/{key}\"}}]'",
+        seen.namespace,
+        seen.set.name_any()
     )
+}
+
+/// A machine that is given up and runs on.
+fn retained(seen: &Observed, host: &str, node: &Node) -> String {
+    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
+    let addresses: Vec<&str> =
+        told.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
+    let at = if addresses.is_empty() {
+        String::new()
+    } else {
+        format!(" and answers at {}: give that address to no other host", addresses.join(", "))
+    };
+    format!("machine {} is given up as it is: it runs on{at}", node.title())
 }
 
 fn doing(node: &Node, step: &Step) -> String {
@@ -240,7 +290,11 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Warning => 1,
         Severity::Info => 2,
     };
-    let Some(worst) = matters.iter().min_by_key(order) else {
+    let worst = matters.iter().min_by_key(order);
+    if seen.is_needed() && worst.is_none_or(|it| it.severity == Severity::Info) {
+        return Finding::waiting(PROVISIONED, "DeletionWaits", needed(seen));
+    }
+    let Some(worst) = worst else {
         return Finding::good(PROVISIONED, "Provisioned", count);
     };
     let alike = matters.iter().filter(|it| order(it) == order(&worst));
@@ -253,6 +307,17 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Info => Finding::waiting,
     };
     of(PROVISIONED, worst.reason, message)
+}
+
+/// Why a set that is being deleted gives nothing back.
+fn needed(seen: &Observed) -> String {
+    let holders: Vec<&str> = seen.holders().collect();
+    format!(
+        "The set is being deleted, and its machines stay as they are while others hold it, by these \
+         finalizers: {}. They are given back once nobody holds it: delete what the machines are for \
+         first.",
+        some(&holders, NAMED)
+    )
 }
 
 fn is_done(host: &Host<'_>) -> bool {
@@ -293,7 +358,9 @@ fn hosts(
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host)?;
         if !matches!(host.standing, Standing::Unseen) {
-            entry.error = worrying.get(host.name.as_str()).map(|it| trimmed(&it.message, limit));
+            let matter = worrying.get(host.name.as_str());
+            entry.error = matter.map(|it| trimmed(&it.message, limit));
+            entry.needs_human = matter.is_some_and(|it| it.severity == Severity::Error);
         }
         entry.annotated_for_deletion = host.wanted.is_none();
         Some((host.name.clone(), entry))
@@ -304,15 +371,19 @@ fn hosts(
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(&host.name)).cloned();
+    let kept = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
     let blank = || blank(host);
     let entry = match &host.standing {
         Standing::Released => return None,
         Standing::Unseen => told.unwrap_or_else(blank),
         Standing::Without(_) | Standing::Faulty(None) => blank(),
         Standing::Lost(..) => {
-            HostStatus { provisioning_state: GONE.into(), ..told.unwrap_or_else(blank) }
+            let told = told.unwrap_or_else(blank);
+            HostStatus { provisioning_state: GONE.into(), is_current: None, ..told }
         }
-        Standing::Faulty(Some(node)) => at(node, node.provision_state.word(), blank()),
+        Standing::Faulty(Some(node)) | Standing::Kept(node) => {
+            at(node, node.provision_state.word(), told.as_ref(), blank())
+        }
         // Chosen, and maybe another one's by now.
         Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
         Standing::At(node, next) => {
@@ -320,21 +391,44 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            at(node, state, blank())
+            HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
         }
     };
-    let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
-    let address = address.filter(|it| !it.is_empty()).map(|it| (CTLPLANE.to_owned(), it));
-    Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
+    let ip_addresses = match host.wanted {
+        Some(wanted) => {
+            let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
+            address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
+        }
+        // Its machine answers there until it is given back.
+        None => kept,
+    };
+    Some(HostStatus { ip_addresses, ..entry })
 }
 
-fn at(node: &Node, state: &str, blank: HostStatus) -> HostStatus {
+/// Whether a machine that is done was deployed with the present drive; a host with faults has none.
+fn is_current(host: &Host<'_>) -> Option<bool> {
+    let Standing::At(_, Next::Done { is_current }) = host.standing else { return None };
+    let is_known = host.drive.is_some() || host.wanted.is_some_and(|it| it.adopt);
+    is_known.then_some(is_current)
+}
+
+/// The entry of a host that has that machine; `told` is what was said of the host before.
+fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) -> HostStatus {
+    let told = told.filter(|it| it.bmh_ref == node.uuid);
+    let has_system = node.provision_state.has_system();
+    // What is being undeployed runs on if that fails.
+    let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
+    let ledger = Ledger::of(node);
+    // Who takes the note off a machine that runs has not deployed it again.
+    let kept = told.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
     let is_deployed = node.provision_state == State::Active;
-    let drive = Ledger::of(node).filter(|it| is_deployed && !it.is_of_adopted());
+    let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
     HostStatus {
         bmh_ref: node.uuid.clone(),
         provisioning_state: state.to_owned(),
+        instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
+        installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
         ..blank
     }
 }
@@ -350,6 +444,9 @@ fn blank(host: &Host<'_>) -> HostStatus {
         network_data_secret_name: String::new(),
         instance: Some(host.instance.clone()),
         config_drive_hash: None,
+        installed: false,
+        is_current: None,
+        needs_human: false,
         error: None,
     }
 }

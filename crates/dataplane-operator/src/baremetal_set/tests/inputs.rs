@@ -103,6 +103,34 @@ fn of_two_sets_with_one_address_the_older_one_has_it_unless_the_newer_one_has_a_
 }
 
 #[test]
+fn a_host_waits_for_an_address_until_the_machine_that_had_it_is_given_back() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available", "available"]);
+    lab.rest().unwrap();
+    // Its undeployment fails, so that it answers there for good.
+    let b = json!({"ctlPlaneIP": "192.0.2.10/24"});
+    lab.edit(&json!({"baremetalHosts": {"a": null, "b": b}}));
+    lab.pass().unwrap();
+    lab.model.nodes[0].provision_state = State::Error;
+    lab.model.nodes[0].target_provision_state = None;
+    lab.rest().unwrap();
+    let part = "spec.baremetalHosts[b].ctlPlaneIP: \"192.0.2.10\" is still the address of the machine \
+                of host a; wait until it is given back";
+    lab.says(INPUT_READY, False, "InvalidInput", &[part]);
+    assert_eq!(lab.machines()[1], ("available", None));
+    // A set beside it waits, too.
+    let mut other = Lab::new(&json!({"baremetalHosts": {"a": null, "b": b}}), &["available"]);
+    other.set.as_mut().unwrap().metadata.uid = Some("other".into());
+    other.set.as_mut().unwrap().metadata.name = Some("other".into());
+    other.neighbours.push(Arc::new(lab.set.clone().unwrap()));
+    other.rest().unwrap();
+    other.says(INPUT_READY, False, "InvalidInput", &["host a of OpenStackBaremetalSet set;"]);
+    lab.undeploy(0);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
+}
+
+#[test]
 fn a_drive_that_is_too_large_is_told_without_its_content() {
     let mut lab = Lab::new(&json!({"userData": {"name": "large"}}), &["available", "available"]);
     lab.secret("large", &[("userData", &format!("#!/bin/sh\n# hunter2{}", "a".repeat(600_000)))]);
@@ -137,6 +165,31 @@ fn credentials_that_are_missing_are_told_as_an_input() {
         "spec.ironic.secret: \"ironic\" is no Secret there; make it, with username and password.";
     lab.says("Ready", False, "SecretNotFound", &[part]);
     lab.says("OpenStackBaremetalSetProvServerReady", Unknown, "InputMissing", &["InputReady"]);
+}
+
+#[test]
+fn an_input_that_goes_missing_while_ironic_is_away_lets_nobody_forget_a_machine() {
+    let mut lab = Lab::new(&json!({}), &["available", "available", "available"]);
+    lab.rest().unwrap();
+    let hosts = [lab.host("a"), lab.host("b")];
+    let keys = lab.secrets.remove("keys").unwrap();
+    let (path, needed) = ("spec.ironic.secret", "username and password");
+    for unseen in [
+        Unseen::Error(Error::Unreachable("timed out".into())),
+        Unseen::NoSecret { path, name: "ironic".into(), keys: needed },
+    ] {
+        lab.unseen = Some(unseen);
+        lab.rest().unwrap();
+        assert_eq!([lab.host("a"), lab.host("b")], hosts);
+    }
+    // Meanwhile one of them loses its reservation: it is remembered, and no second one is taken.
+    lab.model.nodes[0].instance_uuid = None;
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.secrets.insert("keys".into(), keys);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &["machine m0"]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
 }
 
 #[test]
