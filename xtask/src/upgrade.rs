@@ -9,11 +9,16 @@ use crate::demo::{self, OPERATORS, RELEASE, facts};
 use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
 
 /// Everything that was made by the operators or for them, in the order in which it goes.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 10] = [
+    "openstackdataplanes.dataplane.openstack.org",
+    "openstackdataplanedeployments.dataplane.openstack.org",
+    "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "novaexternalcomputes.nova.openstack.org",
     "novacells.nova.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
+    // After those who asked for them: whoever goes waits until its machines were given back.
+    "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplaneservices.dataplane.openstack.org",
     "openstackansibleees.ansibleee.openstack.org",
 ];
@@ -45,6 +50,10 @@ fn clear(env: &lab::Env) -> Result<()> {
     }
     sh::step("take away what is installed, and its objects", || {
         for kind in KINDS {
+            // The release before may not know it.
+            if !sh::succeeds(env.kubectl().args(["get", "customresourcedefinition", kind])) {
+                continue;
+            }
             let mut delete = env.kubectl();
             delete.args(["-n", controlplane::NAMESPACE, "delete", kind, "--all"]);
             // As long as a host that does not answer may keep its compute.

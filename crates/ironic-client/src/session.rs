@@ -7,11 +7,13 @@ use config_drive::ApiVersion;
 use http::header;
 use ironic::{Error, Method, Node, Request, version};
 use serde_json::Value;
+use shell::metrics::Metrics;
 use shell::stream::Trust;
 use shell::web::{self, WebFault};
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::Credentials;
+use crate::timed::Timed;
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
 /// was asked.
@@ -34,6 +36,7 @@ pub struct Session {
     listed: Mutex<Option<Listed>>,
     /// When the last change was answered: what was read before may not show it.
     changed: Moment<Option<Instant>>,
+    metrics: Option<Metrics>,
 }
 
 /// A list of all machines, or why there is none, and when it was asked for.
@@ -55,7 +58,14 @@ impl Session {
             permits: Semaphore::new(AT_ONCE),
             listed: Mutex::new(None),
             changed: Moment::new(None),
+            metrics: None,
         }
+    }
+
+    /// The same, with each request counted.
+    #[must_use]
+    pub fn counted(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The version of the API that is spoken; asked for once.
@@ -151,12 +161,21 @@ impl Session {
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
         let _permit = self.permits.acquire().await;
-        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
-        match Error::of_answer(answer.status().as_u16(), answer.body()) {
-            Some(error) => Err(error),
-            None if answer.body().is_empty() => Ok(Value::Null),
-            None => serde_json::from_slice(answer.body()).map_err(|_| Error::NotIronic),
-        }
+        let timed = Timed::begin(self.metrics.as_ref(), request.method);
+        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let answer = answer.map_err(of_web).and_then(|it| content(&it));
+        timed.end(&answer);
+        answer
+    }
+}
+
+/// What an answer holds; null where it has no body.
+fn content(answer: &http::Response<impl AsRef<[u8]>>) -> Result<Value, Error> {
+    let body = answer.body().as_ref();
+    match Error::of_answer(answer.status().as_u16(), body) {
+        Some(error) => Err(error),
+        None if body.is_empty() => Ok(Value::Null),
+        None => serde_json::from_slice(body).map_err(|_| Error::NotIronic),
     }
 }
 
