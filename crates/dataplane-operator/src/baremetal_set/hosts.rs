@@ -31,6 +31,8 @@ pub struct Host<'a> {
     pub wanted: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is adopted, taken out, or has faults.
     pub drive: Option<Drive>,
+    /// What is wrong with what it is made from.
+    pub faults: Vec<Fault>,
     /// How it stands.
     pub standing: Standing<'a>,
 }
@@ -83,9 +85,12 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
-        let standing = if faults.is_empty() { Standing::Unseen } else { Standing::Faulty(None) };
-        all_faults.extend(faults);
-        hosts.push(Host { name: name.to_owned(), instance, wanted: Some(wanted), drive, standing });
+        // While nobody tells of machines, nothing is known of this one's either.
+        let is_unseen = faults.is_empty() || seen.machines.is_err();
+        let standing = if is_unseen { Standing::Unseen } else { Standing::Faulty(None) };
+        all_faults.extend(faults.iter().cloned());
+        let (name, wanted) = (name.to_owned(), Some(wanted));
+        hosts.push(Host { name, instance, wanted, drive, faults, standing });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -140,8 +145,8 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     }));
     found.retain(|name, _| !seen.wanted().any(|(wanted, _)| wanted == name));
     let host = |(name, instance)| {
-        let (drive, standing) = (None, Standing::Unseen);
-        Host { name, instance, wanted: None, drive, standing }
+        let (drive, faults, standing) = (None, Vec::new(), Standing::Unseen);
+        Host { name, instance, wanted: None, drive, faults, standing }
     };
     found.into_iter().map(host).collect()
 }
