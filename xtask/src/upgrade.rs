@@ -68,3 +68,48 @@ fn clear(env: &lab::Env) -> Result<()> {
     })
     .context("the lab is not as it should be, take it down first: cargo xtask lab down")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use dataplane_operator::{baremetal_set::MACHINES, deployment::holding, group};
+    use nova_operator::holds;
+
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn every_kind_goes_before_its_operators_do() {
+        let known = common::api::definitions::all();
+        let known: BTreeSet<String> = known.into_iter().filter_map(|it| it.metadata.name).collect();
+        let gone: BTreeSet<String> = KINDS.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(gone, known);
+    }
+
+    #[test]
+    fn the_way_out_without_operators_takes_off_every_finalizer_of_ours() {
+        let text = fs::read_to_string(paths::repo().join("docs/install.md")).unwrap();
+        let command = text.lines().find(|it| it.starts_with("kubectl get novaexternalcompute,"));
+        let command = command.unwrap();
+        let ours = [
+            group::holding::INVENTORY,
+            holding::RUNNING,
+            MACHINES,
+            holds::NODE,
+            holds::COMPUTE,
+            holds::CELL,
+        ];
+        for finalizer in ours {
+            assert!(command.contains(&format!("(eq . \"{finalizer}\")")), "{finalizer}");
+            assert!(
+                text.contains(&format!("| `{finalizer}` |")),
+                "{finalizer} is not in the table"
+            );
+        }
+        for kind in ["osdpns", "osdpd", "osbms"] {
+            assert!(command.contains(&format!(",{kind},")), "{kind}");
+        }
+    }
+}

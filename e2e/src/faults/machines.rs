@@ -23,7 +23,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-secret-missing",
-        done: "The Secret with the public keys of the machines is deleted.",
+        done: "A host is made without the Secret with the public keys of the machines.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -36,7 +36,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-secret-without-key",
-        done: "The Secret with the public keys of the machines loses its key.",
+        done: "A host is made, and the Secret with the public keys of the machines lacks its key.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -49,7 +49,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-address-wrong",
-        done: "A host is given the address of a whole network.",
+        done: "A host is made with the address of a whole network.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -62,7 +62,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-gateway-outside",
-        done: "The gateway of the machines is moved out of their network.",
+        done: "A host is made whose gateway is outside of its network.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -75,7 +75,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-address-twice",
-        done: "A second host is given the address of the first one.",
+        done: "A second host is made with the address of the first one.",
         kind: NODE,
         object: "n1",
         also: SET,
@@ -88,7 +88,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-drive-too-large",
-        done: "The user data of the machines outgrow a config drive.",
+        done: "A host is made whose user data outgrow a config drive.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -101,7 +101,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-secret-of-ironic-missing",
-        done: "The Secret with the credentials for Ironic is deleted.",
+        done: "A host is made without the Secret with the credentials for Ironic.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -114,7 +114,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-credentials-wrong",
-        done: "The password for Ironic is changed to a wrong one.",
+        done: "A host is made with a wrong password for Ironic.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -127,7 +127,7 @@ pub const ASKED: &[Fault] = &[
     },
     Fault {
         name: "machine-ironic-old",
-        done: "A role is given an Ironic that is too old.",
+        done: "A host is made whose Ironic is too old.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -179,7 +179,7 @@ pub const FATES: &[Fault] = &[
     },
     Fault {
         name: "ironic-away",
-        done: "Ironic is stopped.",
+        done: "A host is made while Ironic is stopped.",
         kind: NODE,
         object: "n0",
         also: SET,

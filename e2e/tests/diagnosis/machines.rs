@@ -96,9 +96,11 @@ impl Ironics {
         ns.secret(KEYS, &[("authorized_keys", KEY)]).await?;
         let machine = match fault.name {
             "no-machine-fits" => json!({ "resourceClass": fault.name, "traits": ["CUSTOM_GPU"] }),
-            "too-few-machines" | "machine-in-maintenance" | DELETED => {
-                json!({ "resourceClass": fault.name })
-            }
+            "too-few-machines"
+            | "machine-in-maintenance"
+            | "deploy-failed"
+            | "clean-failed"
+            | DELETED => json!({ "resourceClass": fault.name }),
             TAKEN => json!({ "node": TAKEN }),
             // Of which there is none.
             _ => json!({ "resourceClass": "nobody" }),
@@ -108,15 +110,16 @@ impl Ironics {
         world.role["baremetalSetTemplate"] = template(&endpoint, &machine);
         world.make_role(ns).await?;
         match fault.name {
-            TAKEN | "no-machine-fits" => Ok(()),
             "too-few-machines" | "machine-in-maintenance" | DELETED => {
                 node(ns, "n0", ADDRESS, fault.name == DELETED).await?;
                 runs(ns).await
             }
-            _ => {
+            "machine-address-twice" => {
                 node(ns, "n0", ADDRESS, false).await?;
                 finds_none(ns).await
             }
+            // An Event is made of a new reason: the host comes with the fault.
+            _ => Ok(()),
         }
     }
 
@@ -130,7 +133,10 @@ impl Ironics {
             }
             "no-machine-fits" => node(ns, "n0", ADDRESS, false).await,
             "too-few-machines" => node(ns, "n1", "192.168.123.201", false).await,
-            "ironic-away" => own_ironic::stop(ns).await,
+            "ironic-away" => {
+                own_ironic::stop(ns).await?;
+                node(ns, "n0", ADDRESS, false).await
+            }
             "machine-in-maintenance" => {
                 let reason = json!({ "reason": "disk 3 is broken" });
                 self.sound.ask("PUT", &of(fault.name, "maintenance"), Some(&reason)).await?;
@@ -138,12 +144,8 @@ impl Ironics {
                 self.sound.ask("PUT", &of(fault.name, "states/power"), Some(&off)).await.map(drop)
             }
             "deploy-failed" | "clean-failed" => {
+                node(ns, "n0", ADDRESS, false).await?;
                 let state = fault.name.replace('-', " ");
-                template_changes(
-                    ns,
-                    json!({ "ironic": { "machine": { "resourceClass": fault.name } } }),
-                )
-                .await?;
                 self.without_store.reaches(fault.name, &state).await
             }
             DELETED => {
@@ -207,8 +209,32 @@ async fn template_changes(ns: &Namespace, change: Value) -> Result<()> {
     ns.merge::<Role>(ROLE, change).await.map(drop)
 }
 
-/// What a human writes wrong, or takes away.
+/// What a human writes wrong, or takes away, and the host that is made from it.
 async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
+    match fault.name {
+        // Of which there is a host already.
+        "machine-template-invalid" => mistake(ns, fault).await,
+        "machine-address-wrong" => host(ns, "n0", ADDRESS, "192.168.123.0/24").await,
+        "machine-address-twice" => {
+            host(ns, "n1", "192.168.123.201", &format!("{ADDRESS}/24")).await
+        }
+        _ => {
+            mistake(ns, fault).await?;
+            node(ns, "n0", ADDRESS, false).await
+        }
+    }
+}
+
+/// A host whose machine is to have another address than the one by which it is reached.
+async fn host(ns: &Namespace, name: &str, address: &str, machines: &str) -> Result<()> {
+    let spec = json!({
+        "role": ROLE, "hostName": name, "ansibleHost": address,
+        "baremetalHost": { "ctlPlaneIP": machines },
+    });
+    ns.create::<Node>(name, spec).await.map(drop)
+}
+
+async fn mistake(ns: &Namespace, fault: &Fault) -> Result<()> {
     let delete = async |name: &str| ns.api::<Secret>().delete(name, &DeleteParams::default()).await;
     match fault.name {
         "machine-template-invalid" => {
@@ -232,17 +258,6 @@ async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
         "machine-credentials-wrong" => {
             let wrong = json!({ "stringData": { "password": "another" } });
             ns.merge::<Secret>("ironic", wrong).await?;
-        }
-        "machine-address-wrong" => {
-            let network = json!({ "baremetalHost": { "ctlPlaneIP": "192.168.123.0/24" } });
-            ns.merge::<Node>("n0", json!({ "spec": network })).await?;
-        }
-        "machine-address-twice" => {
-            let spec = json!({
-                "role": ROLE, "hostName": "n1", "ansibleHost": "192.168.123.201",
-                "baremetalHost": { "ctlPlaneIP": format!("{ADDRESS}/24") },
-            });
-            ns.create::<Node>("n1", spec).await?;
         }
         "machine-gateway-outside" => {
             template_changes(ns, json!({ "ctlplaneGateway": "198.51.100.1" })).await?;
