@@ -76,7 +76,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Standing::Unseen | Standing::Released => None,
         Standing::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
-            of(Error, input_reason(&host.faults), shown(&texts, "; "))
+            of(Error, "InputMissing", shown(&texts, "; "))
         }
         Standing::Without(none) => {
             of(Warning, "NoMachine", format!("{none}; {}", remedy(seen, host, none)))

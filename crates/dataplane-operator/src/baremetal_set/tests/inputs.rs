@@ -60,7 +60,7 @@ fn a_fault_of_one_host_holds_it_alone() {
     lab.rest().unwrap();
     let part = "spec.baremetalHosts[b].ctlplaneGateway: \"198.51.100.1\" is outside the subnet";
     lab.says("Ready", False, "InvalidInput", &[part]);
-    lab.says(PROVISIONED, False, "InvalidInput", &["1 of 2 hosts", "Host b: spec", part]);
+    lab.says(PROVISIONED, False, "InputMissing", &["1 of 2 hosts", "Host b: spec", part]);
     assert!(lab.host("b").unwrap().error.unwrap().starts_with(part));
     assert_eq!(lab.host("a").unwrap().error, None);
     assert_eq!(lab.machines(), [("active", Some("a".into())), ("available", None)]);
