@@ -165,7 +165,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
-    let machines = watched.machines(&api);
+    let machines = watched.machines(candidate, &api);
     let queue = Arc::new(Queue::default());
     let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
@@ -329,12 +329,12 @@ impl Watched {
         }
     }
 
-    fn machines(&self, api: &Arc<Api>) -> baremetal_set::World {
+    fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
         baremetal_set::World {
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
             vault: Vault::default(),
-            pool: Pool::default(),
+            pool: Pool::counted(candidate.metrics()),
             pauses: Pauses::default(),
             api: Arc::clone(api),
         }

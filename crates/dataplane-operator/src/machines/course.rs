@@ -23,6 +23,10 @@ pub const ASK_AGAIN: Duration = shell::doors::PAUSE;
 const INSTALLED: [&str; 3] = ["active", "provisioned", "externally provisioned"];
 /// The state of a machine before its provisioner says anything.
 const REQUESTED: &str = "requested";
+/// The condition of a set on what its hosts are made from.
+const INPUT: &str = "InputReady";
+/// The condition of a set on whoever provisions its machines.
+const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
 /// The condition of a set that sums up its machines.
 const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 /// What a set says instead of a machine while it has none.
@@ -167,9 +171,14 @@ pub fn is_observed(set: &BaremetalSet) -> bool {
 }
 
 /// The worst condition by which a set says that no machine comes by itself. The one that sums up its
-/// machines tells of others too: what concerns this one, its own words tell.
+/// machines tells of others too: what concerns this one, its own words tell. So does the one on what
+/// hosts are made from, as soon as the provisioner answers: before, nothing is said of any machine.
 fn trouble(set: &BaremetalSet) -> Option<Trouble> {
-    let is_sum = |it: &Condition| [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_);
+    let is_answered = find(conditions(set), SERVER).is_some_and(|it| it.status == Truth::True);
+    let is_sum = |it: &Condition| {
+        [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_)
+            || (is_answered && it.type_ == INPUT)
+    };
     let is_bad = |it: &&Condition| {
         let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
         it.status == Truth::False && is_serious && !is_sum(it)

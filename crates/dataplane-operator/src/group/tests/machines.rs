@@ -221,6 +221,10 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     world.settle();
     assert_eq!(world.condition(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert!(world.message(1, "BaremetalReady").contains("InputReady: Secret s does not exist"));
+    // Where Ironic answers, each host has its own words on what it is made from.
+    world.seen.machines.hold("OpenStackBaremetalSetProvServerReady");
+    world.settle();
+    assert_eq!(world.bare_reason(1), "Provisioning");
 }
 
 #[test]
