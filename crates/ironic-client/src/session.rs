@@ -269,7 +269,8 @@ struct Change<'a> {
 
 impl<'a> Change<'a> {
     fn of(session: &'a Session, request: &Request) -> Self {
-        let below = request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
+        let below =
+            request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
         let change = Self { session, machine: below.map(str::to_owned) };
         change.mark();
         change

@@ -143,7 +143,8 @@ fn two_machines(text: &str) -> (u16, String, String) {
 
 /// The first words of what was asked: method, and path without query.
 fn first_lines(asked: &Asked) -> Vec<String> {
-    let first = |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
+    let first =
+        |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
     asked.lock().unwrap().iter().map(first).collect()
 }
 

@@ -141,7 +141,8 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
     let told = told.filter(|(_, it)| it.instance.is_some()).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
-    let mut found: BTreeSet<&str> = told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
+    let mut found: BTreeSet<&str> =
+        told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
     for (name, _) in seen.wanted() {
         found.remove(name);
     }
@@ -303,7 +304,8 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         Some((refused.map(|it| it.at), order))
     };
     let judged = judge(seen, now);
-    let mut orders: Vec<(Option<Timestamp>, Order)> = judged.hosts.iter().filter_map(order).collect();
+    let mut orders: Vec<(Option<Timestamp>, Order)> =
+        judged.hosts.iter().filter_map(order).collect();
     orders.sort_by_key(|(refused_at, _)| *refused_at);
     orders.into_iter().map(|(_, it)| it).collect()
 }

@@ -149,9 +149,11 @@ fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> St
             "; see whether it was deployed anew there or still answers at the address of {name}, and \
              once that is free"
         ),
-        Some(_) => ", so that two could answer at one address if another was taken; make sure that it \
+        Some(_) => {
+            ", so that two could answer at one address if another was taken; make sure that it \
                     is off, and then"
-            .to_owned(),
+                .to_owned()
+        }
         None => ", so that nobody knows whether it was given back; see that spec.ironic and its \
                  credentials are those by which it was taken, and if it is gone for good"
             .to_owned(),

@@ -328,7 +328,11 @@ fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted(
     lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
     lab.pass().unwrap();
     let told = |lab: &Lab| -> Vec<(Option<bool>, bool)> {
-        hosts.keys().map(|it| lab.host(it).unwrap()).map(|it| (it.is_current, it.needs_human)).collect()
+        hosts
+            .keys()
+            .map(|it| lab.host(it).unwrap())
+            .map(|it| (it.is_current, it.needs_human))
+            .collect()
     };
     assert_eq!(told(&lab), [(None, false); 6]);
     lab.rest().unwrap();
@@ -377,10 +381,14 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     let after = lab.host("a").unwrap();
-    assert_eq!((&after.bmh_ref, &after.provisioning_state), (&before.bmh_ref, &before.provisioning_state));
+    assert_eq!(
+        (&after.bmh_ref, &after.provisioning_state),
+        (&before.bmh_ref, &before.provisioning_state)
+    );
     assert_ne!(after.instance, before.instance);
     // The reservation is the same: whatever happens, no second machine can be reserved for the host.
-    let reservation = |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
+    let reservation =
+        |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
     assert_eq!(reservation(&after), reservation(&before));
 }
 
