@@ -37,7 +37,8 @@ struct Question {
     set: BaremetalSet,
     /// Text by key, by Secret.
     secrets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Reasons by types of conditions, one of several with `|` between; none for a set that goes.
+    /// By types of conditions their reason, one of several with `|` between, or what their message begins
+    /// with; none for a set that goes.
     until: BTreeMap<String, String>,
     /// Passes, counted from 0, after which the operator dies: what was asked of Ironic is acted upon, and
     /// nothing is written.
@@ -116,9 +117,10 @@ fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {
 /// Whether the set says all of that, of its present generation.
 fn says(set: &BaremetalSet, until: &BTreeMap<String, String>) -> bool {
     let Some(status) = &set.status else { return false };
-    let has = |(type_, reason): (&String, &String)| {
-        find(&status.conditions, type_)
-            .is_some_and(|it| reason.split('|').any(|one| it.reason == one))
+    let has = |(type_, wanted): (&String, &String)| {
+        find(&status.conditions, type_).is_some_and(|it| {
+            it.message.starts_with(wanted) || wanted.split('|').any(|one| it.reason == one)
+        })
     };
     status.observed_generation == set.metadata.generation && until.iter().all(has)
 }

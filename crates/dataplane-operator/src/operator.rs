@@ -165,7 +165,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
-    let machines = watched.machines(&api);
+    let machines = watched.machines(candidate, &api);
     let queue = Arc::new(Queue::default());
     let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
@@ -182,9 +182,9 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     watched.watch(&mut leader);
     // Another operator's objects may not even be readable, and a watch of what is not there would keep
     // all controllers waiting.
-    let is_served = api.serves::<BaremetalSet>().await?;
+    let is_there = is_served(Arc::clone(&api)).await?;
     let mut late = Some((machines, machine_queue));
-    if is_served && let Some((world, queue)) = late.take() {
+    if is_there && let Some((world, queue)) = late.take() {
         watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     if candidate.drives::<DataPlane>().await? {
@@ -206,15 +206,22 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     if let Some((world, queue)) = late {
         tokio::select! {
             outcome = leader.watches().end() => return outcome,
-            () = appears(async || api.serves::<BaremetalSet>().await, LOOK_AGAIN) => {}
+            () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
         }
         watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     leader.finish().await
 }
 
+async fn is_served(api: Arc<Api>) -> Result<bool> {
+    api.serves::<BaremetalSet>().await
+}
+
 /// Resolves when `is_there` says so; what keeps it from answering is no answer.
-async fn appears(is_there: impl AsyncFn() -> Result<bool>, pause: Duration) {
+async fn appears<Answer: Future<Output = Result<bool>>>(
+    is_there: impl Fn() -> Answer,
+    pause: Duration,
+) {
     while !is_there().await.unwrap_or_else(|error| {
         tracing::warn!(error = error.chain(), "whether a kind is there is not known");
         false
@@ -329,12 +336,12 @@ impl Watched {
         }
     }
 
-    fn machines(&self, api: &Arc<Api>) -> baremetal_set::World {
+    fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
         baremetal_set::World {
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
             vault: Vault::default(),
-            pool: Pool::default(),
+            pool: Pool::counted(candidate.metrics()),
             pauses: Pauses::default(),
             api: Arc::clone(api),
         }

@@ -6,6 +6,7 @@ pub mod credentials;
 mod keystone;
 pub mod pool;
 pub mod session;
+mod timed;
 
 pub use credentials::Credentials;
 pub use pool::Pool;

@@ -9,11 +9,13 @@ use config_drive::ApiVersion;
 use http::{StatusCode, header};
 use ironic::{Error, Method, Node, Request, version};
 use serde_json::Value;
+use shell::metrics::Metrics;
 use shell::stream::Trust;
 use shell::web::{self, WebFault};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::Credentials;
+use crate::timed::Timed;
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
 /// was asked.
@@ -38,6 +40,7 @@ pub struct Session {
     listed: Mutex<Option<Listed>>,
     /// What was read before a change may not show it.
     changes: Moment<Changes>,
+    metrics: Option<Metrics>,
 }
 
 /// A list of all machines, or why there is none, and when it was asked for.
@@ -69,7 +72,14 @@ impl Session {
             permits: Semaphore::new(AT_ONCE),
             listed: Mutex::new(None),
             changes: Moment::default(),
+            metrics: None,
         }
+    }
+
+    /// The same, with each request counted.
+    #[must_use]
+    pub fn counted(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The version of the API that is spoken; asked for once, and again when Ironic does not speak it any
@@ -209,13 +219,14 @@ impl Session {
             };
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
-        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
-        let said = match Error::of_answer(answer.status().as_u16(), answer.body()) {
-            Some(error) => Err(error),
-            None if answer.body().is_empty() => Ok(Value::Null),
-            None => serde_json::from_slice(answer.body()).map_err(|_| Error::NotIronic),
+        let timed = Timed::begin(self.metrics.as_ref(), request.method);
+        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let (status, said) = match answer.map_err(of_web) {
+            Ok(answer) => (Ok(answer.status()), content(&answer)),
+            Err(error) => (Err(error.clone()), Err(error)),
         };
-        Ok((answer.status(), said))
+        timed.end(&said);
+        Ok((status?, said))
     }
 
     /// The moments are whole whoever panicked while holding them.
@@ -258,7 +269,8 @@ struct Change<'a> {
 
 impl<'a> Change<'a> {
     fn of(session: &'a Session, request: &Request) -> Self {
-        let below = request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
+        let below =
+            request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
         let change = Self { session, machine: below.map(str::to_owned) };
         change.mark();
         change
@@ -307,5 +319,15 @@ pub(crate) fn of_web(fault: WebFault) -> Error {
         WebFault::Cut(status) => {
             Error::Unreachable(format!("its answer of HTTP status {status} broke off"))
         }
+    }
+}
+
+/// What an answer holds; null where it has no body.
+fn content(answer: &http::Response<impl AsRef<[u8]>>) -> Result<Value, Error> {
+    let body = answer.body().as_ref();
+    match Error::of_answer(answer.status().as_u16(), body) {
+        Some(error) => Err(error),
+        None if body.is_empty() => Ok(Value::Null),
+        None => serde_json::from_slice(body).map_err(|_| Error::NotIronic),
     }
 }

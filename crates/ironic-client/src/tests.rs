@@ -8,11 +8,12 @@ use std::time::Duration;
 use common::api::baremetal::Authentication;
 use config_drive::Secret;
 use ironic::{Error, Request};
+use shell::metrics::Metrics;
 use shell::stream::Trust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{Credentials, Session};
+use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
 
@@ -142,7 +143,8 @@ fn two_machines(text: &str) -> (u16, String, String) {
 
 /// The first words of what was asked: method, and path without query.
 fn first_lines(asked: &Asked) -> Vec<String> {
-    let first = |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
+    let first =
+        |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
     asked.lock().unwrap().iter().map(first).collect()
 }
 
@@ -337,4 +339,35 @@ async fn what_is_no_ironic_or_nobody_says_so() {
     assert!(error.heals());
     let error = session(&format!("https://{page}")).version().await.unwrap_err();
     assert_eq!(error.reason(), "CertificateNotTrusted");
+}
+
+#[tokio::test]
+async fn each_request_is_counted_with_what_came_of_it() {
+    let (address, _) = server(|text| {
+        if text.starts_with("get / ") {
+            ok(VERSIONS)
+        } else if text.starts_with("put ") {
+            (409, String::new(), "{}".into())
+        } else {
+            ok(r#"{"nodes": []}"#)
+        }
+    })
+    .await;
+    let metrics = Metrics::new("test");
+    let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, trust()));
+    let session = Pool::counted(metrics.clone()).session("a", "1".into(), make).unwrap();
+    session.nodes(Duration::ZERO).await.unwrap();
+    session.ask(&Request::power_on("a")).await.unwrap_err();
+    let asked = Request::power_on("b");
+    let asking = session.ask(&asked);
+    // Nobody waits for this answer.
+    assert!(tokio::time::timeout(Duration::ZERO, asking).await.is_err());
+    let text = metrics.encode();
+    for expected in [
+        r#"edpm_ironic_request_seconds_count{method="GET",result="Ok"} 2"#,
+        r#"edpm_ironic_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
+        r#"edpm_ironic_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
 }

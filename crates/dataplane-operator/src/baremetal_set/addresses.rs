@@ -24,7 +24,8 @@ struct Claim {
 /// What is wrong with the addresses of a set's hosts, by host.
 pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
     let mut owners: BTreeMap<IpAddr, Claim> = BTreeMap::new();
-    let own = seen.wanted().filter_map(|(name, host)| Some((claim(&seen.set, name), address(host)?)));
+    let own =
+        seen.wanted().filter_map(|(name, host)| Some((claim(&seen.set, name), address(host)?)));
     let others = seen.neighbours.iter().flat_map(|set| {
         let hosts = set.spec.baremetal_hosts.iter();
         hosts.filter_map(|(name, host)| Some((claim(set, name), address(host)?)))

@@ -65,27 +65,25 @@ fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
         Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
         Ok(_) => {}
     }
-    let of_host = |host: &Host<'_>| {
-        match &host.standing {
-            Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
-            Standing::At(node, Next::Do(step)) => {
-                match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {
-                    Some(left) => left.max(AT_ONCE),
-                    None => match step {
-                        Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
-                        Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
-                    },
-                }
+    let of_host = |host: &Host<'_>| match &host.standing {
+        Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
+        Standing::At(node, Next::Do(step)) => {
+            match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {
+                Some(left) => left.max(AT_ONCE),
+                None => match step {
+                    Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
+                    Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
+                },
             }
-            Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
-            Standing::Unseen
-            | Standing::Faulty(_)
-            | Standing::Without(_)
-            | Standing::Lost(..)
-            | Standing::Kept(_)
-            | Standing::At(_, Next::Stop(_) | Next::Done { .. })
-            | Standing::Released => SELDOM,
         }
+        Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
+        Standing::Unseen
+        | Standing::Faulty(_)
+        | Standing::Without(_)
+        | Standing::Lost(..)
+        | Standing::Kept(_)
+        | Standing::At(_, Next::Stop(_) | Next::Done { .. })
+        | Standing::Released => SELDOM,
     };
     judged.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
 }

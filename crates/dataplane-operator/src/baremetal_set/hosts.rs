@@ -31,6 +31,8 @@ pub struct Host<'a> {
     pub wanted: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is adopted, taken out, or has faults.
     pub drive: Option<Drive>,
+    /// What is wrong with what it is made from.
+    pub faults: Vec<Fault>,
     /// How it stands.
     pub standing: Standing<'a>,
 }
@@ -88,10 +90,11 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
         // What cannot be seen stays as it was told, whatever is wrong with its input.
-        let is_seen = seen.machines.is_ok() && !faults.is_empty();
-        let standing = if is_seen { Standing::Faulty(None) } else { Standing::Unseen };
-        all_faults.extend(faults);
-        hosts.push(Host { name: name.to_owned(), instance, wanted: Some(wanted), drive, standing });
+        let is_unseen = faults.is_empty() || seen.machines.is_err();
+        let standing = if is_unseen { Standing::Unseen } else { Standing::Faulty(None) };
+        all_faults.extend(faults.iter().cloned());
+        let (name, wanted) = (name.to_owned(), Some(wanted));
+        hosts.push(Host { name, instance, wanted, drive, faults, standing });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -139,7 +142,8 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
     let told = told.filter(|(_, it)| it.instance.is_some()).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
-    let mut found: BTreeSet<&str> = told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
+    let mut found: BTreeSet<&str> =
+        told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
     for (name, _) in seen.wanted() {
         found.remove(name);
     }
@@ -148,6 +152,7 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
         instance: instance_uuid(uid, name, ""),
         wanted: None,
         drive: None,
+        faults: Vec::new(),
         standing: Standing::Unseen,
     };
     found.into_iter().map(host).collect()
@@ -301,7 +306,8 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         Some((refused.map(|it| it.at), order))
     };
     let judged = judge(seen, now);
-    let mut orders: Vec<(Option<Timestamp>, Order)> = judged.hosts.iter().filter_map(order).collect();
+    let mut orders: Vec<(Option<Timestamp>, Order)> =
+        judged.hosts.iter().filter_map(order).collect();
     orders.sort_by_key(|(refused_at, _)| *refused_at);
     orders.into_iter().map(|(_, it)| it).collect()
 }

@@ -98,7 +98,8 @@ mod tests {
     fn a_machine_pauses_as_long_as_what_went_wrong_takes_and_no_longer_in_another_state() {
         let pauses = Pauses::default();
         let time = |it: i64| Timestamp::from_second(it).unwrap();
-        let left = |now| pauses.of(&node(State::Available)).get("m").and_then(|it| it.left(time(now)));
+        let left =
+            |now| pauses.of(&node(State::Available)).get("m").and_then(|it| it.left(time(now)));
         for (error, seconds) in [
             (Error::Busy("no worker".into()), 15),
             (Error::Unreachable("no answer within 20 s".into()), 15),

@@ -6,13 +6,14 @@ use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
-use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
+use ironic::{Cause, Error, Ledger, Next, NoMachine, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
+use crate::baremetal_set::hosts::{Fault, GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::Refused;
+use crate::machines::set::FOR;
 use crate::plane::wanted::APPLIED;
 
 /// Whoever provisions the machines answers.
@@ -80,9 +81,12 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         }
         Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
         Standing::Faulty(_) => {
-            of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
+            let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
+            of(Error, "InputMissing", shown(&texts, "; "))
         }
-        Standing::Without(none) => of(Warning, "NoMachine", none.to_string()),
+        Standing::Without(none) => {
+            of(Warning, "NoMachine", format!("{none}; {}", remedy(seen, host, none)))
+        }
         Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
         Standing::At(node, next) => {
             let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
@@ -105,6 +109,25 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
             }
         }
     }
+}
+
+/// What a human does about a host for which there is no machine.
+fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> String {
+    let is_provided = seen.set.spec.ironic.as_ref().is_some_and(|it| it.provide);
+    let would_do = |(lack, _): &(String, usize)| {
+        [State::Enroll, State::Manageable].iter().any(|it| *lack == format!("in state {it}"))
+    };
+    let is_adopted = host.wanted.is_some_and(|it| it.adopt);
+    let provide = if !is_provided && !is_adopted && none.excluded.iter().any(would_do) {
+        "set spec.ironic.provide to true to have machines cleaned and used that are not available, "
+    } else {
+        ""
+    };
+    format!(
+        "{provide}enroll another machine, free or mend one of these, or correct what is asked for in \
+         spec.ironic.machine and spec.baremetalHosts[{}].machine",
+        host.name
+    )
 }
 
 /// A machine that went away while it ran, or before it was given back.
@@ -131,14 +154,31 @@ fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> St
             "; see whether it was deployed anew there or still answers at the address of {name}, and \
              once that is free"
         ),
-        Some(_) => ", so that two could answer at one address if another was taken; make sure that it \
+        Some(_) => {
+            ", so that two could answer at one address if another was taken; make sure that it \
                     is off, and then"
-            .to_owned(),
+                .to_owned()
+        }
         None => ", so that nobody knows whether it was given back; see that spec.ironic and its \
                  credentials are those by which it was taken, and if it is gone for good"
             .to_owned(),
     };
     format!("{what}{risk} have it forgotten by `{}`", forget(seen, name))
+}
+
+/// How a human has a host, or several, deployed anew.
+fn anew(seen: &Observed, host: &str) -> String {
+    if seen.set.labels().contains_key(FOR) {
+        // Its hosts are written from nodes, again and again.
+        return format!(
+            "delete the node of {host}, or take it out of its node set, and make it again once {host} is \
+             not in status.baremetalHosts"
+        );
+    }
+    format!(
+        "take {host} out of spec.baremetalHosts, and put it in again once it is not in \
+         status.baremetalHosts"
+    )
 }
 
 /// The command after which a host's machine is not remembered any more.
@@ -242,16 +282,17 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
     };
     texts.extend(lack.as_deref());
     texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
-    let is_missing = lack.is_some() || judged.faults.iter().all(|it| it.is_missing);
-    let message = format!("{}.", shown(&texts, "; "));
-    match (texts.is_empty(), is_missing) {
-        (true, _) => {
-            let text = "Everything that the hosts are made from is there.";
-            Finding::good(INPUT_READY, "InputComplete", text)
-        }
-        (false, true) => Finding::error(INPUT_READY, "SecretNotFound", message),
-        (false, false) => Finding::error(INPUT_READY, "InvalidInput", message),
+    if texts.is_empty() {
+        let text = "Everything that the hosts are made from is there.";
+        return Finding::good(INPUT_READY, "InputComplete", text);
     }
+    let reason = if lack.is_some() { input_reason(&[]) } else { input_reason(&judged.faults) };
+    Finding::error(INPUT_READY, reason, format!("{}.", shown(&texts, "; ")))
+}
+
+/// Whether what is wrong goes when Secrets appear.
+fn input_reason(faults: &[Fault]) -> &'static str {
+    if faults.iter().all(|it| it.is_missing) { "SecretNotFound" } else { "InvalidInput" }
 }
 
 /// The first few texts, and how many more there are.
@@ -353,9 +394,9 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let text = format!(
         "What the config drives of these hosts are made from has changed since they were deployed: {}. \
          Nothing is done by itself, for a machine learns it only by being deployed again, which \
-         overwrites its disk: take a host out of spec.baremetalHosts, and put it in again once it is \
-         not in status.baremetalHosts.",
-        some(&old, NAMED)
+         overwrites its disk: {}.",
+        some(&old, NAMED),
+        anew(seen, "a host")
     );
     Finding::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
 }

@@ -147,7 +147,9 @@ class Failing(unittest.TestCase):
         the_set = ironic.a_set("wanting", name, hosts, provide=True)
         answer = ironic.follow(the_set, {"Ready": "NoMachine"})
         self.assertRegex(condition(answer["set"])["message"], "1 without trait CUSTOM_GPU")
-        ironic.until(uuid, "active")
+        provisioned = {"OpenStackBaremetalSetBmhProvisioningReady": "1 of 2 hosts have a machine that runs."}
+        answer = ironic.follow(answer["set"], provisioned)
+        self.assertEqual(answer["set"]["status"]["baremetalHosts"]["compute-0"]["bmhRef"], uuid)
 
     def test_wrong_and_missing_credentials_are_told(self):
         the_set = ironic.a_set("strange", "none", ONE)

@@ -48,7 +48,8 @@ fn no_machine_is_taken_before_the_set_is_held() {
 fn a_machine_that_is_only_enrolled_is_provided_if_the_human_allows_it() {
     let mut lab = Lab::new(&json!({}), &["enroll", "manageable"]);
     lab.rest().unwrap();
-    lab.says("Ready", False, "NoMachine", &["1 in state enroll", "1 in state manageable"]);
+    let parts = ["1 in state enroll", "1 in state manageable", "set spec.ironic.provide to true"];
+    lab.says("Ready", False, "NoMachine", &parts);
     assert_eq!(lab.asked(0), [""; 0]);
     lab.edit(&json!({"ironic": {"provide": true}}));
     lab.rest().unwrap();
@@ -68,7 +69,9 @@ fn what_excluded_how_many_is_told_and_the_other_hosts_go_on() {
     assert_eq!(lab.host("a").unwrap().provisioning_state, "active");
     let b = lab.host("b").unwrap();
     assert_eq!((b.bmh_ref.as_str(), b.provisioning_state.as_str()), ("unassigned", ""));
-    assert!(b.error.unwrap().contains("CUSTOM_GPU"));
+    let error = b.error.unwrap();
+    assert!(error.contains("CUSTOM_GPU") && !error.contains("provide"), "{error}");
+    assert!(error.contains("enroll another machine") && error.contains("[b].machine"), "{error}");
     lab.model.nodes[1].traits.push("CUSTOM_GPU".into());
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
@@ -325,7 +328,11 @@ fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted(
     lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
     lab.pass().unwrap();
     let told = |lab: &Lab| -> Vec<(Option<bool>, bool)> {
-        hosts.keys().map(|it| lab.host(it).unwrap()).map(|it| (it.is_current, it.needs_human)).collect()
+        hosts
+            .keys()
+            .map(|it| lab.host(it).unwrap())
+            .map(|it| (it.is_current, it.needs_human))
+            .collect()
     };
     assert_eq!(told(&lab), [(None, false); 6]);
     lab.rest().unwrap();
@@ -374,10 +381,14 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     let after = lab.host("a").unwrap();
-    assert_eq!((&after.bmh_ref, &after.provisioning_state), (&before.bmh_ref, &before.provisioning_state));
+    assert_eq!(
+        (&after.bmh_ref, &after.provisioning_state),
+        (&before.bmh_ref, &before.provisioning_state)
+    );
     assert_ne!(after.instance, before.instance);
     // The reservation is the same: whatever happens, no second machine can be reserved for the host.
-    let reservation = |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
+    let reservation =
+        |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
     assert_eq!(reservation(&after), reservation(&before));
 }
 

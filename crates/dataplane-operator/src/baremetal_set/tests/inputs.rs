@@ -1,7 +1,7 @@
 //! What is wrong with what hosts are made from: told with path, value and the legal way; nothing lost.
 
 use super::*;
-use crate::baremetal_set::status::INPUT_READY;
+use crate::baremetal_set::status::{INPUT_READY, PROVISIONED};
 use Truth::{False, True, Unknown};
 
 /// A set with such changes waits and says so, and goes on when they are taken back.
@@ -58,7 +58,11 @@ fn a_fault_of_one_host_holds_it_alone() {
         &["available", "available"],
     );
     lab.rest().unwrap();
-    lab.says("Ready", False, "InvalidInput", &["spec.baremetalHosts[b].ctlplaneGateway"]);
+    let part = "spec.baremetalHosts[b].ctlplaneGateway: \"198.51.100.1\" is outside the subnet";
+    lab.says("Ready", False, "InvalidInput", &[part]);
+    lab.says(PROVISIONED, False, "InputMissing", &["1 of 2 hosts", "Host b: spec", part]);
+    assert!(lab.host("b").unwrap().error.unwrap().starts_with(part));
+    assert_eq!(lab.host("a").unwrap().error, None);
     assert_eq!(lab.machines(), [("active", Some("a".into())), ("available", None)]);
 }
 
@@ -210,6 +214,36 @@ fn an_input_that_goes_missing_holds_a_machine_on_its_way_and_none_that_runs() {
     lab.secrets.insert("keys".into(), keys);
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn what_is_known_of_machines_stays_while_inputs_are_wrong_and_nobody_answers() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    let before = [lab.host("a"), lab.host("b")];
+    let keys = lab.secrets.remove("keys").unwrap();
+    lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "SecretNotFound", &["spec.deploymentSSHSecret"]);
+    assert_eq!([lab.host("a"), lab.host("b")], before);
+    lab.secrets.insert("keys".into(), keys);
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}
+
+#[test]
+fn an_address_that_no_host_can_have_is_told_where_it_stands() {
+    waits(
+        &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10"}}}),
+        &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}),
+        "InvalidInput",
+        &[
+            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is no address with a prefix length",
+            "write address and prefix length",
+        ],
+    );
 }
 
 #[test]

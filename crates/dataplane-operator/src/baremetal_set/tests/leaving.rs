@@ -188,7 +188,12 @@ fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
     lab.delete();
     lab.rest().unwrap();
     assert!(lab.set.is_some());
-    let parts = ["Host a: Ironic does not know its machine", hidden.uuid.as_str(), "credentials", "forgotten by"];
+    let parts = [
+        "Host a: Ironic does not know its machine",
+        hidden.uuid.as_str(),
+        "credentials",
+        "forgotten by",
+    ];
     lab.says("Ready", False, "MachineGone", &parts);
     assert!(lab.host("a").unwrap().needs_human);
     assert_eq!((lab.host("b"), lab.machines()), (None, vec![("available", None)]));
