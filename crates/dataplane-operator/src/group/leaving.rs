@@ -11,11 +11,10 @@ use kube::ResourceExt;
 
 use crate::effective::Effective;
 use crate::group::holding::INVENTORY;
-use crate::group::machines::{Asker, is_given_back, keeps_machine, known, machine_name, needs_set};
+use crate::group::machines::{Asker, is_given_back, keeps_machine, needs_set};
 use crate::group::observe::{Group, Observed};
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY};
 use crate::group::status::ours;
-use crate::machines::Course;
 use crate::machines::{set, told};
 
 /// The reason of a machine that goes back.
@@ -55,9 +54,8 @@ pub fn told_by(seen: &Observed, asker: &Asker, now: Timestamp) -> Vec<Step> {
 
 fn node_step(seen: &Observed, asker: &Asker, node: &Node, now: Timestamp) -> Option<Step> {
     let effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
-    let set = asker.set(seen)?;
-    let known = known(node, &effective, &seen.machines.answering);
-    let course = Course::of(Some(&**set), &machine_name(node), &known, now);
+    asker.set(seen)?;
+    let course = asker.followed(seen, node, &effective, now);
     let finding = match &asker.template {
         Ok(_) => told::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course),
         // Nothing can be asked of the set, not even to do without the host.
@@ -77,7 +75,7 @@ fn role_step(seen: &Observed, asker: &Asker, now: Timestamp) -> Option<Step> {
     asker.set(seen)?;
     let name = role.name_any();
     let users: Vec<String> =
-        seen.nodes.iter().filter(|it| keeps_machine(it)).map(|it| it.name_any()).collect();
+        seen.nodes.iter().filter(|it| asker.is_at_work(seen, it)).map(|it| it.name_any()).collect();
     let text = if users.is_empty() {
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \

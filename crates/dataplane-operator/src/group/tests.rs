@@ -555,6 +555,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
 mod holding;
 mod host_keys;
 mod limits;
+mod machine_owners;
 mod machines;
 mod membership;
 mod networks;

@@ -92,6 +92,7 @@ impl Course {
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();
         let mut record = HostMachine {
+            host: None,
             machine,
             state,
             since,
@@ -200,9 +201,13 @@ fn names(text: &str, host: &str) -> bool {
     text.split(|it| !is_part(it)).any(|it| it == host)
 }
 
+/// Whether a set has a host, or has not given back its machine yet.
+pub fn knows(set: &BaremetalSet, host: &str) -> bool {
+    set.spec.baremetal_hosts.contains_key(host)
+        || set.status.iter().any(|it| it.baremetal_hosts.contains_key(host))
+}
+
 /// Whether a host is in no way part of a set any more.
 pub fn is_given_back(set: Option<&BaremetalSet>, host: &str) -> bool {
-    let Some(set) = set else { return true };
-    let told = set.status.iter().any(|it| it.baremetal_hosts.contains_key(host));
-    !told && !set.spec.baremetal_hosts.contains_key(host) && is_observed(set)
+    set.is_none_or(|it| !knows(it, host) && is_observed(it))
 }

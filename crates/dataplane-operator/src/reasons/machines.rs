@@ -65,6 +65,12 @@ const HOST_TWICE: Word = Word::bad(
     "No.",
     "Correct `spec.hostName` of one of them.",
 );
+const HOST_NAME_CHANGED: Word = Word::bad(
+    "HostNameChanged",
+    "The host has another name than the one by which its machine was asked for.",
+    "No.",
+    "Set `spec.hostName` as the message says, or delete the node and make another one.",
+);
 
 /// Of a node.
 pub(super) const NODE: Aspect = aspect(
@@ -82,6 +88,7 @@ pub(super) const NODE: Aspect = aspect(
         MACHINE_ELSEWHERE,
         HOST_NAME_INVALID,
         HOST_TWICE,
+        HOST_NAME_CHANGED,
         Word::bad(
             "GivingBack",
             "The node is to be deleted, and its machine is given back first.",
@@ -107,6 +114,7 @@ pub(super) const ROLE: Aspect = aspect(
         MACHINE_ELSEWHERE,
         HOST_NAME_INVALID,
         HOST_TWICE,
+        HOST_NAME_CHANGED,
         Word::bad(
             "DeletionWaits",
             "The role is to be deleted, and its machines are given back first; the message names the \

@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostMachine {
+    /// The name by which a set was asked for it; absent where no set has the host any more. It stays,
+    /// whatever the host is called later: under another name another machine would be taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub host: Option<String>,
     /// UUID of Ironic's node, or name of the `BareMetalHost`; absent while none is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,

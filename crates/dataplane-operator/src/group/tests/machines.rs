@@ -10,7 +10,7 @@ use super::*;
 use crate::group::instance::REDEPLOY;
 use crate::machines::set::FOR;
 
-const OTHER: &str = "example.org/other";
+pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
@@ -29,7 +29,7 @@ impl World {
     }
 
     /// Both machines are there, both answer, and all services are deployed.
-    fn provisioned() -> Self {
+    pub(super) fn provisioned() -> Self {
         let mut world = Self::bare();
         world.settle();
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
@@ -40,7 +40,7 @@ impl World {
         world
     }
 
-    fn node(&mut self, idx: usize) -> &mut Node {
+    pub(super) fn node(&mut self, idx: usize) -> &mut Node {
         Arc::make_mut(&mut self.seen.nodes[idx])
     }
 
@@ -328,12 +328,12 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
 }
 
 impl World {
-    fn remove(&mut self, node: &str) {
+    pub(super) fn remove(&mut self, node: &str) {
         let at = Time(self.now);
         self.change("DataPlaneNode", node, |it| it.deletion_timestamp = Some(at));
     }
 
-    fn finalize(&mut self, node: &str, finalizers: &[&str]) {
+    pub(super) fn finalize(&mut self, node: &str, finalizers: &[&str]) {
         let all = finalizers.iter().map(|it| (*it).to_owned()).collect();
         self.change("DataPlaneNode", node, |it| it.finalizers = Some(all));
     }
