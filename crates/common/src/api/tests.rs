@@ -253,7 +253,8 @@ fn a_host_keeps_its_name_while_it_has_a_machine() {
         node
     };
     let since = "2026-01-01T00:00:00Z";
-    let has = json!({ "machine": { "host": "n0", "machine": "m", "state": "active", "since": since } });
+    let has =
+        json!({ "machine": { "host": "n0", "machine": "m", "state": "active", "since": since } });
     let none = json!({ "machine": { "host": "n0", "state": "requested", "since": since } });
     let check = |status: &Value, before: Option<&str>, after: Option<&str>| {
         broken::<Node>(&node(after, status), Some(&node(before, status)))
@@ -273,7 +274,10 @@ fn a_host_keeps_its_name_while_it_has_a_machine() {
     }
     assert_eq!(check(&none, Some("n0"), Some("n1")), "");
     assert_eq!(check(&json!({}), Some("n0"), Some("n1")), "");
-    assert_eq!(check(&json!({ "machine": { "state": "x", "since": since } }), None, Some("n1")), "");
+    assert_eq!(
+        check(&json!({ "machine": { "state": "x", "since": since } }), None, Some("n1")),
+        ""
+    );
 }
 
 #[test]

@@ -351,5 +351,7 @@ fn blank(host: &Host<'_>) -> HostStatus {
         instance: Some(host.instance.clone()),
         config_drive_hash: None,
         error: None,
+        is_current: None,
+        needs_human: false,
     }
 }

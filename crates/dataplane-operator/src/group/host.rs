@@ -120,7 +120,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
     }
     let machine = asker.map(|it| it.course(seen, node, &effective, now));
     let record = record(seen, machine.as_ref(), node);
-    let installation = record.as_ref().and_then(|it| it.installation.clone());
+    let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
     let redeploy = instance::of(seen.role.as_deref(), node);
     let instance = instance::published(redeploy.as_deref(), installation.as_deref());
     let mut faults = faults::of_node(seen, node, &effective);

@@ -36,6 +36,8 @@ pub struct Asker {
     pub template: Result<Template, Fault>,
     /// Which machine is which node's.
     pub names: Names,
+    /// The hosts for which the set has no room.
+    without_room: BTreeSet<String>,
 }
 
 impl Asker {
@@ -60,7 +62,12 @@ impl Asker {
         };
         let set = seen.machines.set.as_deref().filter(|it| set::is_of(it, &owner));
         let names = Names::of(&seen.nodes, set);
-        Some(Self { owner, template, names })
+        let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && names.is_owner(it);
+        let mut asked: Vec<String> =
+            seen.nodes.iter().filter(may_ask).map(|it| names.asked(it)).collect();
+        asked.sort();
+        let without_room = set::without_room(set, asked.iter().map(String::as_str));
+        Some(Self { owner, template, names, without_room })
     }
 
     /// The set, where it is there and was made for the group.
@@ -124,6 +131,9 @@ impl Asker {
                 node.name_any()
             );
             return Some(Fault::wrong("HostTwice", text));
+        }
+        if self.without_room.contains(&name) {
+            return Some(set::full(&self.owner, &name));
         }
         let other = seen.machines.elsewhere.get(&name).filter(|_| !self.has(seen, &name))?;
         let text = format!(
@@ -208,7 +218,7 @@ impl Asker {
 }
 
 /// Whether others than the operator still hold a node: its machine is theirs to work on.
-fn is_used(node: &Node) -> bool {
+pub fn is_used(node: &Node) -> bool {
     node.finalizers().iter().any(|it| it != INVENTORY)
 }
 

@@ -190,6 +190,10 @@ impl World {
                     });
                     self.writes.push(format!("hold {kind} {name}"));
                 }
+                Write::Release { rest, .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.released(rest);
+                    self.writes.push(format!("release {kind} {name}"));
+                }
                 Write::Release { rest, .. } => {
                     self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
                     self.collect();

@@ -26,6 +26,9 @@ pub struct HostMachine {
     /// When the installation was first seen complete, in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<Time>,
+    /// Whether the installation ran before and was adopted: what was deployed to it stays deployed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
     /// Whether the installation took the place of another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replacement: bool,
@@ -39,4 +42,11 @@ pub struct HostMachine {
     /// Fingerprint of the ssh key of the installation before, which is accepted no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former_key: Option<String>,
+}
+
+impl HostMachine {
+    /// Which installation was made for the host; none while it runs on one that was there before.
+    pub fn own_installation(&self) -> Option<&str> {
+        self.installation.as_deref().filter(|_| !self.adopted)
+    }
 }
