@@ -12,8 +12,10 @@ use crate::faults::{Fault, Kstatus};
 use crate::transcript::NAMESPACE;
 use crate::{Namespace, kstatus, run, transcript};
 
-/// How soon after the fact a description that tells it must begin.
+/// How soon after the fact a description that tells it must begin, where Kubernetes knows the fact.
 const SOON: Duration = Duration::from_secs(5);
+/// The same where Ironic alone knows it: it tells nobody, and is asked every minute.
+const ASKED: Duration = Duration::from_secs(75);
 /// How many faults are judged at once, by all tests together: their pods share one machine.
 const AT_ONCE: usize = 4;
 
@@ -26,10 +28,28 @@ pub async fn judge(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
+    judge_within(SOON, faults, before, inject).await
+}
+
+/// The same of faults that Ironic alone knows.
+pub async fn judge_machines(
+    faults: &[Fault],
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
+    judge_within(ASKED, faults, before, inject).await
+}
+
+async fn judge_within(
+    within: Duration,
+    faults: &[Fault],
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
     let (before, inject) = (&before, &inject);
     let outcomes = stream::iter(faults).map(async |fault| {
         let _turn = TURNS.acquire().await.ok()?;
-        let failure = judged(fault, before, inject).await.err()?;
+        let failure = judged(within, fault, before, inject).await.err()?;
         Some(format!("{}: {failure:#}", fault.name))
     });
     let outcomes: Vec<Option<String>> = outcomes.buffer_unordered(AT_ONCE).collect().await;
@@ -41,6 +61,7 @@ pub async fn judge(
 }
 
 async fn judged(
+    within: Duration,
     fault: &Fault,
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
@@ -54,32 +75,43 @@ async fn judged(
         ensure!(!earlier.mentions(word), "{word:?} is told before the fact: {earlier:?}");
     }
     inject(&ns, fault).await.context("its injection")?;
-    let told = told(&ns, fault, &words).await?;
-    agree(&ns, fault).await?;
-    transcript::keep(fault, &transcript::normalised(&told.excerpt(&words), &ns.name))?;
+    let told_first = told(within, &ns, (fault.kind, fault.object), &words).await?;
+    agree(&ns, fault, (fault.kind, fault.object)).await?;
+    let mut text = told_first.excerpt(&words);
+    if let Some(also @ (kind, object)) = fault.also {
+        // It comes from there, or goes there: both are told by now.
+        let told = told(SOON, &ns, also, &words).await?;
+        agree(&ns, fault, also).await?;
+        text += &format!("{kind} {object}:\n{}", told.excerpt(&words));
+    }
+    transcript::keep(fault, &transcript::normalised(&text, &ns.name))?;
     ns.done().await
 }
 
 /// Describes the object until it tells the fault, at most for as long as that may take.
-async fn told(ns: &Namespace, fault: &Fault, words: &[String]) -> Result<Description> {
+async fn told(
+    within: Duration,
+    ns: &Namespace,
+    (kind, object): (&str, &str),
+    words: &[String],
+) -> Result<Description> {
     let fact = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(250));
     loop {
         tick.tick().await;
         let begun = fact.elapsed();
-        let found = Description::of(&ns.name, fault.kind, fault.object).await?;
+        let found = Description::of(&ns.name, kind, object).await?;
         if found.tells(words) {
             return Ok(found);
         }
-        let within = SOON.as_secs();
-        ensure!(begun < SOON, "{words:?} are not told within {within} s: {found:?}");
+        let limit = within.as_secs();
+        ensure!(begun < within, "{words:?} are not told within {limit} s: {found:?}");
     }
 }
 
 /// Asserts that kstatus, our own Ready and `kubectl wait` say the same of the object.
-async fn agree(ns: &Namespace, fault: &Fault) -> Result<()> {
-    let kind = fault.kind.to_lowercase();
-    let object = [ns.name.as_str(), &format!("{kind}/{}", fault.object)];
+async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> Result<()> {
+    let object = [ns.name.as_str(), &format!("{}/{object}", kind.to_lowercase())];
     let text = run("kubectl", &[&["get", "-o", "json", "-n"], &object[..]].concat()).await?;
     let found: Value = serde_json::from_str(&text)?;
     let of_tools = kstatus::of(&found);

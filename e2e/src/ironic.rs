@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{Namespace, cells, run};
 
 /// The namespace of Ironic.
-const NAMESPACE: &str = "openstack";
+pub const NAMESPACE: &str = "openstack";
 /// The namespace of its machines' pods.
 const MACHINES: &str = "edpm-hosts";
 /// Where operators reach it.
@@ -75,15 +75,34 @@ pub async fn secret(ns: &Namespace) -> Result<()> {
     ns.secret(SECRET, &[("username", &username), ("password", &password)]).await
 }
 
-/// An answer of the API to curl in Ironic's pod, where the password is.
 async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    ask_in(NAMESPACE, method, path, body).await
+}
+
+/// How curl asks an Ironic with http_basic.
+pub fn curl(user: &str, password: &str) -> String {
+    format!(
+        "user = \"{user}:{password}\"\nheader = \"X-OpenStack-Ironic-API-Version: latest\"\n\
+         header = \"Content-Type: application/json\"\nsilent\nshow-error\nfail-with-body\n"
+    )
+}
+
+/// An answer of the API to curl in the pod of a namespace's Ironic, where the password is; null where
+/// it has no body.
+pub async fn ask_in(
+    namespace: &str,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value> {
     let url = format!("http://127.0.0.1:6385{path}");
     let body = body.map(Value::to_string);
-    let mut words = vec!["-n", NAMESPACE, "exec", "deployment/ironic", "-c", "ironic", "--"];
+    let mut words = vec!["-n", namespace, "exec", "deployment/ironic", "-c", "ironic", "--"];
     words.extend(["curl", "--config", "/etc/ironic/curl", "--request", method]);
     if let Some(body) = &body {
         words.extend(["--data-binary", body]);
     }
     words.push(&url);
-    Ok(serde_json::from_str(&run("kubectl", &words).await?)?)
+    let text = run("kubectl", &words).await?;
+    if text.trim().is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_str(&text)?) }
 }

@@ -17,6 +17,7 @@ pub mod kstatus;
 mod namespace;
 pub mod neighbours;
 pub mod operator;
+pub mod own_ironic;
 pub mod plugin;
 mod program;
 mod release;

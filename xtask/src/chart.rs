@@ -14,8 +14,9 @@ use invariants::{of_kind, text};
 /// The chart, from the project's root.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "OpenStackAnsibleEE",
+    "OpenStackBaremetalSet",
     "OpenStackDataPlane",
     "OpenStackDataPlaneDeployment",
     "OpenStackDataPlaneNode",

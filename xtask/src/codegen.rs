@@ -62,7 +62,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         return declared(false);
     }
     // What was told on a lab is another thing each time, and not there without one: not checked.
-    let told: Vec<Generated> = faults::file(&root)?.into_iter().collect();
+    let told: Vec<Generated> = faults::files(&root)?;
     for it in drift.iter().chain(&stale(&root, &told)) {
         it.mend(&root)?;
         println!("{}", it.described());

@@ -9,11 +9,16 @@ use crate::demo::{self, OPERATORS, RELEASE, facts};
 use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
 
 /// Everything that was made by the operators or for them, in the order in which it goes.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 10] = [
+    "openstackdataplanes.dataplane.openstack.org",
+    "openstackdataplanedeployments.dataplane.openstack.org",
+    "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "novaexternalcomputes.nova.openstack.org",
     "novacells.nova.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
+    // After those who asked for them: whoever goes waits until its machines were given back.
+    "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplaneservices.dataplane.openstack.org",
     "openstackansibleees.ansibleee.openstack.org",
 ];
@@ -45,6 +50,10 @@ fn clear(env: &lab::Env) -> Result<()> {
     }
     sh::step("take away what is installed, and its objects", || {
         for kind in KINDS {
+            // The release before may not know it.
+            if !sh::succeeds(env.kubectl().args(["get", "customresourcedefinition", kind])) {
+                continue;
+            }
             let mut delete = env.kubectl();
             delete.args(["-n", controlplane::NAMESPACE, "delete", kind, "--all"]);
             // As long as a host that does not answer may keep its compute.
@@ -58,4 +67,49 @@ fn clear(env: &lab::Env) -> Result<()> {
         sh::run(&mut uninstall).map(drop)
     })
     .context("the lab is not as it should be, take it down first: cargo xtask lab down")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use dataplane_operator::{baremetal_set::MACHINES, deployment::holding, group};
+    use nova_operator::holds;
+
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn every_kind_goes_before_its_operators_do() {
+        let known = common::api::definitions::all();
+        let known: BTreeSet<String> = known.into_iter().filter_map(|it| it.metadata.name).collect();
+        let gone: BTreeSet<String> = KINDS.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(gone, known);
+    }
+
+    #[test]
+    fn the_way_out_without_operators_takes_off_every_finalizer_of_ours() {
+        let text = fs::read_to_string(paths::repo().join("docs/install.md")).unwrap();
+        let command = text.lines().find(|it| it.starts_with("kubectl get novaexternalcompute,"));
+        let command = command.unwrap();
+        let ours = [
+            group::holding::INVENTORY,
+            holding::RUNNING,
+            MACHINES,
+            holds::NODE,
+            holds::COMPUTE,
+            holds::CELL,
+        ];
+        for finalizer in ours {
+            assert!(command.contains(&format!("(eq . \"{finalizer}\")")), "{finalizer}");
+            assert!(
+                text.contains(&format!("| `{finalizer}` |")),
+                "{finalizer} is not in the table"
+            );
+        }
+        for kind in ["osdpns", "osdpd", "osbms"] {
+            assert!(command.contains(&format!(",{kind},")), "{kind}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use common::plan::{Step, Write};
 use dataplane_operator::baremetal_set::decide::decide;
 use dataplane_operator::baremetal_set::hosts::{Order, orders};
 use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
+use dataplane_operator::baremetal_set::pauses::Pauses;
 use dataplane_operator::baremetal_set::{ask, look};
 use ironic_client::Pool;
 use jiff::SignedDuration;
@@ -36,7 +37,8 @@ struct Question {
     set: BaremetalSet,
     /// Text by key, by Secret.
     secrets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Reasons by types of conditions, one of several with `|` between; none for a set that goes.
+    /// By types of conditions their reason, one of several with `|` between, or what their message begins
+    /// with; none for a set that goes.
     until: BTreeMap<String, String>,
     /// Passes, counted from 0, after which the operator dies: what was asked of Ironic is acted upon, and
     /// nothing is written.
@@ -70,7 +72,7 @@ async fn followed(question: Question) -> Result<Course> {
     let Question { set, secrets, until, deaths, ahead } = question;
     let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
     let mut course = Course { set: Some(set), ..Course::default() };
-    let mut pool = Pool::default();
+    let (mut pool, mut pauses) = (Pool::default(), Pauses::default());
     for pass in 0..PASSES {
         let Some(set) = course.set.clone() else { return Ok(course) };
         let key = set.name_any();
@@ -79,13 +81,15 @@ async fn followed(question: Question) -> Result<Course> {
             seen.machines = look::look(&pool, &key, ironic, &secrets).await;
         }
         let now = clock::now() + SignedDuration::from_secs(ahead);
+        recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
         course.asked.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key) {
-            seen.refused = ask::ask(&session, orders, || true).await;
+            pauses.note(ask::ask(&session, orders, || true).await, now);
+            recall(&pauses, &mut seen);
         }
         if deaths.contains(&pass) {
-            pool = Pool::default();
+            (pool, pauses) = (Pool::default(), Pauses::default());
             continue;
         }
         let plan = decide(&seen, now);
@@ -101,6 +105,11 @@ async fn followed(question: Question) -> Result<Course> {
     bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.asked)
 }
 
+fn recall(pauses: &Pauses, seen: &mut Observed) {
+    let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
+    seen.refused = pauses.of(nodes);
+}
+
 fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {
     Values::new("1", entries.into_iter().map(|(key, it)| (key, it.into_bytes())).collect()).into()
 }
@@ -108,9 +117,10 @@ fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {
 /// Whether the set says all of that, of its present generation.
 fn says(set: &BaremetalSet, until: &BTreeMap<String, String>) -> bool {
     let Some(status) = &set.status else { return false };
-    let has = |(type_, reason): (&String, &String)| {
-        find(&status.conditions, type_)
-            .is_some_and(|it| reason.split('|').any(|one| it.reason == one))
+    let has = |(type_, wanted): (&String, &String)| {
+        find(&status.conditions, type_).is_some_and(|it| {
+            it.message.starts_with(wanted) || wanted.split('|').any(|one| it.reason == one)
+        })
     };
     status.observed_generation == set.metadata.generation && until.iter().all(has)
 }

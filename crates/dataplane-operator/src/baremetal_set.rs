@@ -5,12 +5,14 @@
 //! a host had.
 
 pub mod addresses;
+mod advice;
 pub mod ask;
 pub mod controller;
 pub mod decide;
 pub mod hosts;
 pub mod look;
 pub mod observe;
+pub mod pauses;
 pub mod status;
 
 #[cfg(test)]

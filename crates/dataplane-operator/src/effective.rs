@@ -162,10 +162,18 @@ pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'
     spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)
 }
 
+/// The same, and that of a machine which the host keeps though others are to provision it by now: its
+/// address and user are what they were.
+fn kept_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
+    let has_machine = node.status.as_ref().is_some_and(|it| it.machine.is_some());
+    let kept = || role.filter(|_| has_machine)?.spec.baremetal_set_template.as_ref();
+    machine_template(role, node).or_else(kept)
+}
+
 /// The address that a node's machine is given where the node has no other one, without its prefix
 /// length.
 fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
-    let template = machine_template(role, node)?;
+    let template = kept_template(role, node)?;
     let own = node.spec.baremetal_host.as_ref().and_then(|it| it.ctl_plane_ip.as_deref());
     let name = machine_name(node);
     let listed = || template.get("baremetalHosts")?.get(&name)?.get("ctlPlaneIP")?.as_str();
@@ -176,7 +184,7 @@ fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
 /// The user that a node's machine is given; one that ran before has its own.
 fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
     const FIELD: &str = "cloudUserName";
-    let template = machine_template(role, node)?;
+    let template = kept_template(role, node)?;
     let given = template.get(FIELD).and_then(Value::as_str);
     let made = || (!is_adopted(template, node)).then_some(CLOUD_USER);
     given.or_else(made).map(str::to_owned)

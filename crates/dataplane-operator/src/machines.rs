@@ -12,7 +12,7 @@ pub mod template;
 pub mod told;
 
 #[cfg(test)]
-mod model;
+mod test_model;
 
 pub use course::Course;
 pub use observe::{Machines, Seen};

@@ -1,6 +1,7 @@
 //! The process: what it watches, what wakes which controller, and what it may do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 use common::api::ansibleee::AnsibleEe;
@@ -23,6 +24,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{self, BaremetalSets};
 use crate::claims::{BY_HOST, Claim};
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
@@ -32,6 +34,7 @@ use crate::endpoints::observe::LABEL;
 use crate::group::Group;
 use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::machines::Machines;
+use crate::machines::observe::LOOK_AGAIN;
 use crate::node_set::observe::{BY_LABEL, BY_NODE_SET, node_set_of, node_sets_of};
 use crate::node_set::others::{self, Others};
 use crate::node_set::wake::GATHER;
@@ -162,7 +165,7 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
-    let machines = watched.machines(&api);
+    let machines = watched.machines(candidate, &api);
     let queue = Arc::new(Queue::default());
     let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
@@ -179,11 +182,10 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     watched.watch(&mut leader);
     // Another operator's objects may not even be readable, and a watch of what is not there would keep
     // all controllers waiting.
-    let has_machines =
-        candidate.drives::<BaremetalSet>().await? && api.serves::<BaremetalSet>().await?;
-    if has_machines {
-        leader.watch(&watched.baremetal_sets, "");
-        leader.run(BaremetalSets { world: machines }, Arc::clone(&api), machine_queue).await;
+    let is_there = is_served(Arc::clone(&api)).await?;
+    let mut late = Some((machines, machine_queue));
+    if is_there && let Some((world, queue)) = late.take() {
+        watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     if candidate.drives::<DataPlane>().await? {
         leader.run(maps, Arc::clone(&api), plane_queue).await;
@@ -199,9 +201,33 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
         }
     }
     if candidate.drives::<Service>().await? {
-        leader.run(Services { world: services }, api, service_queue).await;
+        leader.run(Services { world: services }, Arc::clone(&api), service_queue).await;
+    }
+    if let Some((world, queue)) = late {
+        tokio::select! {
+            outcome = leader.watches().end() => return outcome,
+            () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
+        }
+        watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     leader.finish().await
+}
+
+async fn is_served(api: Arc<Api>) -> Result<bool> {
+    api.serves::<BaremetalSet>().await
+}
+
+/// Resolves when `is_there` says so; what keeps it from answering is no answer.
+async fn appears<Answer: Future<Output = Result<bool>>>(
+    is_there: impl Fn() -> Answer,
+    pause: Duration,
+) {
+    while !is_there().await.unwrap_or_else(|error| {
+        tracing::warn!(error = error.chain(), "whether a kind is there is not known");
+        false
+    }) {
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// Everything that is watched from the start.
@@ -310,12 +336,13 @@ impl Watched {
         }
     }
 
-    fn machines(&self, api: &Arc<Api>) -> baremetal_set::World {
+    fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
         baremetal_set::World {
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
             vault: Vault::default(),
-            pool: Pool::default(),
+            pool: Pool::counted(candidate.metrics()),
+            pauses: Pauses::default(),
             api: Arc::clone(api),
         }
     }
@@ -358,6 +385,22 @@ impl Watched {
             attachments: Arc::clone(&groups.attachments),
             api: Arc::clone(&groups.api),
         }
+    }
+
+    /// Runs the controller of sets of machines, whose kind is served, unless they are somebody else's.
+    async fn look_after_machines(
+        &self,
+        candidate: &Candidate,
+        leader: &mut Leader,
+        api: &Arc<Api>,
+        world: baremetal_set::World,
+        queue: Arc<Queue>,
+    ) -> Result<()> {
+        if candidate.drives::<BaremetalSet>().await? {
+            leader.watch(&self.baremetal_sets, "");
+            leader.run(BaremetalSets { world }, Arc::clone(api), queue).await;
+        }
+        Ok(())
     }
 
     fn watch(&self, leader: &mut Leader) {
@@ -489,4 +532,21 @@ fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
 fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     let owner = controller(object.meta());
     owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use shell::error::Error;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kind_that_appears_later_is_found_whatever_went_wrong_before() {
+        let away = || Err(Error::Process { what: "the API server is away".into(), source: None });
+        let answers = Mutex::new(vec![Ok(true), Ok(false), away(), Ok(false)]);
+        appears(async || answers.lock().unwrap().pop().unwrap(), Duration::ZERO).await;
+        assert!(answers.lock().unwrap().is_empty());
+    }
 }

@@ -6,10 +6,11 @@ pub mod credentials;
 mod keystone;
 pub mod pool;
 pub mod session;
+mod timed;
 
 pub use credentials::Credentials;
 pub use pool::Pool;
-pub use session::Session;
+pub use session::{Session, Turn};
 
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ironic::Error;
+use shell::metrics::Metrics;
 
 use crate::Session;
 
 /// Sessions by what they are made from, and whose they are.
 #[derive(Debug, Default)]
-pub struct Pool(Mutex<Inner>);
+pub struct Pool {
+    inner: Mutex<Inner>,
+    metrics: Option<Metrics>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -18,6 +22,11 @@ struct Inner {
 }
 
 impl Pool {
+    /// An empty pool whose sessions count their requests.
+    pub fn counted(metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..Self::default() }
+    }
+
     /// The session of somebody; `made_from` is a hash of all that it is made from, so that whoever asks
     /// the same Ironic with the same credentials shares version, token, limits and list. A session that
     /// nobody uses any more is forgotten.
@@ -33,7 +42,11 @@ impl Pool {
             return Ok(session);
         }
         inner.used_by(user, None);
-        let session = Arc::new(make()?);
+        let session = make()?;
+        let session = Arc::new(match &self.metrics {
+            Some(metrics) => session.counted(metrics.clone()),
+            None => session,
+        });
         inner.sessions.insert(made_from.clone(), Arc::clone(&session));
         inner.used_by(user, Some(made_from));
         Ok(session)
@@ -52,7 +65,7 @@ impl Pool {
 
     /// The maps are whole whoever panicked while holding them.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,17 +1,21 @@
 //! One Ironic as all who need it share it: bounded requests, one version, one list.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as Moment, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
-use http::header;
+use http::{StatusCode, header};
 use ironic::{Error, Method, Node, Request, version};
 use serde_json::Value;
+use shell::metrics::Metrics;
 use shell::stream::Trust;
 use shell::web::{self, WebFault};
-use tokio::sync::{Mutex, OnceCell, Semaphore};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::Credentials;
+use crate::timed::Timed;
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
 /// was asked.
@@ -20,6 +24,8 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 /// How many requests are under way at once; Ironic's own API serves few more.
 const AT_ONCE: usize = 8;
+/// How many machines are read one by one before all are listed anew.
+const ONE_BY_ONE: usize = 16;
 /// The header by which both sides say which version they speak.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 
@@ -29,18 +35,29 @@ pub struct Session {
     endpoint: String,
     credentials: Credentials,
     trust: Trust,
-    version: OnceCell<ApiVersion>,
+    version: Mutex<Option<ApiVersion>>,
     permits: Semaphore,
     listed: Mutex<Option<Listed>>,
-    /// When the last change was answered: what was read before may not show it.
-    changed: Moment<Option<Instant>>,
+    /// What was read before a change may not show it.
+    changes: Moment<Changes>,
+    metrics: Option<Metrics>,
 }
 
 /// A list of all machines, or why there is none, and when it was asked for.
 #[derive(Debug)]
 struct Listed {
     since: Instant,
+    /// When machines were asked for since, one by one.
+    since_of: BTreeMap<String, Instant>,
     outcome: Result<Arc<Vec<Node>>, Error>,
+}
+
+/// When machines were changed last.
+#[derive(Debug, Default)]
+struct Changes {
+    /// By a request that is no known machine's.
+    of_any: Option<Instant>,
+    of: BTreeMap<String, Instant>,
 }
 
 impl Session {
@@ -51,73 +68,103 @@ impl Session {
             endpoint,
             credentials,
             trust,
-            version: OnceCell::new(),
+            version: Mutex::new(None),
             permits: Semaphore::new(AT_ONCE),
             listed: Mutex::new(None),
-            changed: Moment::new(None),
+            changes: Moment::default(),
+            metrics: None,
         }
     }
 
-    /// The version of the API that is spoken; asked for once.
+    /// The same, with each request counted.
+    #[must_use]
+    pub fn counted(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// The version of the API that is spoken; asked for once, and again when Ironic does not speak it any
+    /// more.
     pub async fn version(&self) -> Result<ApiVersion, Error> {
-        let ask =
-            || async { version::negotiated(&self.exchange(&Request::versions(), None).await?) };
-        self.version.get_or_try_init(ask).await.copied()
+        let mut known = self.version.lock().await;
+        if let Some(version) = *known {
+            return Ok(version);
+        }
+        let (_, document) = self.exchange(&Request::versions(), None).await?;
+        Ok(*known.insert(version::negotiated(&document?)?))
     }
 
-    /// The answer to a request; null where it has no body.
-    ///
-    /// # Guarantees
-    /// Sent once, but for a token that Ironic does not know any more: then once more with a new one,
-    /// which is harmless because it was not acted upon. Lists that were asked for before the answer to a
-    /// change are not given to anybody any more.
+    /// The answer to a request, when it is its turn; null where it has no body. See [`Turn::ask`].
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
-        let version = self.version().await?;
-        let mut answer = self.exchange(request, Some(version)).await;
-        if let (Err(Error::Unauthorized), Credentials::Keystone(login)) =
-            (&answer, &self.credentials)
-        {
-            login.forget().await;
-            answer = self.exchange(request, Some(version)).await;
-        }
-        if request.method != Method::Get {
-            *self.changed() = Some(Instant::now());
-        }
-        answer
-    }
-
-    /// A moment is whole whoever panicked while holding it.
-    fn changed(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn().await.ask(request).await
     }
 
     /// One machine, as it is now.
     pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
-        let version = self.version().await?;
-        read(self.ask(&Request::node(version, uuid)).await?)
+        self.turn().await.node(uuid).await
+    }
+
+    /// Waits until few enough requests are under way.
+    pub async fn turn(&self) -> Turn<'_> {
+        Turn { session: self, _permit: self.permits.acquire().await.ok() }
     }
 
     /// All machines, by a list that is at most that old and shows all changes that were answered: those
     /// who look at the same time share one, or the reason why there is none.
+    ///
+    /// Lists wait for nobody's turn, for one is under way at a time; machines that were changed meanwhile
+    /// are read one by one, so that those who change them do not cost all others their list.
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
         let mut listed = self.listed.lock().await;
-        let shows_all = |since: Instant| self.changed().is_none_or(|it| it < since);
-        let is_fresh = |it: &&Listed| it.since.elapsed() <= at_most && shows_all(it.since);
-        if let Some(list) = listed.as_ref().filter(is_fresh) {
-            return list.outcome.clone();
+        if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
+            let changed = self.changes().since(list);
+            if let Some(changed) = changed
+                && let Some(outcome) = self.renewed(list, changed).await
+            {
+                return outcome;
+            }
         }
         let since = Instant::now();
         let outcome = self.list().await.map(Arc::new);
-        *listed = Some(Listed { since, outcome: outcome.clone() });
+        // What was changed before needs no mention any more.
+        self.changes().of.retain(|_, it| *it >= since);
+        *listed = Some(Listed { since, since_of: BTreeMap::new(), outcome: outcome.clone() });
         outcome
     }
 
+    /// A list with these machines as they are now; `None` where all are to be asked for anew.
+    async fn renewed(
+        &self,
+        list: &mut Listed,
+        changed: Vec<String>,
+    ) -> Option<Result<Arc<Vec<Node>>, Error>> {
+        let Ok(nodes) = &mut list.outcome else {
+            return changed.is_empty().then(|| list.outcome.clone());
+        };
+        if changed.len() > ONE_BY_ONE {
+            return None;
+        }
+        for uuid in changed {
+            let since = Instant::now();
+            let asked = self.send(|it| Cow::Owned(Request::node(it, &uuid))).await;
+            let found = match asked.and_then(read::<Node>) {
+                Ok(node) => Some(node),
+                Err(Error::NotFound) => None,
+                Err(_) => return None,
+            };
+            let nodes = Arc::make_mut(nodes);
+            let place = nodes.iter().position(|it| it.uuid == uuid).unwrap_or(nodes.len());
+            nodes.splice(place..nodes.len().min(place + 1), found);
+            list.since_of.insert(uuid, since);
+        }
+        Some(list.outcome.clone())
+    }
+
     async fn list(&self) -> Result<Vec<Node>, Error> {
-        let version = self.version().await?;
         let mut nodes: Vec<Node> = Vec::new();
         loop {
             let after = nodes.last().map(|it| it.uuid.clone());
-            let mut page = self.ask(&Request::nodes(version, after.as_deref())).await?;
+            let request = |it| Cow::Owned(Request::nodes(it, after.as_deref()));
+            let mut page = self.send(request).await?;
             let more: Vec<Node> = read(page["nodes"].take())?;
             // Ironic says where to go on only where it does; a page without an end would never end.
             let is_last = more.is_empty() || page.get("next").is_none();
@@ -128,11 +175,33 @@ impl Session {
         }
     }
 
+    /// Sends a request as it is in the version that is spoken, and once more if Ironic speaks another one
+    /// by now, or knows the token no more.
+    async fn send<'a>(
+        &self,
+        request: impl Fn(ApiVersion) -> Cow<'a, Request>,
+    ) -> Result<Value, Error> {
+        let version = self.version().await?;
+        let (status, answer) = self.exchange(&request(version), Some(version)).await?;
+        match (status, &self.credentials) {
+            (StatusCode::NOT_ACCEPTABLE, _) => {
+                let mut known = self.version.lock().await;
+                // Somebody else may have asked for it anew meanwhile.
+                *known = known.filter(|it| *it != version);
+            }
+            (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => login.forget().await,
+            _ => return answer,
+        }
+        let version = self.version().await?;
+        self.exchange(&request(version), Some(version)).await?.1
+    }
+
+    /// The status of an answer, and what it says; an error where there is none.
     async fn exchange(
         &self,
         request: &Request,
         version: Option<ApiVersion>,
-    ) -> Result<Value, Error> {
+    ) -> Result<(StatusCode, Result<Value, Error>), Error> {
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
             .method(request.method.word())
@@ -150,13 +219,90 @@ impl Session {
             };
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
-        let _permit = self.permits.acquire().await;
-        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
-        match Error::of_answer(answer.status().as_u16(), answer.body()) {
-            Some(error) => Err(error),
-            None if answer.body().is_empty() => Ok(Value::Null),
-            None => serde_json::from_slice(answer.body()).map_err(|_| Error::NotIronic),
+        let timed = Timed::begin(self.metrics.as_ref(), request.method);
+        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let (status, said) = match answer.map_err(of_web) {
+            Ok(answer) => (Ok(answer.status()), content(&answer)),
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        timed.end(&said);
+        Ok((status?, said))
+    }
+
+    /// The moments are whole whoever panicked while holding them.
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leave to ask for something: few have it at a time.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    session: &'a Session,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Turn<'_> {
+    /// The answer to a request; null where it has no body.
+    ///
+    /// # Guarantees
+    /// Sent once, but for a token that Ironic does not know any more, or a version that it does not speak
+    /// any more: then once more, which is harmless because it was not acted upon. A machine that was
+    /// read before the answer to a change of it, or before the change was given up, is not given to
+    /// anybody any more.
+    pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
+        let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
+        self.session.send(|_| Cow::Borrowed(request)).await
+    }
+
+    /// One machine, as it is now.
+    pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
+        read(self.session.send(|it| Cow::Owned(Request::node(it, uuid))).await?)
+    }
+}
+
+/// A change that is under way: what is read until it ends, also by being given up, may not show it.
+struct Change<'a> {
+    session: &'a Session,
+    machine: Option<String>,
+}
+
+impl<'a> Change<'a> {
+    fn of(session: &'a Session, request: &Request) -> Self {
+        let below =
+            request.path.strip_prefix("/v1/nodes/").and_then(|it| it.split(['/', '?']).next());
+        let change = Self { session, machine: below.map(str::to_owned) };
+        change.mark();
+        change
+    }
+
+    fn mark(&self) {
+        let (mut changes, now) = (self.session.changes(), Instant::now());
+        match &self.machine {
+            Some(machine) => {
+                changes.of.insert(machine.clone(), now);
+            }
+            None => changes.of_any = Some(now),
         }
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.mark();
+    }
+}
+
+impl Changes {
+    /// The machines that a list may not show as they are; `None` where that may be any.
+    fn since(&self, list: &Listed) -> Option<Vec<String>> {
+        if self.of_any.is_some_and(|it| it >= list.since) {
+            return None;
+        }
+        let is_late = |(uuid, at): &(&String, &Instant)| {
+            **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
+        };
+        Some(self.of.iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect())
     }
 }
 
@@ -173,5 +319,15 @@ pub(crate) fn of_web(fault: WebFault) -> Error {
         WebFault::Cut(status) => {
             Error::Unreachable(format!("its answer of HTTP status {status} broke off"))
         }
+    }
+}
+
+/// What an answer holds; null where it has no body.
+fn content(answer: &http::Response<impl AsRef<[u8]>>) -> Result<Value, Error> {
+    let body = answer.body().as_ref();
+    match Error::of_answer(answer.status().as_u16(), body) {
+        Some(error) => Err(error),
+        None if body.is_empty() => Ok(Value::Null),
+        None => serde_json::from_slice(body).map_err(|_| Error::NotIronic),
     }
 }

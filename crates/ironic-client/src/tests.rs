@@ -8,11 +8,12 @@ use std::time::Duration;
 use common::api::baremetal::Authentication;
 use config_drive::Secret;
 use ironic::{Error, Request};
+use shell::metrics::Metrics;
 use shell::stream::Trust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{Credentials, Session};
+use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
 
@@ -125,6 +126,128 @@ async fn a_list_is_not_given_to_anybody_after_a_change_and_neither_is_an_error_a
     assert_eq!(lists(), 3);
 }
 
+/// Answers to a list of the machines `a` and `b`, to each of them alone, and to changes.
+fn two_machines(text: &str) -> (u16, String, String) {
+    if text.starts_with("get / ") {
+        ok(VERSIONS)
+    } else if text.contains("/v1/nodes?") {
+        ok(r#"{"nodes": [{"uuid": "a"}, {"uuid": "b"}]}"#)
+    } else if text.starts_with("get /v1/nodes/b") {
+        (404, String::new(), "{}".into())
+    } else if text.starts_with("get ") {
+        ok(r#"{"uuid": "a", "power_state": "power on"}"#)
+    } else {
+        (202, String::new(), String::new())
+    }
+}
+
+/// The first words of what was asked: method, and path without query.
+fn first_lines(asked: &Asked) -> Vec<String> {
+    let first =
+        |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
+    asked.lock().unwrap().iter().map(first).collect()
+}
+
+#[tokio::test]
+async fn who_changes_a_machine_has_that_one_read_anew_and_not_the_list_of_all() {
+    let (address, asked) = server(two_machines).await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let minute = Duration::from_mins(1);
+    let before = session.nodes(minute).await.unwrap();
+    session.ask(&Request::power_on("a")).await.unwrap();
+    session.ask(&Request::forget("b")).await.unwrap();
+    let after = session.nodes(minute).await.unwrap();
+    assert_eq!(after.len(), 1);
+    assert_eq!(after[0].power_state.as_deref(), Some("power on"));
+    session.nodes(minute).await.unwrap();
+    // Whoever has the list from before keeps it as it was.
+    assert_eq!((before.len(), &before[0].power_state), (2, &None));
+    let (list, a, b) = ("get /v1/nodes", "get /v1/nodes/a", "get /v1/nodes/b");
+    let (power, forget) = ("put /v1/nodes/a/states/power", "delete /v1/nodes/b");
+    assert_eq!(first_lines(&asked), ["get /", list, power, forget, a, b]);
+    // A new machine is in nobody's list yet.
+    session.ask(&Request::enroll(&serde_json::json!({}))).await.unwrap();
+    session.nodes(minute).await.unwrap();
+    assert_eq!(first_lines(&asked).iter().filter(|it| *it == list).count(), 2);
+}
+
+#[tokio::test]
+async fn a_change_that_is_given_up_is_not_forgotten() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, asked) = (listener.local_addr().unwrap(), Asked::default());
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let text = request(&mut stream).await;
+            let (status, _, body) = two_machines(&text);
+            seen.lock().unwrap().push(text.clone());
+            let answer =
+                format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            if text.starts_with("put ") {
+                // It is acted upon, and never answered.
+                kept.push(stream);
+            } else {
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        }
+    });
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let minute = Duration::from_mins(1);
+    session.nodes(minute).await.unwrap();
+    let power_on = Request::power_on("a");
+    let was_sent = || first_lines(&asked).iter().any(|it| it.starts_with("put "));
+    tokio::select! {
+        answer = session.ask(&power_on) => panic!("{answer:?}"),
+        () = async { while !was_sent() { tokio::task::yield_now().await } } => {}
+    }
+    let after = session.nodes(minute).await.unwrap();
+    assert_eq!(after[0].power_state.as_deref(), Some("power on"));
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
+    let is_upgraded = Arc::new(Mutex::new(false));
+    let state = Arc::clone(&is_upgraded);
+    let (address, asked) = server(move |text| {
+        let newest = if *state.lock().unwrap() { "1.58" } else { "1.61" };
+        if text.starts_with("get / ") {
+            ok(&VERSIONS.replace("1.115", newest))
+        } else if text.contains(&format!("x-openstack-ironic-api-version: {newest}\r")) {
+            ok(r#"{"nodes": [{"uuid": "a"}], "uuid": "a"}"#)
+        } else {
+            (406, String::new(), r#"{"error_message": "version not acceptable"}"#.into())
+        }
+    })
+    .await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
+    assert_eq!(session.version().await.unwrap().to_string(), "1.61");
+    *is_upgraded.lock().unwrap() = true;
+    assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
+    assert_eq!(session.version().await.unwrap().to_string(), "1.58");
+    let list = asked.lock().unwrap().last().unwrap().clone();
+    assert!(!list.contains("retired"), "{list}");
+    *is_upgraded.lock().unwrap() = false;
+    session.ask(&Request::power_on("a")).await.unwrap();
+    assert_eq!(session.version().await.unwrap().to_string(), "1.61");
+}
+
+#[tokio::test]
+async fn lists_wait_for_nobodys_turn() {
+    let (address, _) = server(two_machines).await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let mut turns = Vec::new();
+    for _ in 0..8 {
+        turns.push(session.turn().await);
+    }
+    assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 2);
+    assert!(tokio::time::timeout(Duration::from_millis(50), session.turn()).await.is_err());
+    turns.pop();
+    session.turn().await.node("a").await.unwrap();
+}
+
 #[tokio::test]
 async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     let (address, asked) = server(|text| {
@@ -216,4 +339,35 @@ async fn what_is_no_ironic_or_nobody_says_so() {
     assert!(error.heals());
     let error = session(&format!("https://{page}")).version().await.unwrap_err();
     assert_eq!(error.reason(), "CertificateNotTrusted");
+}
+
+#[tokio::test]
+async fn each_request_is_counted_with_what_came_of_it() {
+    let (address, _) = server(|text| {
+        if text.starts_with("get / ") {
+            ok(VERSIONS)
+        } else if text.starts_with("put ") {
+            (409, String::new(), "{}".into())
+        } else {
+            ok(r#"{"nodes": []}"#)
+        }
+    })
+    .await;
+    let metrics = Metrics::new("test");
+    let make = || Ok(Session::new(&format!("http://{address}"), Credentials::None, trust()));
+    let session = Pool::counted(metrics.clone()).session("a", "1".into(), make).unwrap();
+    session.nodes(Duration::ZERO).await.unwrap();
+    session.ask(&Request::power_on("a")).await.unwrap_err();
+    let asked = Request::power_on("b");
+    let asking = session.ask(&asked);
+    // Nobody waits for this answer.
+    assert!(tokio::time::timeout(Duration::ZERO, asking).await.is_err());
+    let text = metrics.encode();
+    for expected in [
+        r#"edpm_ironic_request_seconds_count{method="GET",result="Ok"} 2"#,
+        r#"edpm_ironic_request_seconds_count{method="PUT",result="MachineBusy"} 1"#,
+        r#"edpm_ironic_request_seconds_count{method="PUT",result="GivenUp"} 1"#,
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
 }

@@ -35,6 +35,17 @@ pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a 
     node.is_of(&instance_uuid(set_uid, host, redeploy)).then_some(host)
 }
 
+/// Which deployment of which reservation a machine has: the UUID by which it is reserved, and since when
+/// the deployment is noted. The UUID alone where nothing is noted; `None` for a machine that is free.
+///
+/// A machine that is undeployed and deployed again is another one of these, though host, machine and
+/// reservation are the same.
+pub fn deployment(node: &Node) -> Option<String> {
+    let uuid = node.instance_uuid.as_ref()?;
+    let since = Ledger::of(node).and_then(|it| it.since);
+    Some(since.map_or_else(|| uuid.clone(), |since| format!("{uuid}@{since}")))
+}
+
 /// What is noted on a machine before it is deployed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Ledger {
@@ -46,12 +57,27 @@ pub struct Ledger {
     /// time is the attempt's own. Absent for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// `provision_updated_at` of the machine when this was noted. Ironic empties the note when it
+    /// undeploys the machine, whose state has changed by the time of the next note: no two deployments
+    /// have the same. Absent where Ironic told no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 impl Ledger {
     /// The note on a machine, if there is one of this form.
     pub fn of(node: &Node) -> Option<Self> {
         serde_json::from_value(node.instance_info.get(LEDGER)?.clone()).ok()
+    }
+
+    /// The note before the first attempt to give a machine what is wished.
+    pub(crate) fn first(node: &Node, wish: &Wish) -> Self {
+        Self {
+            drive: wish.drive.clone(),
+            attempt: 1,
+            after: None,
+            since: node.provision_updated_at.clone(),
+        }
     }
 
     /// Whether the machine is adopted, and was not deployed.

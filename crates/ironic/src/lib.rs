@@ -19,7 +19,7 @@ pub mod version;
 pub use assign::{NoMachine, Terms, assign};
 pub use cause::Cause;
 pub use error::Error;
-pub use instance::{Ledger, host_of, instance_uuid};
+pub use instance::{Ledger, deployment, host_of, instance_uuid};
 pub use next::{Next, Step, Wish, next};
 pub use node::Node;
 pub use release::{policy, release};

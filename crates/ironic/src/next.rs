@@ -138,8 +138,7 @@ fn begin(node: &Node, wish: &Wish) -> Next {
     if node.is_busy() {
         return Next::Wait { seconds: SOON, cause: Cause::Locked };
     }
-    let first = Ledger { drive: wish.drive.clone(), attempt: 1, after: None };
-    let reserve = || Next::Do(Step::Reserve(info(node, wish, &first)));
+    let reserve = || Next::Do(Step::Reserve(info(node, wish, &Ledger::first(node, wish))));
     match (&node.provision_state, wish.adopt) {
         (State::Active | State::Manageable, true) | (State::Available, false) => reserve(),
         (State::Available, true) => Next::Stop(Cause::NotRunning),
@@ -193,15 +192,14 @@ fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
     if agrees(node, wish) {
         return Next::Do(step);
     }
-    let first = Ledger { drive: wish.drive.clone(), attempt: 1, after: None };
-    Next::Do(Step::Record(info(node, wish, &first)))
+    Next::Do(Step::Record(info(node, wish, &Ledger::first(node, wish))))
 }
 
 /// A machine whose deployment failed: counted, after a pause, then deployed again.
 fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     let failure = node.provision_updated_at.clone();
     let counted = |attempt| {
-        let ledger = Ledger { drive: wish.drive.clone(), attempt, after: failure.clone() };
+        let ledger = Ledger { attempt, after: failure.clone(), ..Ledger::first(node, wish) };
         Next::Do(Step::Record(info(node, wish, &ledger)))
     };
     let Some(ledger) = Ledger::of(node).filter(|_| agrees(node, wish)) else {

@@ -99,6 +99,38 @@ impl State {
         }
     }
 
+    /// Whether a machine in this state has the system that it was deployed with: it answers, or will once
+    /// somebody's work on it is over.
+    pub fn has_system(&self) -> bool {
+        matches!(
+            self,
+            Self::Active
+                | Self::Rescue(_)
+                | Self::RescueFailed(_)
+                | Self::Service(_)
+                | Self::ServiceFailed
+        )
+    }
+
+    /// Whether a machine in this state lost the system that it was deployed with, or is about to:
+    /// somebody undeployed it. What is enrolled anew may run on as before, and so may what could not be
+    /// undeployed.
+    pub fn is_undeployed(&self) -> bool {
+        matches!(
+            self,
+            Self::Deleting
+                | Self::Cleaning
+                | Self::CleanWait
+                | Self::CleanHold
+                | Self::CleanFailed
+                | Self::Available
+                | Self::Deploying
+                | Self::WaitCallBack
+                | Self::DeployHold
+                | Self::DeployFailed
+        )
+    }
+
     /// Ironic's word for it.
     pub fn word(&self) -> &str {
         if let Self::Rescue(word)

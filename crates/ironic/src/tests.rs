@@ -87,9 +87,37 @@ fn a_machine_tells_whose_it_is() {
 }
 
 #[test]
+fn each_deployment_of_a_machine_is_another_one_though_the_reservation_is_the_same() {
+    let first = ours("active", &wish());
+    let redeployed = |at: &str| {
+        let free = Node { provision_updated_at: Some(at.to_owned()), ..node("available") };
+        let Next::Do(Step::Reserve(instance_info)) = self::at(&free, &wish()) else { panic!() };
+        Node { instance_uuid: Some(wish().instance), instance_info, ..node("active") }
+    };
+    let second = redeployed("2026-11-22T13:00:00+00:00");
+    let of = |it: &Node| deployment(it).unwrap();
+    assert_eq!(of(&first), format!("{}@2026-11-22T12:00:00.123456+00:00", wish().instance));
+    assert_ne!(of(&first), of(&second));
+    // Whoever looks twice, or dies in between, notes the same.
+    assert_eq!(of(&second), of(&redeployed("2026-11-22T13:00:00+00:00")));
+    // A failure that is tried again after a human's rebuild wrote the disk anew, too.
+    let failed = Node {
+        provision_state: State::DeployFailed,
+        provision_updated_at: Some("2026-11-22T11:00:00+00:00".into()),
+        ..first.clone()
+    };
+    let Next::Do(Step::Record(info)) = at(&failed, &wish()) else { panic!() };
+    assert_ne!(of(&Node { instance_info: info, ..failed }), of(&first));
+    let noted_by_nobody = Node { instance_info: serde_json::Map::new(), ..first };
+    assert_eq!(of(&noted_by_nobody), wish().instance);
+    assert_eq!(deployment(&node("available")), None);
+}
+
+#[test]
 fn a_machine_that_is_available_is_reserved_then_deployed() {
     let Next::Do(Step::Reserve(info)) = at(&node("available"), &wish()) else { panic!() };
-    assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1}));
+    let since = "2026-11-22T12:00:00.123456+00:00";
+    assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1, "since": since}));
     assert_eq!(info["display_name"], "compute-0");
     assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
 }
@@ -213,7 +241,7 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
             "capabilities": {"boot_option": "local"}, "display_name": "compute-0",
             "image_source": "https://a/b.qcow2", "image_os_hash_algo": "sha256",
             "image_os_hash_value": "ab".repeat(32), "root_device": {"size": ">= 100"},
-            "edpm": {"drive": "d1", "attempt": 1},
+            "edpm": {"drive": "d1", "attempt": 1, "since": it.provision_updated_at},
         })
     );
     it.instance_info = info;

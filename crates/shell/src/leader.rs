@@ -61,6 +61,11 @@ impl Candidate {
         }
     }
 
+    /// What the process counts about itself.
+    pub fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+
     /// Whether objects of a kind are to be looked after, see [`is_ours`]; its controller stays off
     /// otherwise.
     pub async fn drives<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {

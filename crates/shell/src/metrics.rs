@@ -34,6 +34,12 @@ struct FailureLabels {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct IronicLabels {
+    method: &'static str,
+    result: &'static str,
+}
+
 /// All metrics of one process; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -44,6 +50,7 @@ struct Inner {
     reconciles: Family<KindLabels, Histogram, fn() -> Histogram>,
     failures: Family<FailureLabels, Counter>,
     queued: Family<KindLabels, Gauge>,
+    ironic: Family<IronicLabels, Histogram, fn() -> Histogram>,
     leader: Gauge,
 }
 
@@ -58,6 +65,11 @@ fn reconcile_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
+fn ironic_histogram() -> Histogram {
+    // 10 ms to 82 s: some verbs wait for a machine's management controller, a minute at most.
+    Histogram::new(exponential_buckets(0.01, 2.0, 14))
+}
+
 impl Metrics {
     /// Empty metrics of the operator of that name.
     pub fn new(operator: &str) -> Self {
@@ -66,16 +78,19 @@ impl Metrics {
         let reconciles = Family::new_with_constructor(reconcile_histogram as fn() -> Histogram);
         let failures = Family::default();
         let queued = Family::default();
+        let ironic = Family::new_with_constructor(ironic_histogram as fn() -> Histogram);
         let leader = Gauge::default();
         registry.register("api_requests", "Requests to the API server", requests.clone());
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
         registry.register("reconcile_errors", "Failed reconciles", failures.clone());
         registry.register("workqueue_depth", "Objects that wait for a reconcile", queued.clone());
+        let of_ironic = "Duration of requests to Ironic, by what came of them";
+        registry.register("ironic_request_seconds", of_ironic, ironic.clone());
         registry.register("leader", "1 where this process may write, else 0", leader.clone());
         let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
         let build = Info::new(vec![("operator", operator.to_owned()), version]);
         registry.register("build", "The operator and its version", build);
-        Self(Arc::new(Inner { registry, requests, reconciles, failures, queued, leader }))
+        Self(Arc::new(Inner { registry, requests, reconciles, failures, queued, ironic, leader }))
     }
 
     /// Counts a request; `code` is the HTTP status, or a word where there was none.
@@ -104,6 +119,12 @@ impl Metrics {
     pub fn queue_depth(&self, kind: &str, waiting: usize) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.queued.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a request to Ironic; `result` is the error's word, or `Ok`.
+    pub fn asked_ironic(&self, method: &'static str, result: &'static str, took: Duration) {
+        let labels = IronicLabels { method, result };
+        self.0.ironic.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// Says whether this process may write.

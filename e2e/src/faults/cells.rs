@@ -12,6 +12,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is annotated with a cell that does not exist.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "NovaCell nova-cell1",
             "does not exist",
@@ -24,6 +25,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is annotated whose name a compute of another owner has.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "NovaExternalCompute n0",
             "belongs to ConfigMap owner and is left alone",
@@ -36,6 +38,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A human has written a compute of another cell before the node is annotated.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "NovaExternalCompute n0",
             "spec.cellName would be \"nova-cell1\"",
@@ -48,6 +51,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A service of type nova is listed for a node that has a cell.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "OpenStackDataPlaneService own of type nova",
             "writes the same files on the host",
@@ -60,6 +64,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A role names a ConfigMap of default options that does not exist.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "ConfigMap defaults, named by annotation nova.openstack.org/default-config",
             "does not exist",
@@ -72,6 +77,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The default options of a role get a line that oslo.config cannot read.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "ConfigMap defaults, line 2, column 1",
             "this line has neither '=' nor ':'",
@@ -84,6 +90,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A role is made again with another cell than that of a compute that has run.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "NovaExternalCompute n0 is in cell nova-cell1",
             "asks for cell nova-cell2",
@@ -96,6 +103,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The Secret with nova's password is deleted.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "Secret nova-cell1, named in spec.secret of NovaCell nova-cell1",
             "does not exist",
@@ -108,6 +116,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The Secret with nova's password loses its key.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "Secret NAMESPACE/nova-cell1",
             "lacks the key ServicePassword",
@@ -120,6 +129,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`transport_url` of a cell is no URL of a message bus.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "Secret NAMESPACE/nova-cell1-transport",
             "does not begin with rabbit://",
@@ -132,6 +142,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`transport_url` of a cell gets a wrong password.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "RabbitMQ at ",
             "refuses the user or password of transport_url",
@@ -144,6 +155,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`keystoneAuthURL` of a cell leads to a port where nobody listens.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "spec.keystoneAuthURL http://127.0.0.1:9 of NovaCell nova-cell1",
             "Keystone cannot be reached",
@@ -156,6 +168,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A cell is deleted that a compute is in.",
         kind: CELL,
         object: "nova-cell1",
+        also: None,
         words: [
             "NovaCell nova-cell1 goes when no NovaExternalCompute names it any more",
             "1 do: n0",

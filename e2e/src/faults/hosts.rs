@@ -11,6 +11,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is deployed at an address where nobody answers.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: ["Host n0", "cannot be reached", "Check that the host is up"],
         kstatus: Kstatus::InProgress,
     },
@@ -19,6 +20,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is deployed with an ssh key that its host does not accept.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Host n0",
             "refuses the ssh key",
@@ -31,6 +33,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is deployed with the known hosts of another host.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Host n0",
             "shows a host key that is not the known one",
@@ -43,6 +46,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A task of a service fails on the host.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Host n0 failed (service trace",
             "task 'Nothing forbids it'",
@@ -55,6 +59,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The `OpenStackAnsibleEE` that deploys a node is deleted while it runs.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Host n0 has no result",
             "the run was deleted before it had told one",
@@ -67,6 +72,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node with a compute is deleted, and its host does not answer.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "host n0",
             "nova-compute could not be stopped",

@@ -5,15 +5,18 @@
 
 pub mod cells;
 pub mod hosts;
+pub mod machines;
 pub mod nodes;
 pub mod runs;
 
 use std::fmt;
 
 /// All faults, by what they concern.
-pub const GROUPS: [(&str, &[Fault]); 4] = [
+pub const GROUPS: [(&str, &[Fault]); 6] = [
     ("What a node, a role or a data plane is described by", nodes::FAULTS),
     ("Between a run and its host", hosts::FAULTS),
+    ("Machines: what is asked for", machines::ASKED),
+    ("Machines: what becomes of them", machines::FATES),
     ("Cells and computes", cells::FAULTS),
     ("Runs made by hand", runs::FAULTS),
 ];
@@ -29,6 +32,8 @@ pub struct Fault {
     pub kind: &'static str,
     /// Its name.
     pub object: &'static str,
+    /// Kind and name of another object that tells the same, if there is one.
+    pub also: Option<(&'static str, &'static str)>,
     /// The object concerned, the cause, and the command or edit to do next; `NAMESPACE` stands for
     /// that of the test.
     pub words: [&'static str; 3],

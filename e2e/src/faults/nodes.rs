@@ -13,6 +13,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The ssh Secret of a role is deleted.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Secret key with the ssh key",
             "does not exist",
@@ -25,6 +26,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The ssh Secret loses its private key.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Secret key",
             "has no key ssh-privatekey",
@@ -37,6 +39,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node is moved to a role that does not exist.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "OpenStackDataPlaneRole computer",
             "does not exist",
@@ -49,6 +52,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A role lists a service that does not exist.",
         kind: ROLE,
         object: "compute",
+        also: None,
         words: [
             "OpenStackDataPlaneService no-such-service",
             "does not exist",
@@ -57,22 +61,11 @@ pub const FAULTS: &[Fault] = &[
         kstatus: Kstatus::InProgress,
     },
     Fault {
-        name: "machine-template-invalid",
-        done: "A role asks for machines by a field that no set of machines has.",
-        kind: NODE,
-        object: "n0",
-        words: [
-            "OpenStackDataPlaneRole compute",
-            "it has no field ironic.machine.resourceclass",
-            "Correct it; kubectl explain openstackbaremetalset.spec",
-        ],
-        kstatus: Kstatus::Failed,
-    },
-    Fault {
         name: "host-address-missing",
         done: "A node loses its address and its host name.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "OpenStackDataPlaneNode n0",
             "has neither spec.ansibleHost nor spec.hostName",
@@ -85,6 +78,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The NetworkAttachmentDefinition that a role names is deleted.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "NetworkAttachmentDefinition ctlplane",
             "does not exist",
@@ -97,6 +91,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A node gets another list of network attachments than its role.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "OpenStackDataPlaneNode n0 (internal)",
             "of OpenStackDataPlaneRole compute (ctlplane) differ",
@@ -109,6 +104,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`ansibleVarsFrom` of a role names a Secret that does not exist.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "Secret vars, named in spec.nodeTemplate.ansibleVarsFrom of OpenStackDataPlaneRole compute",
             "does not exist",
@@ -121,6 +117,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A Secret with variables gets a key whose value is no text.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: ["Secret vars", "has a key blob that is no text", "take it out"],
         kstatus: Kstatus::InProgress,
     },
@@ -129,6 +126,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`dataSources` of a service names a ConfigMap that does not exist.",
         kind: NODE,
         object: "n0",
+        also: None,
         words: [
             "ConfigMap site, named by OpenStackDataPlaneService noop",
             "does not exist",
@@ -141,6 +139,7 @@ pub const FAULTS: &[Fault] = &[
         done: "An inventory is deleted, and a quota keeps the operator from writing it again.",
         kind: ROLE,
         object: "compute",
+        also: None,
         words: [
             "ConfigMap dataplanenode-n0 cannot be written",
             "exceeded quota: no-more",
@@ -153,6 +152,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A data plane gets an entry with the name of a node that a human made.",
         kind: PLANE,
         object: "plane",
+        also: None,
         words: [
             "OpenStackDataPlaneNode n1",
             "was made by others and is left alone",
@@ -165,6 +165,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A role without nodes, which is ready, names a data plane that does not exist.",
         kind: ROLE,
         object: "compute",
+        also: None,
         words: [
             "OpenStackDataPlane plane, named in spec.dataPlane of OpenStackDataPlaneRole compute",
             "does not exist",

@@ -11,6 +11,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A task fails on one of two hosts.",
         kind: RUN,
         object: "run",
+        also: None,
         words: ["b, task 'Break'", "broken", "kubectl logs -n NAMESPACE"],
         kstatus: Kstatus::Failed,
     },
@@ -19,6 +20,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A task with `no_log` fails.",
         kind: RUN,
         object: "run",
+        also: None,
         words: ["task 'Sign in'", "(hidden by no_log)", "kubectl logs -n NAMESPACE"],
         kstatus: Kstatus::Failed,
     },
@@ -27,6 +29,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A play has a keyword that Ansible does not know.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "the playbook (spec.playbookContents)",
             "Ansible gave up before any host",
@@ -39,6 +42,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`spec.playbook` names a file that is not there.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "the playbook (spec.playbook nowhere.yml)",
             "Ansible gave up before any host",
@@ -51,6 +55,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`--limit` leaves no host of the inventory.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "--limit in spec.cmdLine",
             "leaves no host of the inventory",
@@ -63,6 +68,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The only play is about hosts that the inventory does not have.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "any of the hosts",
             "No play reached",
@@ -75,6 +81,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A run takes longer than `activeDeadlineSeconds`.",
         kind: RUN,
         object: "run",
+        also: None,
         words: ["Job run-", "was stopped at its deadline", "raise spec.activeDeadlineSeconds"],
         kstatus: Kstatus::Failed,
     },
@@ -83,6 +90,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`spec.image` names an image that the registry does not have.",
         kind: RUN,
         object: "run",
+        also: None,
         words: ["edpm/no-such-image:1", "not found", "Correct spec.image, or its registry"],
         kstatus: Kstatus::InProgress,
     },
@@ -91,6 +99,7 @@ pub const FAULTS: &[Fault] = &[
         done: "`spec.env` takes a value from a ConfigMap that does not exist.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "configmap \"settings\"",
             "CreateContainerConfigError",
@@ -103,6 +112,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A quota refuses the run's Job.",
         kind: RUN,
         object: "run",
+        also: None,
         words: ["Job run-", "exceeded quota: no-more", "Raise the quota"],
         kstatus: Kstatus::InProgress,
     },
@@ -111,6 +121,7 @@ pub const FAULTS: &[Fault] = &[
         done: "The run's Job is deleted while it runs.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "Job run-",
             "was deleted before its result was recorded",
@@ -123,6 +134,7 @@ pub const FAULTS: &[Fault] = &[
         done: "A run asks for a ServiceAccount that the installation does not allow.",
         kind: RUN,
         object: "run",
+        also: None,
         words: [
             "spec.serviceAccountName",
             "runs may not use ServiceAccount default",

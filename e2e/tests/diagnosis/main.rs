@@ -3,6 +3,7 @@
 
 mod cells;
 mod hosts;
+mod machines;
 mod nodes;
 mod runs;
 mod world;

@@ -80,14 +80,6 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
         "service-missing" => {
             role(json!({ "services": ["noop", "no-such-service"] })).await?;
         }
-        "machine-template-invalid" => {
-            // A misspelt requirement: any machine would do.
-            let machine = json!({ "resourceclass": "compute" });
-            let ironic = json!({ "endpoint": "http://ironic", "machine": machine });
-            let template = json!({ "ctlplaneInterface": "eth0", "ironic": ironic });
-            let wanted = json!({ "preProvisioned": false, "baremetalSetTemplate": template });
-            role(wanted).await?;
-        }
         "host-address-missing" => {
             node(json!({ "ansibleHost": null, "hostName": null })).await?;
         }

@@ -20,6 +20,9 @@ const UPGRADE: &str = "e2e upgrade::";
 /// The tests of hosts that begin as machines of an Ironic, which only the lab has.
 const BARE_METAL: &str = "e2e baremetal::";
 
+/// The same of the diagnosis of machines.
+const MACHINES: &str = "e2e diagnosis::machines::";
+
 /// The tests that take turns on the demo's two hosts, for minutes.
 const IN_TURNS: &str = "e2e main_job::";
 
@@ -149,10 +152,16 @@ impl Tests<'_> {
             bare_metal::up(self.env)?;
             return Ok(left_out);
         }
-        for it in self.names().iter().filter(|it| it.starts_with(BARE_METAL)) {
-            left_out += Found::one(it, Outcome::Skipped);
+        let needs_ironic = |it: &str| [BARE_METAL, MACHINES].iter().any(|of| it.starts_with(of));
+        for (program, names) in &mut self.programs {
+            names.retain(|name| {
+                let name = format!("{}{name}", program.prefix);
+                if needs_ironic(&name) {
+                    left_out += Found::one(&name, Outcome::Skipped);
+                }
+                !needs_ironic(&name)
+            });
         }
-        self.programs.retain(|(program, _)| program.prefix != BARE_METAL);
         Ok(left_out)
     }
 

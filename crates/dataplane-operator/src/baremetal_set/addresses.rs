@@ -9,11 +9,13 @@ use kube::ResourceExt;
 
 use crate::baremetal_set::observe::Observed;
 
-/// A host that wants an address. Whoever has a machine goes before whoever has none, then the older set
-/// before the newer one, then names decide.
+/// A host that wants an address, or has it on a machine that is not given back yet. Whoever has a machine
+/// goes before whoever has none, who stays before who leaves, then the older set before the newer one,
+/// then names decide.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Claim {
     has_no_machine: bool,
+    leaves: bool,
     created: Option<Timestamp>,
     set: String,
     host: String,
@@ -22,14 +24,14 @@ struct Claim {
 /// What is wrong with the addresses of a set's hosts, by host.
 pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
     let mut owners: BTreeMap<IpAddr, Claim> = BTreeMap::new();
-    let own = seen.wanted().map(|(name, host)| (&*seen.set, name, host));
+    let own =
+        seen.wanted().filter_map(|(name, host)| Some((claim(&seen.set, name), address(host)?)));
     let others = seen.neighbours.iter().flat_map(|set| {
         let hosts = set.spec.baremetal_hosts.iter();
-        hosts.map(|(name, host)| (&**set, name.as_str(), host))
+        hosts.filter_map(|(name, host)| Some((claim(set, name), address(host)?)))
     });
-    for (set, name, host) in own.chain(others) {
-        let Some(address) = address(host) else { continue };
-        let claim = claim(set, name);
+    let sets = || seen.neighbours.iter().map(|it| &**it).chain([&*seen.set]);
+    for (claim, address) in own.chain(others).chain(sets().flat_map(leaving)) {
         let owner = owners.entry(address).or_insert_with(|| claim.clone());
         if claim < *owner {
             *owner = claim;
@@ -42,9 +44,15 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
         let is_own = owner.set == set;
         let of =
             if is_own { String::new() } else { format!(" of OpenStackBaremetalSet {}", owner.set) };
+        let (whose, way) = if owner.leaves {
+            ("still the address of the machine of host", "wait until it is given back, or give")
+        } else {
+            ("the address of host", "give")
+        };
+        let too = if owner.leaves { "" } else { " too" };
         let text = format!(
-            "spec.baremetalHosts[{name}].ctlPlaneIP: \"{address}\" is the address of host {}{of} too; \
-             give each host its own",
+            "spec.baremetalHosts[{name}].ctlPlaneIP: \"{address}\" is {whose} {}{of}{too}; {way} each \
+             host its own",
             owner.host
         );
         Some((name.to_owned(), text))
@@ -56,12 +64,30 @@ fn claim(set: &BaremetalSet, host: &str) -> Claim {
     let told = set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
     Claim {
         has_no_machine: told.is_none_or(|it| it.bmh_ref == UNASSIGNED),
+        leaves: false,
         created: set.creation_timestamp().map(|it| it.0),
         set: set.name_any(),
         host: host.to_owned(),
     }
 }
 
+/// Addresses of hosts that were taken out of a set, whose machines are not given back yet.
+fn leaving(set: &BaremetalSet) -> impl Iterator<Item = (Claim, IpAddr)> {
+    let told = set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let gone = told.filter(|(name, it)| {
+        it.bmh_ref != UNASSIGNED && !set.spec.baremetal_hosts.contains_key(*name)
+    });
+    gone.flat_map(move |(name, it)| {
+        let claim = Claim { leaves: true, ..claim(set, name) };
+        it.ip_addresses.values().filter_map(move |text| Some((claim.clone(), parsed(text)?)))
+    })
+}
+
 fn address(host: &BaremetalHost) -> Option<IpAddr> {
-    host.ctl_plane_ip.as_ref()?.split('/').next()?.parse().ok()
+    parsed(host.ctl_plane_ip.as_ref()?)
+}
+
+/// The address of a text that may have a prefix length.
+fn parsed(text: &str) -> Option<IpAddr> {
+    text.split('/').next()?.parse().ok()
 }

@@ -1,24 +1,25 @@
 //! Carries out what is asked of Ironic: a few requests at a time, within a pass.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ironic::Error;
-use ironic_client::Session;
+use ironic_client::{Session, Turn};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::baremetal_set::hosts::Order;
+use crate::baremetal_set::pauses::Asked;
 
 /// How many requests of one set are under way at once.
 const AT_ONCE: usize = 8;
 /// For how long new requests are begun; what is left is decided anew by the next pass.
 const WINDOW: Duration = Duration::from_secs(8);
-/// How long one answer may take. Whether the request was acted upon is then seen by another look.
+/// How long one answer may take, once it is its turn. Whether the request was acted upon is then seen by another look.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Asks, and returns what went wrong, by host.
+/// Asks, and returns what became of it.
 ///
 /// # Guarantees
 /// No request is begun when `may` says no: another replica may lead by then. A refusal by a machine that
@@ -27,38 +28,51 @@ pub async fn ask(
     session: &Arc<Session>,
     orders: Vec<Order>,
     may: impl Fn() -> bool + Clone + Send + 'static,
-) -> BTreeMap<String, Error> {
+) -> Vec<Asked> {
+    ask_within(WINDOW, session, orders, may).await
+}
+
+async fn ask_within(
+    window: Duration,
+    session: &Arc<Session>,
+    orders: Vec<Order>,
+    may: impl Fn() -> bool + Clone + Send + 'static,
+) -> Vec<Asked> {
     let begun = Instant::now();
     let orders = Arc::new(Mutex::new(VecDeque::from(orders)));
     let mut tasks = JoinSet::new();
     for _ in 0..AT_ONCE {
         let (session, orders, may) = (Arc::clone(session), Arc::clone(&orders), may.clone());
         tasks.spawn(async move {
-            let mut refused = BTreeMap::new();
-            while begun.elapsed() < WINDOW && may() {
+            let mut asked = Vec::new();
+            while let Some(left) = window.checked_sub(begun.elapsed()) {
+                // Others' requests to the same Ironic come first, and take their time.
+                let Ok(turn) = timeout(left, session.turn()).await else { break };
+                if !may() {
+                    break;
+                }
                 let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some(order) = order else { break };
-                if let Err(error) = one(&session, &order).await {
-                    refused.insert(order.host, error);
-                }
+                let outcome = one(&turn, &order).await;
+                asked.push(Asked { node: order.node, state: order.state, outcome });
             }
-            refused
+            asked
         });
     }
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-async fn one(session: &Session, order: &Order) -> Result<(), Error> {
+async fn one(turn: &Turn<'_>, order: &Order) -> Result<(), Error> {
     let Order { host, node, request, state } = order;
     tracing::info!(host, node, method = request.method.word(), path = request.path, "ask Ironic");
     let asked = async {
-        let refused = match session.ask(request).await {
+        let refused = match turn.ask(request).await {
             Ok(_) => return Ok(()),
             Err(error @ Error::Refused(_)) => error,
             Err(error) => return Err(error),
         };
         // Ironic answers 400 to what is not possible in a machine's state.
-        if session.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
+        if turn.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
     };
     let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
     let answer = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));
@@ -121,11 +135,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_is_a_mistake_only_if_the_machine_is_still_where_it_was() {
-        let refused = ask(&session("available").await, orders(&["a", "b"]), || true).await;
-        let hosts: Vec<_> = refused.keys().map(String::as_str).collect();
-        assert_eq!(hosts, ["a", "b"]);
-        assert_eq!(refused["a"].reason(), "RequestRefused");
-        assert!(ask(&session("cleaning").await, orders(&["a"]), || true).await.is_empty());
+        let asked = ask(&session("available").await, orders(&["a", "b"]), || true).await;
+        let reason = |it: &Asked| it.outcome.clone().unwrap_err().reason();
+        assert_eq!(asked.iter().map(reason).collect::<Vec<_>>(), ["RequestRefused"; 2]);
+        let asked = ask(&session("cleaning").await, orders(&["a"]), || true).await;
+        assert!(asked[0].outcome.is_ok());
+    }
+
+    #[tokio::test]
+    async fn whose_turn_does_not_come_is_not_asked_for_and_not_blamed() {
+        let session = session("available").await;
+        let mut turns = Vec::new();
+        for _ in 0..8 {
+            turns.push(session.turn().await);
+        }
+        let window = Duration::from_millis(50);
+        assert!(ask_within(window, &session, orders(&["a"]), || true).await.is_empty());
+        drop(turns);
+        assert_eq!(ask(&session, orders(&["a"]), || true).await.len(), 1);
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use shell::sources::{SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
+use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{ask, decide, hosts, look};
 
 /// The watched world.
@@ -31,6 +32,8 @@ pub struct World {
     pub vault: Vault,
     /// The Ironics that are asked.
     pub pool: Pool,
+    /// What they did not do lately.
+    pub pauses: Pauses,
     /// For the contents, and for who leads.
     pub api: Arc<Api>,
 }
@@ -56,7 +59,9 @@ impl Controller for BaremetalSets {
             return;
         };
         let api = Arc::clone(&self.world.api);
-        seen.refused = ask::ask(&session, orders, move || api.leads()).await;
+        let asked = ask::ask(&session, orders, move || api.leads()).await;
+        self.world.pauses.note(asked, now);
+        self.world.recall(seen);
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
@@ -65,6 +70,14 @@ impl Controller for BaremetalSets {
 
     fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
+    }
+}
+
+impl World {
+    /// What is known of requests for the machines that were seen.
+    fn recall(&self, seen: &mut Observed) {
+        let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
+        seen.refused = self.pauses.of(nodes);
     }
 }
 
@@ -96,6 +109,7 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
         seen.machines = look::look(&world.pool, &user(&seen), ironic, &secrets).await;
+        world.recall(&mut seen);
     }
     if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
         seen.is_abandoned = world.api.is_namespace_terminating(&key.namespace).await?;

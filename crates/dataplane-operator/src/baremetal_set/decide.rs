@@ -9,18 +9,15 @@ use ironic::{Next, Step};
 use jiff::Timestamp;
 
 use crate::baremetal_set::MACHINES;
-use crate::baremetal_set::hosts::{Judged, Standing, judge};
+use crate::baremetal_set::hosts::{Host, Judged, Standing, judge};
 use crate::baremetal_set::observe::{Observed, Unseen};
+use crate::baremetal_set::pauses::{AGAIN, SELDOM};
 use crate::baremetal_set::status;
 
 /// After a request that Ironic answers when it is done.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// After a request that begins something.
 const SOON: Duration = Duration::from_secs(5);
-/// After something that heals by itself.
-const AGAIN: Duration = Duration::from_secs(15);
-/// Where nothing is expected: machines change without telling anybody.
-const SELDOM: Duration = Duration::from_mins(1);
 /// Where only an edit helps, which wakes the set.
 const RARELY: Duration = Duration::from_mins(5);
 
@@ -40,7 +37,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
     }
     plan.steps.extend(status::step(seen, &judged, None, now));
-    plan.look_again_in(pace(seen, &judged));
+    plan.look_again_in(pace(seen, &judged, now));
     plan
 }
 
@@ -54,36 +51,39 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
     let is_done = match &seen.machines {
         Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
-        Err(Unseen::NotSupported) => true,
+        // Whoever provisioned them before is to take them back.
+        Err(Unseen::NotSupported) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::Error(_)) => false,
     };
     is_terminating(&*seen.set) && (is_done || seen.is_abandoned)
 }
 
-fn pace(seen: &Observed, judged: &Judged<'_>) -> Duration {
+/// When to look again: machines change without telling anybody, so seldom where nothing is expected.
+fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
     match &seen.machines {
         Err(Unseen::NotSupported | Unseen::NoSecret { .. }) => return RARELY,
         Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
         Ok(_) => {}
     }
-    let of_host = |host: &crate::baremetal_set::hosts::Host<'_>| {
-        if let Some(error) = seen.refused.get(&host.name) {
-            return if error.heals() { AGAIN } else { SELDOM };
+    let of_host = |host: &Host<'_>| match &host.standing {
+        Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
+        Standing::At(node, Next::Do(step)) => {
+            match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {
+                Some(left) => left.max(AT_ONCE),
+                None => match step {
+                    Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
+                    Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
+                },
+            }
         }
-        match &host.standing {
-            Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
-            Standing::At(_, Next::Do(step)) => match step {
-                Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
-                Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
-            },
-            Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
-            Standing::Unseen
-            | Standing::Faulty(_)
-            | Standing::Without(_)
-            | Standing::Lost(..)
-            | Standing::At(_, Next::Stop(_) | Next::Done { .. })
-            | Standing::Released => SELDOM,
-        }
+        Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
+        Standing::Unseen
+        | Standing::Faulty(_)
+        | Standing::Without(_)
+        | Standing::Lost(..)
+        | Standing::Kept(_)
+        | Standing::At(_, Next::Stop(_) | Next::Done { .. })
+        | Standing::Released => SELDOM,
     };
     judged.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
 }

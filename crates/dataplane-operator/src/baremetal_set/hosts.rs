@@ -1,8 +1,8 @@
 //! How each host of a set stands: its machine, and what comes next for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, HostStatus, Ironic};
+use common::api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use config_drive::of_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::{
@@ -31,6 +31,8 @@ pub struct Host<'a> {
     pub wanted: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is adopted, taken out, or has faults.
     pub drive: Option<Drive>,
+    /// What is wrong with what it is made from.
+    pub faults: Vec<Fault>,
     /// How it stands.
     pub standing: Standing<'a>,
 }
@@ -44,11 +46,15 @@ pub enum Standing<'a> {
     Faulty(Option<&'a Node>),
     /// No machine can be taken.
     Without(NoMachine),
-    /// It had this machine, by UUID, which was taken away while it ran; the machine, if it is known.
+    /// It had this machine, by UUID, which was taken away while it ran, or is not known any more when it
+    /// is to be given back; the machine, if it is known.
     Lost(&'a str, Option<&'a Node>),
     /// It has a machine, or takes one.
     At(&'a Node, Next),
-    /// It was taken out, and no machine is reserved for it.
+    /// It has this machine, which stays as it is: the set is being deleted, or the host was taken out by
+    /// hand, and somebody still needs it.
+    Kept(&'a Node),
+    /// It was taken out, or its set goes, and no machine is reserved for it.
     Released,
 }
 
@@ -83,9 +89,12 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
-        let standing = if faults.is_empty() { Standing::Unseen } else { Standing::Faulty(None) };
-        all_faults.extend(faults);
-        hosts.push(Host { name: name.to_owned(), instance, wanted: Some(wanted), drive, standing });
+        // What cannot be seen stays as it was told, whatever is wrong with its input.
+        let is_unseen = faults.is_empty() || seen.machines.is_err();
+        let standing = if is_unseen { Standing::Unseen } else { Standing::Faulty(None) };
+        all_faults.extend(faults.iter().cloned());
+        let (name, wanted) = (name.to_owned(), Some(wanted));
+        hosts.push(Host { name, instance, wanted, drive, faults, standing });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -130,18 +139,21 @@ fn drive(
 
 /// Hosts that were taken out, as status and machines tell of them.
 fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    found.extend(told.filter_map(|(name, it)| Some((name.clone(), it.instance.clone()?))));
+    let told = told.filter(|(_, it)| it.instance.is_some()).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
-    found.extend(nodes.filter_map(|node| {
-        let name = host_of(node, uid, "")?;
-        Some((name.to_owned(), node.instance_uuid.clone()?))
-    }));
-    found.retain(|name, _| !seen.wanted().any(|(wanted, _)| wanted == name));
-    let host = |(name, instance)| {
-        let (drive, standing) = (None, Standing::Unseen);
-        Host { name, instance, wanted: None, drive, standing }
+    let mut found: BTreeSet<&str> =
+        told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
+    for (name, _) in seen.wanted() {
+        found.remove(name);
+    }
+    let host = |name: &str| Host {
+        name: name.to_owned(),
+        instance: instance_uuid(uid, name, ""),
+        wanted: None,
+        drive: None,
+        faults: Vec::new(),
+        standing: Standing::Unseen,
     };
     found.into_iter().map(host).collect()
 }
@@ -161,7 +173,10 @@ fn place<'a>(
         let node = mine.get(host.instance.as_str()).copied();
         let is_faulty = matches!(host.standing, Standing::Faulty(_));
         host.standing = match (host.wanted, node) {
-            (None, node) => given_back(seen, node, &host.instance),
+            (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => Standing::Kept(node),
+            (None, Some(node)) => given_back(seen, node, &host.instance),
+            (None, None) => unknown(seen, machines, &host.name),
+            (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
                 Standing::Faulty(Some(node))
             }
@@ -171,6 +186,7 @@ fn place<'a>(
             }
             (Some(wanted), None) => match lost(seen, machines, &host.name) {
                 Some(lost) => lost,
+                None if seen.is_needed() => Standing::Released,
                 None if is_faulty => Standing::Faulty(None),
                 None => {
                     let Ironic { machine, provide, .. } = ironic;
@@ -217,15 +233,22 @@ fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&
 /// address. Who undeployed it meant it to be deployed again.
 fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Standing<'a>> {
     let told: &HostStatus = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
-    let did_run = [State::Active.word(), POWERING_ON, GONE].contains(&&*told.provisioning_state);
     let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
-    let may_run = node.is_none_or(|it| it.provision_state == State::Active);
-    (did_run && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
+    let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
+    (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
 }
 
-/// A host that was taken out.
-fn given_back<'a>(seen: &Observed, node: Option<&'a Node>, instance: &str) -> Standing<'a> {
-    let Some(node) = node else { return Standing::Released };
+/// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
+/// seen to be given back: these credentials may not see it, or this may be another Ironic.
+fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> Standing<'a> {
+    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(name));
+    let had = told.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
+    let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
+    had.filter(|it| !is_shown(it)).map_or(Standing::Released, |uuid| Standing::Lost(uuid, None))
+}
+
+/// A host that was taken out and has a machine.
+fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> Standing<'a> {
     let policy = policy(node, seen.set.spec.deprovision_policy);
     match release(Some(node), instance, policy) {
         Next::Done { .. } => Standing::Released,
@@ -249,7 +272,9 @@ pub struct Order {
 /// What is asked of Ironic now.
 ///
 /// # Guarantees
-/// Nothing before the set is held by its finalizer, so that no machine is forgotten.
+/// Nothing before the set is held by its finalizer, so that no machine is forgotten. Nothing for a
+/// machine that pauses; and who was refused longest ago comes after who was not, so that a few machines
+/// that never answer take nobody's turn.
 pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
     let Ok(machines) = &seen.machines else { return Vec::new() };
     if !seen.is_held() {
@@ -257,6 +282,10 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
     }
     let order = |host: &Host<'_>| {
         let Standing::At(node, Next::Do(step)) = &host.standing else { return None };
+        let refused = seen.refused.get(&node.uuid);
+        if refused.is_some_and(|it| it.left(now).is_some()) {
+            return None;
+        }
         let drive = match step {
             Step::Deploy => {
                 let wanted = seen.set.spec.config_drive_format;
@@ -268,12 +297,17 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
             | Step::PowerOn
             | Step::Unreserve(_) => Secret::new(Value::Null),
         };
-        Some(Order {
+        let order = Order {
             host: host.name.clone(),
             node: node.uuid.clone(),
             state: node.provision_state.clone(),
             request: step.request(node, &host.instance, &drive),
-        })
+        };
+        Some((refused.map(|it| it.at), order))
     };
-    judge(seen, now).hosts.iter().filter_map(order).collect()
+    let judged = judge(seen, now);
+    let mut orders: Vec<(Option<Timestamp>, Order)> =
+        judged.hosts.iter().filter_map(order).collect();
+    orders.sort_by_key(|(refused_at, _)| *refused_at);
+    orders.into_iter().map(|(_, it)| it).collect()
 }

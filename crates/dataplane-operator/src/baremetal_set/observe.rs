@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner};
+use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
 use common::finalizers::{is_held, is_terminating};
 use config_drive::of_set::Texts;
 use config_drive::{ApiVersion, Secret};
@@ -12,6 +12,8 @@ use kube::ResourceExt;
 use shell::vault::Content;
 
 use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::pauses::Refused;
+use crate::plane::wanted::APPLIED;
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;
@@ -29,8 +31,8 @@ pub struct Observed {
     pub neighbours: Vec<Arc<BaremetalSet>>,
     /// The machines, or why they are not known.
     pub machines: Result<Machines, Unseen>,
-    /// What went wrong with requests that were made since, by host.
-    pub refused: BTreeMap<String, Error>,
+    /// What Ironic did not do lately, by the machine's UUID.
+    pub refused: BTreeMap<String, Refused>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
     pub is_abandoned: bool,
 }
@@ -79,10 +81,47 @@ impl Observed {
         Self { set, namespace, texts, neighbours, machines, refused, is_abandoned: false }
     }
 
-    /// The hosts that are to be; none of a set that goes.
+    /// The hosts that are to be; none of a set that goes, once nobody else holds it.
     pub fn wanted(&self) -> impl Iterator<Item = (&str, &BaremetalHost)> {
         let hosts = self.set.spec.baremetal_hosts.iter().map(|(name, host)| (name.as_str(), host));
-        hosts.filter(|_| !is_terminating(&*self.set))
+        let goes = is_terminating(&*self.set) && !self.is_needed();
+        hosts.filter(move |_| !goes)
+    }
+
+    /// Whether the set is being deleted while somebody else holds it, who still needs the machines: they
+    /// stay as they are.
+    pub fn is_needed(&self) -> bool {
+        is_terminating(&*self.set) && self.holders().next().is_some()
+    }
+
+    /// The finalizers by which others hold the set.
+    pub fn holders(&self) -> impl Iterator<Item = &str> {
+        self.set.finalizers().iter().map(String::as_str).filter(|it| *it != MACHINES)
+    }
+
+    /// What whoever asks for the machines has applied last; nothing where nobody else does.
+    pub fn applied(&self) -> Option<&String> {
+        self.set.annotations().get(APPLIED)
+    }
+
+    /// Whether somebody else than who asks for the machines has just taken a host out: it is asked for
+    /// as before.
+    pub fn is_taken_out_by_hand(&self, host: &str) -> bool {
+        let Some(status) = &self.set.status else { return false };
+        let is_leaving =
+            || status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion);
+        let goes = is_terminating(&*self.set) && !self.is_needed();
+        !goes
+            && self.applied().is_some()
+            && self.applied() == status.applied.as_ref()
+            && !self.set.spec.baremetal_hosts.contains_key(host)
+            && !is_leaving()
+    }
+
+    /// Whether a host has a machine, as far as the status tells.
+    pub fn has_machines(&self) -> bool {
+        let told = self.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        told.into_iter().any(|it| it.bmh_ref != UNASSIGNED)
     }
 
     /// The UID of the set, from which its machines are known.

@@ -6,11 +6,13 @@ use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
-use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb};
+use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 
-use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
+use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retained};
+use crate::baremetal_set::hosts::{Fault, GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
+use crate::baremetal_set::pauses::Refused;
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -52,6 +54,7 @@ pub fn step(
         observed_generation: generation,
         conditions: settle(&previous, findings, generation, now),
         baremetal_hosts: hosts(seen, judged, &matters),
+        applied: seen.applied().cloned(),
     };
     let next = wanted.conditions.clone();
     status_step(Target::of(set), observed, &wanted, &previous, &next)
@@ -71,19 +74,29 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     match &host.standing {
-        Standing::Unseen | Standing::Released => None,
-        Standing::Faulty(_) => {
-            of(Info, "InputMissing", "waits until what InputReady tells of is corrected".into())
+        Standing::Kept(node) if host.wanted.is_none() => {
+            of(Warning, "HostInUse", in_use(&host.name, node))
         }
-        Standing::Without(none) => of(Warning, "NoMachine", none.to_string()),
-        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(&host.name, uuid, *node)),
+        Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
+        Standing::Faulty(_) => {
+            let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
+            of(Error, "InputMissing", shown(&texts, "; "))
+        }
+        Standing::Without(none) => {
+            of(Warning, "NoMachine", format!("{none}; {}", remedy(seen, host, none)))
+        }
+        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
         Standing::At(node, next) => {
-            if let Some(error) = seen.refused.get(&host.name) {
+            let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
+            if let Some(Refused { error, .. }) = refused {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }
             match next {
                 Next::Done { .. } => None,
+                Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
+                    of(Warning, "MachineRetained", retained(seen, &host.name, node))
+                }
                 Next::Do(step) => of(Info, Cause::Working.reason(), doing(node, step)),
                 Next::Wait { cause, .. } => {
                     let is_fine = matches!(cause, Cause::Working | Cause::Locked);
@@ -94,21 +107,6 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
             }
         }
     }
-}
-
-/// A machine that went away while it ran.
-fn gone(host: &str, uuid: &str, node: Option<&Node>) -> String {
-    let what = match node {
-        None => format!("Ironic does not know its machine {uuid} any more"),
-        Some(node) => {
-            format!("its machine {} runs on and is not reserved for it any more", node.title())
-        }
-    };
-    format!(
-        "{what}, so that two could answer at one address if another was taken; make sure that it is \
-         off, then take {host} out of spec.baremetalHosts, and put it in again once it is not in \
-         status.baremetalHosts"
-    )
 }
 
 fn doing(node: &Node, step: &Step) -> String {
@@ -147,26 +145,6 @@ fn severity_of(error: &Error) -> Severity {
     }
 }
 
-/// What a human does about an error.
-fn next_step(error: &Error) -> &'static str {
-    match error {
-        Error::NotUrl => "correct spec.ironic.endpoint",
-        Error::Unreachable(_) => "check spec.ironic.endpoint and the way there; it is tried again",
-        Error::Untrusted(_) => {
-            "name a Secret with its authority's certificate in spec.ironic.caSecret"
-        }
-        Error::NotIronic => "correct spec.ironic.endpoint: it is the API's URL without a version",
-        Error::Version { .. } => "use another Ironic, or another release of these operators",
-        Error::Unauthorized => "correct the Secret that spec.ironic.secret names",
-        Error::Forbidden(_) => "give the user of spec.ironic.secret the role of an administrator",
-        Error::Credentials(_) => "correct the Secret",
-        Error::NotFound | Error::Conflict(_) | Error::Busy(_) | Error::Broken(..) => {
-            "it is tried again"
-        }
-        Error::Refused(_) => "correct what it names",
-    }
-}
-
 fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let mut texts: Vec<&str> = Vec::new();
     let lack = match &seen.machines {
@@ -177,16 +155,17 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
     };
     texts.extend(lack.as_deref());
     texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
-    let is_missing = lack.is_some() || judged.faults.iter().all(|it| it.is_missing);
-    let message = format!("{}.", shown(&texts, "; "));
-    match (texts.is_empty(), is_missing) {
-        (true, _) => {
-            let text = "Everything that the hosts are made from is there.";
-            Finding::good(INPUT_READY, "InputComplete", text)
-        }
-        (false, true) => Finding::error(INPUT_READY, "SecretNotFound", message),
-        (false, false) => Finding::error(INPUT_READY, "InvalidInput", message),
+    if texts.is_empty() {
+        let text = "Everything that the hosts are made from is there.";
+        return Finding::good(INPUT_READY, "InputComplete", text);
     }
+    let reason = if lack.is_some() { input_reason(&[]) } else { input_reason(&judged.faults) };
+    Finding::error(INPUT_READY, reason, format!("{}.", shown(&texts, "; ")))
+}
+
+/// Whether what is wrong goes when Secrets appear.
+fn input_reason(faults: &[Fault]) -> &'static str {
+    if faults.iter().all(|it| it.is_missing) { "SecretNotFound" } else { "InvalidInput" }
 }
 
 /// The first few texts, and how many more there are.
@@ -240,7 +219,11 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Warning => 1,
         Severity::Info => 2,
     };
-    let Some(worst) = matters.iter().min_by_key(order) else {
+    let worst = matters.iter().min_by_key(order);
+    if seen.is_needed() && worst.is_none_or(|it| it.severity == Severity::Info) {
+        return Finding::waiting(PROVISIONED, "DeletionWaits", needed(seen));
+    }
+    let Some(worst) = worst else {
         return Finding::good(PROVISIONED, "Provisioned", count);
     };
     let alike = matters.iter().filter(|it| order(it) == order(&worst));
@@ -253,6 +236,17 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
         Severity::Info => Finding::waiting,
     };
     of(PROVISIONED, worst.reason, message)
+}
+
+/// Why a set that is being deleted gives nothing back.
+fn needed(seen: &Observed) -> String {
+    let holders: Vec<&str> = seen.holders().collect();
+    format!(
+        "The set is being deleted, and its machines stay as they are while others hold it, by these \
+         finalizers: {}. They are given back once nobody holds it: delete what the machines are for \
+         first.",
+        some(&holders, NAMED)
+    )
 }
 
 fn is_done(host: &Host<'_>) -> bool {
@@ -273,9 +267,9 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let text = format!(
         "What the config drives of these hosts are made from has changed since they were deployed: {}. \
          Nothing is done by itself, for a machine learns it only by being deployed again, which \
-         overwrites its disk: take a host out of spec.baremetalHosts, and put it in again once it is \
-         not in status.baremetalHosts.",
-        some(&old, NAMED)
+         overwrites its disk: {}.",
+        some(&old, NAMED),
+        anew(seen, "a host")
     );
     Finding::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
 }
@@ -293,9 +287,12 @@ fn hosts(
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host)?;
         if !matches!(host.standing, Standing::Unseen) {
-            entry.error = worrying.get(host.name.as_str()).map(|it| trimmed(&it.message, limit));
+            let matter = worrying.get(host.name.as_str());
+            entry.error = matter.map(|it| trimmed(&it.message, limit));
+            entry.needs_human = matter.is_some_and(|it| it.severity == Severity::Error);
         }
-        entry.annotated_for_deletion = host.wanted.is_none();
+        let is_by_hand = seen.is_taken_out_by_hand(&host.name);
+        entry.annotated_for_deletion = host.wanted.is_none() && !is_by_hand;
         Some((host.name.clone(), entry))
     };
     judged.hosts.iter().filter_map(entry).collect()
@@ -304,15 +301,19 @@ fn hosts(
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(&host.name)).cloned();
+    let kept = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
     let blank = || blank(host);
     let entry = match &host.standing {
         Standing::Released => return None,
         Standing::Unseen => told.unwrap_or_else(blank),
         Standing::Without(_) | Standing::Faulty(None) => blank(),
         Standing::Lost(..) => {
-            HostStatus { provisioning_state: GONE.into(), ..told.unwrap_or_else(blank) }
+            let told = told.unwrap_or_else(blank);
+            HostStatus { provisioning_state: GONE.into(), is_current: None, ..told }
         }
-        Standing::Faulty(Some(node)) => at(node, node.provision_state.word(), blank()),
+        Standing::Faulty(Some(node)) | Standing::Kept(node) => {
+            at(node, node.provision_state.word(), told.as_ref(), blank())
+        }
         // Chosen, and maybe another one's by now.
         Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
         Standing::At(node, next) => {
@@ -320,21 +321,44 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            at(node, state, blank())
+            HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
         }
     };
-    let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
-    let address = address.filter(|it| !it.is_empty()).map(|it| (CTLPLANE.to_owned(), it));
-    Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
+    let ip_addresses = match host.wanted {
+        Some(wanted) => {
+            let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
+            address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
+        }
+        // Its machine answers there until it is given back.
+        None => kept,
+    };
+    Some(HostStatus { ip_addresses, ..entry })
 }
 
-fn at(node: &Node, state: &str, blank: HostStatus) -> HostStatus {
+/// Whether a machine that is done was deployed with the present drive; a host with faults has none.
+fn is_current(host: &Host<'_>) -> Option<bool> {
+    let Standing::At(_, Next::Done { is_current }) = host.standing else { return None };
+    let is_known = host.drive.is_some() || host.wanted.is_some_and(|it| it.adopt);
+    is_known.then_some(is_current)
+}
+
+/// The entry of a host that has that machine; `told` is what was said of the host before.
+fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) -> HostStatus {
+    let told = told.filter(|it| it.bmh_ref == node.uuid);
+    let has_system = node.provision_state.has_system();
+    // What is being undeployed runs on if that fails.
+    let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
+    let ledger = Ledger::of(node);
+    // Who takes the note off a machine that runs has not deployed it again.
+    let kept = told.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
     let is_deployed = node.provision_state == State::Active;
-    let drive = Ledger::of(node).filter(|it| is_deployed && !it.is_of_adopted());
+    let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
     HostStatus {
         bmh_ref: node.uuid.clone(),
         provisioning_state: state.to_owned(),
+        instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
+        installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
         ..blank
     }
 }
@@ -350,6 +374,9 @@ fn blank(host: &Host<'_>) -> HostStatus {
         network_data_secret_name: String::new(),
         instance: Some(host.instance.clone()),
         config_drive_hash: None,
+        installed: false,
+        is_current: None,
+        needs_human: false,
         error: None,
         is_current: None,
         needs_human: false,

@@ -1,6 +1,6 @@
 //! What becomes of a set and what it says: a model of Ironic, and the API server's part in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::baremetal::{BaremetalSet, HostStatus};
@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use shell::sources::Values;
 
 use super::decide::decide;
-use super::hosts::orders;
+use super::hosts::{Order, orders};
 use super::observe::{Machines, Observed, Secrets, Unseen};
+use super::pauses::{Asked, Pauses, Refused};
 use crate::reasons::KINDS;
 
 mod cases;
@@ -37,7 +38,7 @@ struct Death {
 #[derive(Debug)]
 struct Died;
 
-/// The API server, Ironic, and an operator that keeps nothing from one pass to the next.
+/// The API server, Ironic, and an operator that keeps nothing from one pass to the next but who pauses.
 struct Lab {
     set: Option<BaremetalSet>,
     secrets: Secrets,
@@ -47,6 +48,10 @@ struct Lab {
     unseen: Option<Unseen>,
     version: &'static str,
     is_abandoned: bool,
+    /// Forgotten by an operator that dies.
+    pauses: Pauses,
+    /// Machines for which Ironic has no worker, by UUID.
+    busy: BTreeSet<String>,
     calls: usize,
     death: Option<Death>,
     /// Requests to Ironic and writes to the API server, in order.
@@ -103,6 +108,8 @@ impl Lab {
             unseen: None,
             version: "1.61",
             is_abandoned: false,
+            pauses: Pauses::default(),
+            busy: BTreeSet::new(),
             calls: 0,
             death: None,
             log: Vec::new(),
@@ -132,6 +139,18 @@ impl Lab {
         self.set = Some(serde_json::from_value(set).unwrap());
     }
 
+    /// Somebody gives the command that has a host's machine forgotten.
+    fn forget(&mut self, host: &str) {
+        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
+        status.baremetal_hosts.remove(host).unwrap();
+    }
+
+    /// Somebody gives the command `openstack baremetal node undeploy`.
+    fn undeploy(&mut self, idx: usize) {
+        self.model.nodes[idx].provision_state = State::Deleting;
+        self.model.nodes[idx].target_provision_state = Some("available".into());
+    }
+
     fn seen(&self) -> Option<Observed> {
         let set = Arc::new(self.set.clone()?);
         let mut seen = Observed::new(set, &self.secrets, self.neighbours.clone());
@@ -141,6 +160,7 @@ impl Lab {
             seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
         }
         seen.is_abandoned = self.is_abandoned;
+        seen.refused = self.pauses.of(&self.model.nodes);
         Some(seen)
     }
 
@@ -154,15 +174,25 @@ impl Lab {
             let target = body.iter().filter_map(Value::as_str).next().unwrap_or_default();
             let name = self.title(&order.node);
             self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
-            if let Err(error) = self.call(|lab| lab.model.ask(&order.request))? {
-                seen.refused.insert(order.host.clone(), error);
-            }
+            let outcome = self.call(|lab| lab.answer(&order))?;
+            let Order { node, state, .. } = order;
+            self.pauses.note(vec![Asked { node, state, outcome }], self.model.now());
+        }
+        if let Ok(machines) = &seen.machines {
+            seen.refused = self.pauses.of(&machines.nodes);
         }
         let plan = decide(&seen, self.model.now());
         for step in plan.all() {
             self.call(|lab| lab.write(step))?;
         }
         Ok(plan)
+    }
+
+    fn answer(&mut self, order: &Order) -> Result<(), Error> {
+        if self.busy.contains(&order.node) {
+            return Err(Error::Busy("no free conductor workers".into()));
+        }
+        self.model.ask(&order.request)
     }
 
     fn title(&self, uuid: &str) -> String {
@@ -174,10 +204,15 @@ impl Lab {
         let call = self.calls;
         self.calls += 1;
         if self.death == Some(Death { call, is_after: false }) {
+            self.pauses = Pauses::default();
             return Err(Died);
         }
         let answer = act(self);
-        if self.death == Some(Death { call, is_after: true }) { Err(Died) } else { Ok(answer) }
+        if self.death == Some(Death { call, is_after: true }) {
+            self.pauses = Pauses::default();
+            return Err(Died);
+        }
+        Ok(answer)
     }
 
     fn write(&mut self, step: &Step) {

@@ -114,7 +114,7 @@ fn look_again(
             plan.look_again_at(*at, now);
         }
         match &host.machine {
-            Some(Ok(course)) if course.awaits_ssh => plan.look_again_in(course::ASK_AGAIN),
+            Some(Ok(course)) if course.waits_for_ssh => plan.look_again_in(course::ASK_AGAIN),
             Some(Ok(course)) if course.is_unheard => plan.look_again_in(observe::LOOK_AGAIN),
             Some(Err(fault)) if fault.is_missing => plan.look_again_in(observe::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}

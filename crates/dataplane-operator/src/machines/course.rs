@@ -24,6 +24,10 @@ const ATTENTION: SignedDuration = SignedDuration::from_mins(5);
 const INSTALLED: [&str; 3] = ["active", "provisioned", "externally provisioned"];
 /// The state of a machine before its provisioner says anything.
 const REQUESTED: &str = "requested";
+/// The condition of a set on what its hosts are made from.
+const INPUT: &str = "InputReady";
+/// The condition of a set on whoever provisions its machines.
+const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
 /// The condition of a set that sums up its machines.
 const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 /// What a set says instead of a machine while it has none.
@@ -37,7 +41,7 @@ pub struct Course {
     /// Whether this installation was not known before.
     pub is_new: bool,
     /// Whether its ssh server is waited for.
-    pub awaits_ssh: bool,
+    pub waits_for_ssh: bool,
     /// What the status of its host is to say of it.
     pub record: HostMachine,
     /// The provisioner's words on what is wrong with it, and what a human does about it.
@@ -107,7 +111,7 @@ impl Course {
             installation: installation.or(before),
             installed: recorded.and_then(|it| it.installed.clone()),
             adopted,
-            replacement: is_replaced || recorded.is_some_and(|it| it.replacement),
+            replaced: is_replaced || recorded.is_some_and(|it| it.replaced),
             reachable,
             ready: false,
             former_key: recorded.and_then(|it| it.former_key.clone()),
@@ -118,16 +122,16 @@ impl Course {
             record.former_key = key.or(record.former_key);
         }
         let waits_until = waits_until(&record);
-        let awaits_ssh = is_installed
+        let waits_for_ssh = is_installed
             && known.can_be_asked
             && !record.reachable
             && waits_until.is_some_and(|it| now < it);
-        record.ready = is_installed && !awaits_ssh;
+        record.ready = is_installed && !waits_for_ssh;
         let error = told.and_then(|it| it.error.clone());
         Self {
             is_installed,
             is_new,
-            awaits_ssh,
+            waits_for_ssh,
             record,
             error,
             is_final: told.is_some_and(|it| it.needs_human),
@@ -210,9 +214,14 @@ fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<Trouble> {
 }
 
 /// The worst condition by which a set says that no machine comes by itself. The one that sums up its
-/// machines tells of others too: what concerns this one, its own words tell.
+/// machines tells of others too: what concerns this one, its own words tell. So does the one on what
+/// hosts are made from, as soon as the provisioner answers: before, nothing is said of any machine.
 fn worst(set: &BaremetalSet) -> Option<Trouble> {
-    let is_sum = |it: &Condition| [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_);
+    let is_answered = find(conditions(set), SERVER).is_some_and(|it| it.status == Truth::True);
+    let is_sum = |it: &Condition| {
+        [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_)
+            || (is_answered && it.type_ == INPUT)
+    };
     let is_bad = |it: &&Condition| {
         let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
         it.status == Truth::False && is_serious && !is_sum(it)

@@ -23,7 +23,7 @@ pub fn finding(type_: &str, owner: &Target, course: &Course, address: &str) -> F
     if course.may_begin() {
         return Finding::good(type_, "Provisioned", state + &aside(course, &set));
     }
-    if course.awaits_ssh {
+    if course.waits_for_ssh {
         let until = course.waits_until().map(|it| it.to_string()).unwrap_or_default();
         let text = format!(
             "{state} Its ssh server at {address} has not answered yet: services begin when it does, \

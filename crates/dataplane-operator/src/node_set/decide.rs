@@ -120,7 +120,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if networks::are_unserved(&judged.service_faults) {
         plan.look_again_in(networks::LOOK_AGAIN);
     }
-    if judged.machines.awaits_ssh() {
+    if judged.machines.waits_for_ssh() {
         plan.look_again_in(course::ASK_AGAIN);
     }
     if judged.machines.are_unheard() {

@@ -79,7 +79,7 @@ impl Machines {
     /// The hosts whose machines took the place of others, since when, and whether that is news.
     pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
         let all = self.records.iter().filter_map(|(name, it)| {
-            let at = it.installed.as_ref().filter(|_| it.replacement)?.0;
+            let at = it.installed.as_ref().filter(|_| it.replaced)?.0;
             Some((name.as_str(), (at, self.is_new(name))))
         });
         all.collect()
@@ -121,8 +121,8 @@ impl Machines {
     }
 
     /// Whether an ssh server is waited for.
-    pub fn awaits_ssh(&self) -> bool {
-        self.courses.values().flatten().any(|it| it.awaits_ssh)
+    pub fn waits_for_ssh(&self) -> bool {
+        self.courses.values().flatten().any(|it| it.waits_for_ssh)
     }
 
     /// Whether something is waited for of which no watch tells.

@@ -129,11 +129,30 @@ const MACHINES: &[Word] = &[
     ),
     Word::bad(
         "MachineGone",
-        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran.",
-        "No.",
-        "Make sure that it is off, then take the host out and put it in again.",
+        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran or \
+         before it was given back.",
+        "When Ironic shows it again.",
+        "Make sure that it is off, then give the command in the message.",
+    ),
+    Word::bad(
+        "HostInUse",
+        "A host was taken out of the set by hand, and whoever the set was made for still asks for it.",
+        "When he asks again.",
+        "Take the host out where it is asked for: its node, or its node set.",
+    ),
+    Word::bad(
+        "DeletionWaits",
+        "The set is being deleted, and others hold it, for they need its machines.",
+        "When nobody does.",
+        "Delete what the machines are for: the nodes, or the node set.",
     ),
     Word::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
+    Word::bad(
+        "MachineRetained",
+        "The machine of a host that was taken out is given up, and runs on.",
+        "Yes.",
+        "Do not give its address to another host, or switch it off.",
+    ),
     Word::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
     Word::bad(
         "MachineUnreachable",

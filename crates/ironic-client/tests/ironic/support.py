@@ -127,7 +127,7 @@ class Ironic:
 
     def follow(self, the_set, until=None, secrets=None, **changes):
         """What our controller makes of a set, with an API server in memory, until its conditions have those
-        reasons, or until it is gone."""
+        reasons or begin their messages so, or until it is gone."""
         own = {"ironic": {"username": USER, "password": PASSWORD}, "keys": {"authorized_keys": KEY}}
         question = {"set": the_set, "secrets": own | (secrets or {}), "until": until or {}} | changes
         program = pathlib.Path(os.environ["IRONIC_ANSWERS"]).parent / "baremetal_sets"

@@ -45,7 +45,7 @@ class WayAndBack(unittest.TestCase):
             entry = the_set["status"]["baremetalHosts"][host]
             node = ironic.api("GET", f"/v1/nodes/{entry['bmhRef']}")
             self.assertEqual((node["provision_state"], node["power_state"]), ("active", "power on"))
-            self.assertEqual(node["instance_uuid"], entry["instance"])
+            self.assertEqual(node["instance_uuid"], entry["instance"].split("@")[0])
             drive = ironic.stored(entry["bmhRef"])["configdrive"]
             self.assertEqual(drive["meta_data"]["hostname"], f"{host}.example.org")
             self.assertEqual(f"{drive['network_data']['networks'][0]['ip_address']}/24", HOSTS[host]["ctlPlaneIP"])
@@ -72,6 +72,18 @@ class WayAndBack(unittest.TestCase):
         self.assertEqual(verbs(answer, "compute-0").count("active"), 1, answer["asked"])
         self.assertEqual(answer["set"]["status"]["baremetalHosts"]["compute-0"]["bmhRef"], uuid)
         self.assertEqual(ironic.api("GET", f"/v1/nodes/{uuid}")["instance_info"]["edpm"]["attempt"], 1)
+
+    def test_a_machine_that_is_undeployed_by_hand_is_deployed_again_as_another_instance(self):
+        name, uuid = ironic.enroll()
+        first = ironic.follow(ironic.a_set("again", name, ONE, provide=True), READY)["set"]
+        before = first["status"]["baremetalHosts"]["compute-0"]
+        ironic.reach(uuid, ("deleted", "available"))
+        answer = ironic.follow(edited(first), READY)
+        self.assertEqual(verbs(answer, "compute-0").count("active"), 1, answer["asked"])
+        after = answer["set"]["status"]["baremetalHosts"]["compute-0"]
+        self.assertEqual((after["bmhRef"], after["provisioningState"]), (uuid, "active"))
+        self.assertNotEqual(after["instance"], before["instance"])
+        self.assertEqual(after["instance"].split("@")[0], before["instance"].split("@")[0])
 
     def test_a_machine_that_runs_is_adopted_and_retained(self):
         name, uuid = ironic.enroll()
@@ -135,7 +147,9 @@ class Failing(unittest.TestCase):
         the_set = ironic.a_set("wanting", name, hosts, provide=True)
         answer = ironic.follow(the_set, {"Ready": "NoMachine"})
         self.assertRegex(condition(answer["set"])["message"], "1 without trait CUSTOM_GPU")
-        ironic.until(uuid, "active")
+        provisioned = {"OpenStackBaremetalSetBmhProvisioningReady": "1 of 2 hosts have a machine that runs."}
+        answer = ironic.follow(answer["set"], provisioned)
+        self.assertEqual(answer["set"]["status"]["baremetalHosts"]["compute-0"]["bmhRef"], uuid)
 
     def test_wrong_and_missing_credentials_are_told(self):
         the_set = ironic.a_set("strange", "none", ONE)

@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "Deployment.status.failures",
     "Deployment.status.progress",
     "NodeSet.status.certificates",
@@ -31,6 +31,7 @@ const OURS: [&str; 17] = [
     "NodeSet.status.hostKeys",
     "NodeSet.status.hosts",
     "NodeSet.status.inputs",
+    "NodeSet.status.machines",
     "NodeSet.status.nodes",
     "NodeSet.status.readyNodes",
     "NodeSet.status.settledDeployments",

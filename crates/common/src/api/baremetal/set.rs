@@ -26,6 +26,21 @@ use crate::conditions::Condition;
     shortname = "osbmsets",
     shortname = "osbms",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
+    // Who has machines is what the status tells: of hosts that were taken out, too, until they are given
+    // back. Where nobody says who provisions them, `BaremetalSetSpec::effective_provisioner` does.
+    validation = Rule::new(concat!(
+        "(has(self.spec.provisioner) ? self.spec.provisioner : has(self.spec.ironic) ? 'ironic' : 'metal3')",
+        " == (has(oldSelf.spec.provisioner) ? oldSelf.spec.provisioner : has(oldSelf.spec.ironic) ? 'ironic' : 'metal3')",
+        " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
+        " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
+    ))
+    .message("provisioner cannot be changed while hosts have machines, for they would be forgotten: take the hosts out, wait until status.baremetalHosts has none, or make another set"),
+    validation = Rule::new(concat!(
+        "!has(oldSelf.spec.ironic) || (has(self.spec.ironic) && self.spec.ironic.endpoint == oldSelf.spec.ironic.endpoint)",
+        " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
+        " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
+    ))
+    .message("ironic.endpoint cannot be changed while hosts have machines, for these are known there: take the hosts out, wait until status.baremetalHosts has none, or make another set"),
     printcolumn(
         name = "Status",
         type_ = "string",
@@ -49,10 +64,6 @@ use crate::conditions::Condition;
     .message("deploymentSSHSecret is missing: name a Secret with public keys in authorized_keys"))]
 #[x_kube(validation = Rule::new("!has(self.provisioner) || self.provisioner != 'ironic' || has(self.ironic)")
     .message("provisioner ironic needs spec.ironic with the endpoint of its API"))]
-#[x_kube(validation = Rule::new("!has(oldSelf.provisioner) || oldSelf.baremetalHosts.size() == 0 || (has(self.provisioner) && self.provisioner == oldSelf.provisioner)")
-    .message("provisioner cannot be changed while there are hosts: take them out first, or make another set"))]
-#[x_kube(validation = Rule::new("!has(oldSelf.ironic) || oldSelf.baremetalHosts.size() == 0 || (has(self.ironic) && self.ironic.endpoint == oldSelf.ironic.endpoint)")
-    .message("ironic.endpoint cannot be changed while there are hosts, for their machines are known there: take the hosts out first, or make another set"))]
 pub struct BaremetalSetSpec {
     /// What node sets say of their machines too.
     #[serde(flatten)]
@@ -201,7 +212,12 @@ pub struct BaremetalSetStatus {
     pub conditions: Vec<Condition>,
     /// The hosts by name, and the machine of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 5000))]
     pub baremetal_hosts: BTreeMap<String, HostStatus>,
+    /// What the annotation `dataplane.openstack.org/applied` said, by which others tell what they ask of
+    /// the set: a host that goes without a change of it was taken out by somebody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
 }
 
 /// What was seen of a host's machine.
@@ -230,12 +246,23 @@ pub struct HostStatus {
     /// Name of the Secret with the host's network data, with Metal3.
     #[serde(default)]
     pub network_data_secret_name: String,
-    /// The UUID by which the machine is reserved for the host, with Ironic.
+    /// With Ironic, the UUID by which a machine is reserved for the host; once one is, `@` follows and
+    /// the time at which its deployment was noted, which is another one after each undeployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     /// Hash of the config drive that the machine was deployed with; the drive itself stands nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive_hash: Option<String>,
+    /// Whether the machine has an operating system, as far as it was seen: it may answer at the host's
+    /// addresses, so that no other one is taken before this one is given back. With Ironic.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub installed: bool,
+    /// Whether the machine was deployed with the present config drive; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_current: Option<bool>,
+    /// Whether only a human can help.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_human: bool,
     /// What keeps the machine from being a host: the provisioner's own words, trimmed, and what a human
     /// does next.
     #[serde(skip_serializing_if = "Option::is_none")]

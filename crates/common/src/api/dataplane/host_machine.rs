@@ -31,7 +31,7 @@ pub struct HostMachine {
     pub adopted: bool,
     /// Whether the installation took the place of another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub replacement: bool,
+    pub replaced: bool,
     /// Whether the host's ssh server was seen to answer since then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reachable: bool,

@@ -128,14 +128,53 @@ fn what_can_never_work_is_refused_with_the_legal_way() {
     check(&long, None, "at most 63 characters");
 }
 
+/// An object with that spec, one of whose hosts has that machine.
+fn set_with(spec: &Value, machine: &str) -> Value {
+    let host = json!({"hostname": "compute-9", "bmhRef": machine});
+    json!({
+        "apiVersion": "baremetal.openstack.org/v1beta1",
+        "kind": "OpenStackBaremetalSet",
+        "metadata": {"name": "compute-set"},
+        "spec": spec,
+        "status": {"baremetalHosts": {"compute-9": host}},
+    })
+}
+
 #[test]
-fn the_provisioner_and_its_endpoint_stay_while_there_are_hosts() {
-    let old = spec(&ironic(&json!({})));
+fn the_provisioner_and_its_endpoint_stay_while_hosts_have_machines() {
+    let ours = spec(&ironic(&json!({})));
     let away = spec(&ironic(&json!({"endpoint": "https://other:6385"})));
-    check(&away, Some(&old), "endpoint cannot be changed while there are hosts");
-    check(&spec(&json!({"provisioner": "metal3"})), Some(&old), "provisioner cannot be changed");
-    check(&old, Some(&spec(&json!({}))), "");
-    let mut empty = old.clone();
+    let metal3 = spec(&json!({"provisioner": "metal3"}));
+    let (mut silent, mut named) = (ours.clone(), ours.clone());
+    silent.as_object_mut().unwrap().remove("provisioner");
+    named["provisioner"] = json!("metal3");
+    let check = |old: &Value, new: &Value, expected: &str| {
+        let told = |machine| {
+            let old = set_with(old, machine);
+            broken::<BaremetalSet>(&set_with(new, machine), Some(&old))
+        };
+        // Nothing can be forgotten of machines that nobody has.
+        assert_eq!(told("unassigned"), "");
+        let bare = |it: &Value| json!({"metadata": {"name": "compute-set"}, "spec": it});
+        assert_eq!(broken::<BaremetalSet>(&bare(new), Some(&bare(old))), "");
+        let told = told("4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f");
+        let is_told = if expected.is_empty() { told.is_empty() } else { told.contains(expected) };
+        assert!(is_told, "{told:?} instead of {expected:?}");
+    };
+    let (provisioner, endpoint) = ("provisioner cannot be changed", "endpoint cannot be changed");
+    check(&ours, &away, endpoint);
+    check(&ours, &metal3, provisioner);
+    // What nobody says is what it comes to.
+    check(&silent, &ours, "");
+    check(&ours, &silent, "");
+    check(&silent, &named, provisioner);
+    check(&spec(&json!({})), &metal3, "");
+    check(&spec(&json!({})), &ours, provisioner);
+    // A host that was taken out has its machine until that is given back.
+    let mut empty = ours.clone();
     empty["baremetalHosts"] = json!({});
-    check(&away, Some(&empty), "");
+    let mut empty_away = away.clone();
+    empty_away["baremetalHosts"] = json!({});
+    check(&empty, &empty_away, endpoint);
+    check(&empty, &ours, "");
 }

@@ -48,7 +48,8 @@ fn no_machine_is_taken_before_the_set_is_held() {
 fn a_machine_that_is_only_enrolled_is_provided_if_the_human_allows_it() {
     let mut lab = Lab::new(&json!({}), &["enroll", "manageable"]);
     lab.rest().unwrap();
-    lab.says("Ready", False, "NoMachine", &["1 in state enroll", "1 in state manageable"]);
+    let parts = ["1 in state enroll", "1 in state manageable", "set spec.ironic.provide to true"];
+    lab.says("Ready", False, "NoMachine", &parts);
     assert_eq!(lab.asked(0), [""; 0]);
     lab.edit(&json!({"ironic": {"provide": true}}));
     lab.rest().unwrap();
@@ -68,7 +69,9 @@ fn what_excluded_how_many_is_told_and_the_other_hosts_go_on() {
     assert_eq!(lab.host("a").unwrap().provisioning_state, "active");
     let b = lab.host("b").unwrap();
     assert_eq!((b.bmh_ref.as_str(), b.provisioning_state.as_str()), ("unassigned", ""));
-    assert!(b.error.unwrap().contains("CUSTOM_GPU"));
+    let error = b.error.unwrap();
+    assert!(error.contains("CUSTOM_GPU") && !error.contains("provide"), "{error}");
+    assert!(error.contains("enroll another machine") && error.contains("[b].machine"), "{error}");
     lab.model.nodes[1].traits.push("CUSTOM_GPU".into());
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
@@ -156,7 +159,7 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     lab.says("Ready", False, "DeployFailed", &parts);
     let a = lab.host("a").unwrap();
     assert_eq!(a.provisioning_state, "deploy failed");
-    assert_eq!(lab.model.deployed[&a.instance.unwrap()], 3);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 3 + 1);
     lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
     lab.model.failing.clear();
     lab.rest().unwrap();
@@ -189,7 +192,8 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     lab.model.nodes[0].instance_uuid = Some("somebody's".into());
     let [order] = &orders(&late, lab.model.now())[..] else { panic!() };
     let error = lab.model.ask(&order.request).unwrap_err();
-    late.refused.insert("a".into(), error);
+    let refused = Refused { error, at: lab.model.now(), state: order.state.clone() };
+    late.refused.insert(order.node.clone(), refused);
     let plan = decide(&late, lab.model.now());
     assert_eq!(plan.look_again.unwrap().as_secs(), 15);
     for step in plan.all() {
@@ -203,12 +207,40 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
 }
 
 #[test]
+fn a_machine_without_a_worker_is_asked_for_again_after_its_own_pause_and_after_the_others() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.pass().unwrap();
+    let busy = lab.model.nodes[0].uuid.clone();
+    lab.busy.insert(busy.clone());
+    lab.pass().unwrap();
+    lab.says("Ready", False, "IronicBusy", &["Host a: machine m0", "no free conductor workers"]);
+    // Whatever wakes the set, and however fast the other host goes on.
+    let n_before = lab.log.len();
+    for _ in 0..3 {
+        lab.pass().unwrap();
+        lab.says("Ready", False, "IronicBusy", &["Host a: machine m0"]);
+    }
+    assert_eq!(lab.asked(n_before), ["PUT m1 provision active"]);
+    // When its pause is over, it comes last.
+    lab.model.pass();
+    lab.model.nodes[1].power_state = Some("power off".into());
+    let n_before = lab.log.len();
+    lab.pass().unwrap();
+    assert_eq!(lab.asked(n_before), ["PUT m1 power power on", "PATCH m0 node "]);
+    lab.busy.clear();
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
 fn what_ironic_refuses_is_told_in_its_own_words_with_the_machine() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
     lab.model.nodes[1].power_state = Some("power off".into());
     let mut seen = lab.seen().unwrap();
-    seen.refused.insert("b".into(), Error::Refused("no such boot device".into()));
+    let error = Error::Refused("no such boot device".into());
+    let refused = Refused { error, at: lab.model.now(), state: State::Active };
+    seen.refused.insert(lab.model.nodes[1].uuid.clone(), refused);
     for step in decide(&seen, lab.model.now()).all() {
         lab.write(step);
     }
@@ -227,17 +259,15 @@ fn a_machine_that_is_deleted_while_it_runs_is_not_replaced_before_a_human_says_s
     lab.rest().unwrap();
     let lost = lab.model.nodes.remove(0);
     lab.rest().unwrap();
-    let parts = [lost.uuid.as_str(), "take a out of spec.baremetalHosts"];
-    lab.says("Ready", False, "MachineGone", &parts);
+    let command = "kubectl -n ns patch openstackbaremetalset set --subresource=status --type=json -p \
+                   '[{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/a\"}]'";
+    lab.says("Ready", False, "MachineGone", &[&lost.uuid, "make sure that it is off", command]);
     let a = lab.host("a").unwrap();
     assert_eq!((a.bmh_ref, a.provisioning_state.as_str()), (lost.uuid, "gone"));
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
-    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.forget("a");
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &["Each host has a machine"]);
-    assert_eq!(lab.host("a"), None);
-    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
-    lab.rest().unwrap();
     assert_eq!(lab.host("a").unwrap().bmh_ref, lab.model.nodes[1].uuid);
 }
 
@@ -247,19 +277,119 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
     lab.rest().unwrap();
     lab.model.nodes[0].instance_uuid = None;
     lab.rest().unwrap();
-    lab.says("Ready", False, "MachineGone", &["machine m0 runs on and is not reserved for it"]);
+    let what = "machine m0 is active and not reserved for it any more";
+    lab.says("Ready", False, "MachineGone", &[what, "make sure that it is off"]);
     assert_eq!(lab.machines()[2], ("available", None));
+    // Nobody is to switch off what is another one's.
+    lab.model.nodes[0].instance_uuid = Some("somebody's".into());
+    lab.rest().unwrap();
+    let what = "machine m0 is active and reserved by instance somebody's now";
+    lab.says("Ready", False, "MachineGone", &[what, "answers at the address of a"]);
+    assert!(!lab.condition("Ready").message.contains("off"));
+    // Its own it is not to give back, and no other one has it.
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a"), None);
+    assert_eq!(lab.model.nodes[0].instance_uuid.as_deref(), Some("somebody's"));
+}
+
+#[test]
+fn whatever_somebody_did_to_a_machine_with_a_system_it_is_not_replaced_by_itself() {
+    // The state in which it was seen last, and the one in which it was without its reservation then.
+    let unknown: &[Option<&str>] = &[None, Some("active"), Some("enroll"), Some("rescue")];
+    for state in ["rescue", "servicing", "service failed", "rescue failed", "error", "of later"] {
+        for after in unknown {
+            let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"; 2]);
+            lab.rest().unwrap();
+            lab.model.nodes[0].provision_state = State::of(state);
+            lab.rest().unwrap();
+            assert!(lab.host("a").unwrap().installed, "{state}");
+            match after {
+                None => drop(lab.model.nodes.remove(0)),
+                Some(after) => {
+                    lab.model.nodes[0].provision_state = State::of(after);
+                    lab.model.nodes[0].instance_uuid = None;
+                }
+            }
+            lab.rest().unwrap();
+            lab.says("Ready", False, "MachineGone", &[]);
+            assert_eq!(lab.model.deployed.values().sum::<u32>(), 1, "{state} {after:?}");
+        }
+    }
+}
+
+#[test]
+fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted() {
+    let hosts: BTreeMap<String, Value> = (0..6)
+        .map(|idx| (format!("h{idx}"), json!({"ctlPlaneIP": format!("192.0.2.{}/24", idx + 20)})))
+        .collect();
+    let changes = json!({"baremetalHosts": hosts, "ctlplaneGateway": "192.0.2.1"});
+    let mut lab = Lab::new(&changes, &["available"; 6]);
+    lab.edit(&json!({"baremetalHosts": {"a": null, "b": null}}));
+    lab.pass().unwrap();
+    let told = |lab: &Lab| -> Vec<(Option<bool>, bool)> {
+        hosts
+            .keys()
+            .map(|it| lab.host(it).unwrap())
+            .map(|it| (it.is_current, it.needs_human))
+            .collect()
+    };
+    assert_eq!(told(&lab), [(None, false); 6]);
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(Some(true), false); 6]);
+    lab.secret("own", &[("userData", "#cloud-config\npackages: [vim]")]);
+    lab.edit(&json!({"userData": {"name": "own"}}));
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(Some(false), false); 6]);
+    // What cannot be made is not compared.
+    lab.edit(&json!({"userData": {"name": "none"}}));
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(None, false); 6]);
+    for node in &mut lab.model.nodes {
+        node.power_state = Some("error".into());
+    }
+    lab.rest().unwrap();
+    assert_eq!(told(&lab), [(None, true); 6]);
 }
 
 #[test]
 fn who_undeploys_a_machine_has_it_deployed_again() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
-    lab.model.nodes[0].provision_state = State::Deleting;
-    lab.model.nodes[0].target_provision_state = Some("available".into());
+    lab.undeploy(0);
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3);
+}
+
+#[test]
+fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_one() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"]);
+    lab.rest().unwrap();
+    let before = lab.host("a").unwrap();
+    let node = &mut lab.model.nodes[0];
+    node.provision_state = State::of("rescue");
+    lab.rest().unwrap();
+    let node = &mut lab.model.nodes[0];
+    node.provision_state = State::Active;
+    node.provision_updated_at = Some("2026-11-23T00:00:00+00:00".into());
+    // Somebody takes our note off.
+    node.instance_info.clear();
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a").unwrap().instance, before.instance);
+    lab.undeploy(0);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    let after = lab.host("a").unwrap();
+    assert_eq!(
+        (&after.bmh_ref, &after.provisioning_state),
+        (&before.bmh_ref, &before.provisioning_state)
+    );
+    assert_ne!(after.instance, before.instance);
+    // The reservation is the same: whatever happens, no second machine can be reserved for the host.
+    let reservation =
+        |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
+    assert_eq!(reservation(&after), reservation(&before));
 }
 
 #[test]
@@ -275,7 +405,7 @@ fn another_user_data_is_told_and_nothing_is_done_by_itself() {
     let parts = ["a, b", "Nothing is done by itself", "put it in again"];
     lab.says(UP_TO_DATE, False, "ConfigDriveChanged", &parts);
     lab.says("Ready", True, "Ready", &[]);
-    assert_eq!(lab.host("a").unwrap(), before);
+    assert_eq!(lab.host("a").unwrap(), HostStatus { is_current: Some(false), ..before.clone() });
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
     lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));

@@ -1,7 +1,7 @@
 //! What is wrong with what hosts are made from: told with path, value and the legal way; nothing lost.
 
 use super::*;
-use crate::baremetal_set::status::INPUT_READY;
+use crate::baremetal_set::status::{INPUT_READY, PROVISIONED};
 use Truth::{False, True, Unknown};
 
 /// A set with such changes waits and says so, and goes on when they are taken back.
@@ -58,7 +58,11 @@ fn a_fault_of_one_host_holds_it_alone() {
         &["available", "available"],
     );
     lab.rest().unwrap();
-    lab.says("Ready", False, "InvalidInput", &["spec.baremetalHosts[b].ctlplaneGateway"]);
+    let part = "spec.baremetalHosts[b].ctlplaneGateway: \"198.51.100.1\" is outside the subnet";
+    lab.says("Ready", False, "InvalidInput", &[part]);
+    lab.says(PROVISIONED, False, "InputMissing", &["1 of 2 hosts", "Host b: spec", part]);
+    assert!(lab.host("b").unwrap().error.unwrap().starts_with(part));
+    assert_eq!(lab.host("a").unwrap().error, None);
     assert_eq!(lab.machines(), [("active", Some("a".into())), ("available", None)]);
 }
 
@@ -103,6 +107,34 @@ fn of_two_sets_with_one_address_the_older_one_has_it_unless_the_newer_one_has_a_
 }
 
 #[test]
+fn a_host_waits_for_an_address_until_the_machine_that_had_it_is_given_back() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available", "available"]);
+    lab.rest().unwrap();
+    // Its undeployment fails, so that it answers there for good.
+    let b = json!({"ctlPlaneIP": "192.0.2.10/24"});
+    lab.edit(&json!({"baremetalHosts": {"a": null, "b": b}}));
+    lab.pass().unwrap();
+    lab.model.nodes[0].provision_state = State::Error;
+    lab.model.nodes[0].target_provision_state = None;
+    lab.rest().unwrap();
+    let part = "spec.baremetalHosts[b].ctlPlaneIP: \"192.0.2.10\" is still the address of the machine \
+                of host a; wait until it is given back";
+    lab.says(INPUT_READY, False, "InvalidInput", &[part]);
+    assert_eq!(lab.machines()[1], ("available", None));
+    // A set beside it waits, too.
+    let mut other = Lab::new(&json!({"baremetalHosts": {"a": null, "b": b}}), &["available"]);
+    other.set.as_mut().unwrap().metadata.uid = Some("other".into());
+    other.set.as_mut().unwrap().metadata.name = Some("other".into());
+    other.neighbours.push(Arc::new(lab.set.clone().unwrap()));
+    other.rest().unwrap();
+    other.says(INPUT_READY, False, "InvalidInput", &["host a of OpenStackBaremetalSet set;"]);
+    lab.undeploy(0);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
+}
+
+#[test]
 fn a_drive_that_is_too_large_is_told_without_its_content() {
     let mut lab = Lab::new(&json!({"userData": {"name": "large"}}), &["available", "available"]);
     lab.secret("large", &[("userData", &format!("#!/bin/sh\n# hunter2{}", "a".repeat(600_000)))]);
@@ -140,6 +172,31 @@ fn credentials_that_are_missing_are_told_as_an_input() {
 }
 
 #[test]
+fn an_input_that_goes_missing_while_ironic_is_away_lets_nobody_forget_a_machine() {
+    let mut lab = Lab::new(&json!({}), &["available", "available", "available"]);
+    lab.rest().unwrap();
+    let hosts = [lab.host("a"), lab.host("b")];
+    let keys = lab.secrets.remove("keys").unwrap();
+    let (path, needed) = ("spec.ironic.secret", "username and password");
+    for unseen in [
+        Unseen::Error(Error::Unreachable("timed out".into())),
+        Unseen::NoSecret { path, name: "ironic".into(), keys: needed },
+    ] {
+        lab.unseen = Some(unseen);
+        lab.rest().unwrap();
+        assert_eq!([lab.host("a"), lab.host("b")], hosts);
+    }
+    // Meanwhile one of them loses its reservation: it is remembered, and no second one is taken.
+    lab.model.nodes[0].instance_uuid = None;
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.secrets.insert("keys".into(), keys);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &["machine m0"]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}
+
+#[test]
 fn an_input_that_goes_missing_holds_a_machine_on_its_way_and_none_that_runs() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     for _ in 0..2 {
@@ -157,6 +214,36 @@ fn an_input_that_goes_missing_holds_a_machine_on_its_way_and_none_that_runs() {
     lab.secrets.insert("keys".into(), keys);
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn what_is_known_of_machines_stays_while_inputs_are_wrong_and_nobody_answers() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    let before = [lab.host("a"), lab.host("b")];
+    let keys = lab.secrets.remove("keys").unwrap();
+    lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "SecretNotFound", &["spec.deploymentSSHSecret"]);
+    assert_eq!([lab.host("a"), lab.host("b")], before);
+    lab.secrets.insert("keys".into(), keys);
+    lab.unseen = None;
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
+}
+
+#[test]
+fn an_address_that_no_host_can_have_is_told_where_it_stands() {
+    waits(
+        &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10"}}}),
+        &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}),
+        "InvalidInput",
+        &[
+            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is no address with a prefix length",
+            "write address and prefix length",
+        ],
+    );
 }
 
 #[test]

@@ -60,6 +60,19 @@ fn the_policy_of_the_human_comes_first() {
 }
 
 #[test]
+fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
+    let mut lab = Lab::new(&json!({"deprovisionPolicy": "Retain"}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    let told = |it: &&Notice| it.warning && it.reason == "MachineRetained";
+    let note = lab.notices.iter().find(told).unwrap().note.clone();
+    assert!(note.contains("Host a: machine m0 is given up as it is"), "{note}");
+    assert!(note.contains("answers at 192.0.2.10/24: give that address to no other"), "{note}");
+}
+
+#[test]
 fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.pass().unwrap();
@@ -75,6 +88,36 @@ fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
 }
 
 #[test]
+fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it_out() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    let apply = |lab: &mut Lab, hash: &str| {
+        let annotations = lab.set.as_mut().unwrap().annotations_mut();
+        annotations.insert("dataplane.openstack.org/applied".into(), hash.into());
+    };
+    apply(&mut lab, "1");
+    lab.rest().unwrap();
+    let (before, host) = (lab.host("a"), json!({"ctlPlaneIP": "192.0.2.10/24"}));
+    let n_before = lab.log.len();
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "HostInUse", &["Host a: machine m0 stays", "take a out there"]);
+    assert_eq!(lab.asked(n_before), [""; 0]);
+    // Whoever asks for it puts it back.
+    lab.edit(&json!({"baremetalHosts": {"a": host}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!((lab.host("a"), lab.asked(n_before)), (before, vec![]));
+    // When he does not need it any more, it goes at once, and all the way.
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    apply(&mut lab, "2");
+    lab.rest().unwrap();
+    assert_eq!((lab.host("a"), lab.machines()[0].clone()), (None, ("available", None)));
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+}
+
+#[test]
 fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
@@ -85,6 +128,36 @@ fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
     lab.rest().unwrap();
     assert!(lab.set.is_none());
     assert_eq!(lab.log.last().unwrap(), "release");
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+}
+
+#[test]
+fn a_set_that_is_deleted_keeps_its_machines_while_others_hold_it() {
+    let user = "dataplane.openstack.org/machines-in-use";
+    // One host's machine is on its way, another one has none yet.
+    let hosts = json!({"baremetalHosts": {"c": {"ctlPlaneIP": "192.0.2.12/24"}}});
+    let mut lab = Lab::new(&hosts, &["available", "available"]);
+    lab.set.as_mut().unwrap().finalizers_mut().push(user.into());
+    for _ in 0..2 {
+        lab.pass().unwrap();
+    }
+    lab.model.nodes[1].provision_state = State::Active;
+    lab.model.nodes[1].power_state = Some("power off".into());
+    lab.delete();
+    let (n_before, machines) = (lab.log.len(), lab.model.nodes.clone());
+    lab.rest().unwrap();
+    assert_eq!((lab.asked(n_before), &lab.model.nodes), (vec![], &machines));
+    lab.says("Ready", False, "DeletionWaits", &[user, "delete what the machines are for"]);
+    assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
+    assert!(!lab.host("b").unwrap().annotated_for_deletion);
+    // Whoever holds it may do without one of them.
+    lab.edit(&json!({"baremetalHosts": {"b": null}}));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("b"), None);
+    assert_eq!(lab.machines(), [("available", Some("a".into())), ("available", None)]);
+    lab.set.as_mut().unwrap().finalizers_mut().retain(|it| it != user);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
     assert_eq!(lab.machines(), [("available", None), ("available", None)]);
 }
 
@@ -104,6 +177,66 @@ fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
     lab.rest().unwrap();
     assert!(lab.set.is_none());
     assert_eq!(lab.machines()[0], ("active", Some("a".into())));
+}
+
+#[test]
+fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    // Other credentials show no machine, or only some of them.
+    let hidden = lab.model.nodes.remove(0);
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some());
+    let parts = [
+        "Host a: Ironic does not know its machine",
+        hidden.uuid.as_str(),
+        "credentials",
+        "forgotten by",
+    ];
+    lab.says("Ready", False, "MachineGone", &parts);
+    assert!(lab.host("a").unwrap().needs_human);
+    assert_eq!((lab.host("b"), lab.machines()), (None, vec![("available", None)]));
+    // With the right ones it goes back as ever.
+    lab.model.nodes.push(hidden);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+}
+
+#[test]
+fn a_human_may_have_a_machine_forgotten_that_is_gone_for_good() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    lab.model.nodes.remove(0);
+    lab.edit(&json!({"baremetalHosts": {"a": null}}));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineGone", &[]);
+    lab.forget("a");
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.host("a"), None);
+}
+
+#[test]
+fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    // As before there was a rule against it.
+    lab.edit(&json!({"provisioner": "metal3"}));
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some());
+    lab.edit(&json!({"provisioner": "ironic"}));
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines(), [("available", None), ("available", None)]);
+    let mut lab = Lab::new(&json!({"provisioner": "metal3"}), &[]);
+    lab.set.as_mut().unwrap().finalizers_mut().push(crate::baremetal_set::MACHINES.into());
+    lab.rest().unwrap();
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
 }
 
 #[test]

@@ -40,9 +40,12 @@ fn a_deployment_begins_when_all_of_its_hosts_have_their_machines() {
     );
     assert!(told.contains(": n1."), "{told}");
     world.provision("n1", true);
+    let hash = Some("hash-of-machines".to_owned());
+    world.edit("compute", |it| it.status.as_mut().unwrap().bmh_ref_hash.clone_from(&hash));
     assert!(world.settle().contains(&"run first on n0,n1".to_owned()));
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready").0, "True");
+    assert_eq!(world.status().bmh_ref_hashes.get("compute"), hash.as_ref());
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn another_installation_gets_its_services_and_is_known_by_its_own_key() {
     assert_eq!(status.host_key, None);
     let machine = status.machine.as_ref().unwrap();
     assert_eq!(machine.former_key.as_ref(), Some(&print));
-    assert!(machine.replacement);
+    assert!(machine.replaced);
     assert!(world.message(0, "UpToDate").contains("machine"), "{}", world.message(0, "UpToDate"));
     world.seen.machines.answer("192.0.2.10");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
@@ -229,6 +229,10 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     world.settle();
     assert_eq!(world.condition(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert!(world.message(1, "BaremetalReady").contains("InputReady: Secret s does not exist"));
+    // Where Ironic answers, each host has its own words on what it is made from.
+    world.seen.machines.hold("OpenStackBaremetalSetProvServerReady");
+    world.settle();
+    assert_eq!(world.bare_reason(1), "Provisioning");
 }
 
 #[test]
@@ -422,7 +426,8 @@ fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     let writes = world.settle();
     // It is left to whoever deletes it.
     assert_eq!(writes[0], "release BaremetalSet compute");
-    assert!(!writes[1..].iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
+    let acts = |it: &String| it.contains("BaremetalSet") || it.starts_with("run");
+    assert!(!writes[1..].iter().any(acts), "{writes:?}");
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "NotRequired"));
     assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));

@@ -72,6 +72,14 @@ impl Seen {
         status.conditions = vec![serde_json::from_value(condition).unwrap()];
     }
 
+    /// A condition of the set holds beside those that do not.
+    pub fn hold(&mut self, type_: &str) {
+        let condition = json!({ "type": type_, "status": "True", "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let status = self.set_mut().status.get_or_insert_default();
+        status.conditions.push(serde_json::from_value(condition).unwrap());
+    }
+
     /// The operator of the set has given back what is asked for no more: of one that is deleted,
     /// everything, once nobody else holds it.
     pub fn give_back(&mut self) {
