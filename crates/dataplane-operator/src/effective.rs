@@ -181,11 +181,24 @@ fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
     Some(address.to_owned()).filter(|it| !it.is_empty())
 }
 
-/// The user that a node's machine is given.
+/// The user that a node's machine is given; one that ran before has its own.
 fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
     const FIELD: &str = "cloudUserName";
     let template = kept_template(role, node)?;
-    Some(template.get(FIELD).and_then(Value::as_str).unwrap_or(CLOUD_USER).to_owned())
+    let given = template.get(FIELD).and_then(Value::as_str);
+    let made = || (!is_adopted(template, node)).then_some(CLOUD_USER);
+    given.or_else(made).map(str::to_owned)
+}
+
+/// Whether a node's machine ran before, or is to be one that does.
+fn is_adopted(template: &AnyMap, node: &Node) -> bool {
+    let machine = node.status.as_ref().and_then(|it| it.machine.as_ref());
+    if let Some(machine) = machine.filter(|it| it.installation.is_some()) {
+        return machine.adopted;
+    }
+    let name = machine_name(node);
+    let listed = || template.get("baremetalHosts")?.get(&name)?.get("adopt")?.as_bool();
+    node.spec.baremetal_host.as_ref().is_some_and(|it| it.adopt) || listed().unwrap_or(false)
 }
 
 fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
