@@ -11,7 +11,7 @@ use ironic::{Error, Node};
 use kube::ResourceExt;
 use shell::vault::Content;
 
-use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::{MACHINES, metal3};
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;
@@ -29,6 +29,8 @@ pub struct Observed {
     pub neighbours: Vec<Arc<BaremetalSet>>,
     /// The machines, or why they are not known.
     pub machines: Result<Machines, Unseen>,
+    /// What was seen of Metal3, where it provisions the machines.
+    pub metal3: metal3::Seen,
     /// What went wrong with requests that were made since, by host.
     pub refused: BTreeMap<String, Error>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
@@ -47,8 +49,8 @@ pub struct Machines {
 /// Why the machines are not known.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unseen {
-    /// Nobody here asks who provisions them.
-    NotSupported,
+    /// Nobody has asked for them.
+    NotAsked,
     /// A Secret that requests need does not exist.
     NoSecret {
         /// Where the set names it.
@@ -75,8 +77,9 @@ impl Observed {
             .into_iter()
             .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
             .collect();
-        let (machines, refused) = (Err(Unseen::NotSupported), BTreeMap::new());
-        Self { set, namespace, texts, neighbours, machines, refused, is_abandoned: false }
+        let (machines, refused) = (Err(Unseen::NotAsked), BTreeMap::new());
+        let metal3 = metal3::Seen::default();
+        Self { set, namespace, texts, neighbours, machines, metal3, refused, is_abandoned: false }
     }
 
     /// The hosts that are to be; none of a set that goes.

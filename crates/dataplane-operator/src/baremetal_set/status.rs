@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
+use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
@@ -37,32 +37,46 @@ pub fn step(
     refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Option<Write> {
+    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
+    let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
+    let hosts = hosts(seen, judged, &matters);
+    whole(seen, findings, up_to_date(seen, judged), hosts, refusal, now)
+}
+
+/// The status step of what was found: all that Ready depends on, whether machines are up to date, and the
+/// hosts.
+pub(super) fn whole(
+    seen: &Observed,
+    mut findings: Vec<Finding>,
+    up_to_date: Finding,
+    hosts: BTreeMap<String, HostStatus>,
+    refusal: Option<&Refusal>,
+    now: Timestamp,
+) -> Option<Write> {
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
-    let mut findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
     findings.extend(refusal::finding(refusal, &previous, false));
     let good = Finding::good(READY, "Ready", "Each host has a machine that runs.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
-    findings.extend([ready, up_to_date(seen, judged)]);
+    findings.extend([ready, up_to_date]);
     let generation = set.metadata.generation;
     let wanted = BaremetalSetStatus {
         observed_generation: generation,
         conditions: settle(&previous, findings, generation, now),
-        baremetal_hosts: hosts(seen, judged, &matters),
+        baremetal_hosts: hosts,
     };
     let next = wanted.conditions.clone();
     status_step(Target::of(set), observed, &wanted, &previous, &next)
 }
 
 /// What keeps a host from being done.
-struct Matter<'a> {
-    host: &'a str,
-    severity: Severity,
-    reason: &'static str,
-    message: String,
+pub(super) struct Matter<'a> {
+    pub(super) host: &'a str,
+    pub(super) severity: Severity,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
 }
 
 fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
@@ -173,12 +187,17 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
         Err(Unseen::NoSecret { path, name, keys }) => {
             Some(format!("{path}: \"{name}\" is no Secret there; make it, with {keys}"))
         }
-        Ok(_) | Err(Unseen::NotSupported | Unseen::Error(_)) => None,
+        Ok(_) | Err(Unseen::NotAsked | Unseen::Error(_)) => None,
     };
     texts.extend(lack.as_deref());
     texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
     let is_missing = lack.is_some() || judged.faults.iter().all(|it| it.is_missing);
-    let message = format!("{}.", shown(&texts, "; "));
+    input_of(&texts, is_missing)
+}
+
+/// What is wrong with what the hosts are made from; whether it goes when Secrets appear.
+pub(super) fn input_of(texts: &[&str], is_missing: bool) -> Finding {
+    let message = format!("{}.", shown(texts, "; "));
     match (texts.is_empty(), is_missing) {
         (true, _) => {
             let text = "Everything that the hosts are made from is there.";
@@ -202,12 +221,7 @@ fn server(seen: &Observed) -> Finding {
     let endpoint = seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
     match &seen.machines {
         Ok(_) => Finding::good(SERVER_READY, "Answering", format!("Ironic answers at {endpoint}.")),
-        Err(Unseen::NotSupported) => {
-            let text = "Machines of Metal3 are not provisioned by this version: set \
-                        spec.provisioner to ironic, and say in spec.ironic where it is.";
-            Finding::error(SERVER_READY, "NotSupported", text)
-        }
-        Err(Unseen::NoSecret { .. }) => {
+        Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => {
             let text = "Ironic is not asked before the Secret is there that InputReady tells of.";
             Finding::unknown(SERVER_READY, "InputMissing", text)
         }
@@ -223,7 +237,7 @@ fn server(seen: &Observed) -> Finding {
 }
 
 /// Where nothing is known of machines.
-fn unknown(type_: &str) -> Finding {
+pub(super) fn unknown(type_: &str) -> Finding {
     let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
     Finding::unknown(type_, "MachinesUnknown", text)
 }
@@ -234,6 +248,11 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
     }
     let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
     let n_done = judged.hosts.iter().filter(|it| is_done(it)).count();
+    provisioned_of(n_done, n_wanted, matters)
+}
+
+/// How many hosts are done, and the worst of what keeps others from it.
+pub(super) fn provisioned_of(n_done: usize, n_wanted: usize, matters: &[Matter<'_>]) -> Finding {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
     let order = |it: &&Matter<'_>| match it.severity {
         Severity::Error => 0,
@@ -266,6 +285,11 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let is_old =
         |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
+    up_to_date_of(&old)
+}
+
+/// Whether hosts run with another drive than the present one.
+pub(super) fn up_to_date_of(old: &[&str]) -> Finding {
     if old.is_empty() {
         let text = "No machine runs with another config drive than the present one.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -275,7 +299,7 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
          Nothing is done by itself, for a machine learns it only by being deployed again, which \
          overwrites its disk: take a host out of spec.baremetalHosts, and put it in again once it is \
          not in status.baremetalHosts.",
-        some(&old, NAMED)
+        some(old, NAMED)
     );
     Finding::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
 }
@@ -286,19 +310,25 @@ fn hosts(
     judged: &Judged<'_>,
     matters: &[Matter<'_>],
 ) -> BTreeMap<String, HostStatus> {
-    let worrying: BTreeMap<&str, &Matter<'_>> =
-        matters.iter().filter(|it| it.severity != Severity::Info).map(|it| (it.host, it)).collect();
-    let (least, most) = OF_ONE;
-    let limit = (ERRORS / worrying.len().max(1)).clamp(least, most);
+    let errors = errors(matters);
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host)?;
         if !matches!(host.standing, Standing::Unseen) {
-            entry.error = worrying.get(host.name.as_str()).map(|it| trimmed(&it.message, limit));
+            entry.error = errors.get(host.name.as_str()).cloned();
         }
         entry.annotated_for_deletion = host.wanted.is_none();
         Some((host.name.clone(), entry))
     };
     judged.hosts.iter().filter_map(entry).collect()
+}
+
+/// What worries a human, by host, trimmed.
+pub(super) fn errors<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, String> {
+    let worrying: Vec<&Matter<'a>> =
+        matters.iter().filter(|it| it.severity != Severity::Info).collect();
+    let (least, most) = OF_ONE;
+    let limit = (ERRORS / worrying.len().max(1)).clamp(least, most);
+    worrying.into_iter().map(|it| (it.host, trimmed(&it.message, limit))).collect()
 }
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
@@ -323,9 +353,13 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
             at(node, state, blank())
         }
     };
-    let address = host.wanted.and_then(|it| it.ctl_plane_ip.clone());
-    let address = address.filter(|it| !it.is_empty()).map(|it| (CTLPLANE.to_owned(), it));
-    Some(HostStatus { ip_addresses: address.into_iter().collect(), ..entry })
+    Some(HostStatus { ip_addresses: ip_addresses(host.wanted), ..entry })
+}
+
+/// A host's addresses by network.
+pub(super) fn ip_addresses(wanted: Option<&BaremetalHost>) -> BTreeMap<String, String> {
+    let address = wanted.and_then(|it| it.ctl_plane_ip.clone()).filter(|it| !it.is_empty());
+    address.into_iter().map(|it| (CTLPLANE.to_owned(), it)).collect()
 }
 
 fn at(node: &Node, state: &str, blank: HostStatus) -> HostStatus {
