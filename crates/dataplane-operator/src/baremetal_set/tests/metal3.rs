@@ -267,6 +267,12 @@ impl World {
 
     /// The Secrets are where Metal3 looks for them, in the machine's namespace.
     fn boot(&self, machine: &Value) {
+        let set = self.set.as_ref().and_then(|it| it.metadata.uid.as_deref());
+        if machine["metadata"]["labels"]["openstackbaremetalset.openstack.org/uid"].as_str() != set
+        {
+            // Others' machines get what others wrote.
+            return;
+        }
         for key in ["userData", "networkData", "metaData"] {
             let secret = &self.made[machine["spec"][key]["name"].as_str().unwrap()];
             assert_eq!(secret["metadata"]["namespace"], machine["metadata"]["namespace"]);
