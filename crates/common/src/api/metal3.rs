@@ -36,6 +36,9 @@ pub struct BareMetalHostSpec {
     /// The Secret with its metadata, in `metaData`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta_data: Option<SecretReference>,
+    /// The Secret with the network data of the ramdisk that deploys and cleans it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preprovisioning_network_data_name: Option<String>,
     /// Who uses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer_ref: Option<ObjectReference>,

@@ -35,14 +35,7 @@ pub fn steps(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
             Standing::At(machine, Next::Reserve(image)) => {
                 host.drive.iter().map(|it| reserve(seen, host, machine, image, it)).collect()
             }
-            Standing::Leaving(machine, Next::TakeBack) => {
-                vec![apply(
-                    machine,
-                    labels(seen, &host.name),
-                    json!({}),
-                    held(seen, json!({"online": false})),
-                )]
-            }
+            Standing::Leaving(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
             Standing::Leaving(machine, Next::Free) => vec![free(seen, machine)],
             _ => Vec::new(),
         }
@@ -146,6 +139,16 @@ fn reserve(
     }
     let annotations = json!({ DRIVE: drive.hash() });
     apply(machine, labels(seen, &host.name), annotations, held(seen, spec))
+}
+
+/// Image, data and power go. How it is cleaned, and over which network, stays until it is clean.
+fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step {
+    let spec = json!({
+        "online": false,
+        "automatedCleaningMode": machine.spec.automated_cleaning_mode,
+        "preprovisioningNetworkDataName": machine.spec.preprovisioning_network_data_name,
+    });
+    apply(machine, labels(seen, &host.name), json!({}), held(seen, spec))
 }
 
 /// It is nobody's afterwards. A machine that is retained keeps its image, and is left powered on.

@@ -121,6 +121,28 @@ fn a_host_that_is_taken_out_gives_its_machine_back_and_its_secrets_go_last() {
 }
 
 #[test]
+fn a_machine_is_cleaned_as_the_set_says_and_over_the_network_of_its_ramdisk() {
+    let mut world = World::new(
+        &json!({"automatedCleaningMode": "disabled", "baremetalHosts": {
+            "b": null, "a": {"preprovisioningNetworkDataName": "ramdisk"}}}),
+        &["x"],
+    );
+    world.rest().unwrap();
+    world.delete();
+    for state in ["deprovisioning", "available"] {
+        world.pass().unwrap();
+        let spec = &world.machine("x")["spec"];
+        assert_eq!(spec["automatedCleaningMode"], "disabled");
+        assert_eq!(spec["preprovisioningNetworkDataName"], "ramdisk");
+        world.work();
+        assert_eq!(world.state("x"), state);
+    }
+    world.rest().unwrap();
+    assert!(world.set.is_none());
+    assert_eq!(world.machine("x")["spec"], json!({"online": false}));
+}
+
+#[test]
 fn a_retained_machine_keeps_its_image_and_power_and_nothing_else_of_the_set() {
     let mut world = World::new(&json!({"deprovisionPolicy": "Retain"}), &["x", "y"]);
     world.rest().unwrap();
