@@ -14,6 +14,7 @@ pub mod installation;
 pub mod ironic;
 pub mod journey;
 pub mod kstatus;
+pub mod metal3;
 mod namespace;
 pub mod neighbours;
 pub mod operator;

@@ -25,14 +25,20 @@ const SOON: Duration = Duration::from_secs(15);
 
 /// Defines the kinds. They stay: the operator goes on watching them.
 pub async fn serve(client: &Client) -> Result<()> {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for text in DEFINITIONS {
-        for object in yaml::documents::<Value>(text)? {
-            let name = object["metadata"]["name"].as_str().context("no name")?;
-            api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
-            let established = await_condition(api.clone(), name, conditions::is_crd_established());
-            tokio::time::timeout(SOON, established).await.context("a kind is not served")??;
-        }
+        define(client, text).await?;
+    }
+    Ok(())
+}
+
+/// Defines the kinds of a text, and waits until they are served.
+pub(crate) async fn define(client: &Client, text: &str) -> Result<()> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for object in yaml::documents::<Value>(text)? {
+        let name = object["metadata"]["name"].as_str().context("no name")?;
+        api.patch(name, &PatchParams::apply("e2e").force(), &Patch::Apply(&object)).await?;
+        let established = await_condition(api.clone(), name, conditions::is_crd_established());
+        tokio::time::timeout(SOON, established).await.context("a kind is not served")??;
     }
     Ok(())
 }

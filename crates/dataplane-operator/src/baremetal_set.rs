@@ -1,4 +1,4 @@
-//! Sets of machines: each host gets one of Ironic's, is deployed with its config drive, and gives it back.
+//! Sets of machines: each host gets one of Ironic's or Metal3's, is deployed with its config drive, and gives it back.
 //!
 //! What was done stands on the machines themselves ([`ironic::next`]), so that a crash at any point is
 //! followed by the same steps. The object's status is what a human reads, and remembers which machine
@@ -11,6 +11,7 @@ pub mod controller;
 pub mod decide;
 pub mod hosts;
 pub mod look;
+pub mod metal3;
 pub mod observe;
 pub mod pauses;
 pub mod status;

@@ -24,6 +24,7 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
+use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{self, BaremetalSets};
 use crate::claims::{BY_HOST, Claim};
@@ -132,6 +133,9 @@ pub const RULES: &[Rule] = &[
     others::RULES[1],
     others::RULES[2],
     others::RULES[3],
+    // Machines of Metal3, where the cluster has it.
+    metal3::RULES[0],
+    metal3::RULES[1],
     EVENTS,
 ];
 
@@ -158,7 +162,7 @@ pub async fn run(args: Args) -> Result<()> {
 /// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let machines = Machines::new(candidate.watches());
-    let watched = Watched::new(Others::new(|| candidate.watches()), machines);
+    let watched = Watched::new(candidate, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources);
@@ -246,10 +250,20 @@ struct Watched {
     config_maps: Arc<MetadataCache<ConfigMap>>,
     others: Arc<Others>,
     machines: Arc<Machines>,
+    metal3: Arc<Metal3>,
 }
 
 impl Watched {
-    fn new(others: Others, machines: Machines) -> Self {
+    fn new(candidate: &Candidate, others: Others, machines: Machines) -> Self {
+        // Inventories that are edited or deleted by hand are known by what is left of our own fields.
+        let secrets = sources::metadata(
+            NAME,
+            vec![
+                (BY_LABEL, Box::new(node_set_of)),
+                (metal3::look::BY_SET, Box::new(metal3::look::set_of)),
+            ],
+        );
+        let metal3 = Arc::new(Metal3::new(candidate, Arc::clone(&secrets)));
         Self {
             planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
             roles: Cache::new(vec![
@@ -274,12 +288,11 @@ impl Watched {
             exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             baremetal_sets: Cache::new(vec![]),
-            // Inventories that are edited or deleted by hand are known by what is left of our own
-            // fields.
-            secrets: sources::metadata(NAME, vec![(BY_LABEL, Box::new(node_set_of))]),
+            secrets,
             config_maps: sources::metadata(NAME, vec![]),
             others: Arc::new(others),
             machines: Arc::new(machines),
+            metal3,
         }
     }
 
@@ -300,6 +313,7 @@ impl Watched {
         ];
         all.extend(self.others.absorbing());
         all.push(self.machines.absorbing());
+        all.push(self.metal3.absorbing());
         all
     }
 
@@ -338,6 +352,7 @@ impl Watched {
 
     fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
         baremetal_set::World {
+            metal3: Arc::clone(&self.metal3),
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
             vault: Vault::default(),

@@ -41,13 +41,21 @@ impl<K: Watchable> Optional<K> {
 
     /// The objects of a namespace by name; `None` where the cluster lacks the kind.
     pub async fn seen(&self, api: &Api, namespace: &str) -> Result<Option<Vec<Arc<K>>>> {
+        let Some(mut here) = self.all(api).await? else { return Ok(None) };
+        here.retain(|it| it.meta().namespace.as_deref() == Some(namespace));
+        Ok(Some(here))
+    }
+
+    /// The objects of all watched namespaces by namespace and name; `None` where the cluster lacks the
+    /// kind.
+    pub async fn all(&self, api: &Api) -> Result<Option<Vec<Arc<K>>>> {
         if self.is_watched.get().is_none() && !self.open(api).await? {
             return Ok(None);
         }
-        let is_here = |it: &Arc<K>| it.meta().namespace.as_deref() == Some(namespace);
-        let mut here: Vec<Arc<K>> = self.cache.all().into_iter().filter(is_here).collect();
-        here.sort_by(|a, b| a.meta().name.cmp(&b.meta().name));
-        Ok(Some(here))
+        let mut all = self.cache.all();
+        let key = |it: &Arc<K>| (it.meta().namespace.clone(), it.meta().name.clone());
+        all.sort_by_cached_key(key);
+        Ok(Some(all))
     }
 
     /// Waits for the first list; false where the cluster has no such kind.

@@ -70,16 +70,23 @@ pub fn assign<'a>(
         .iter()
         .map(|terms| (0..order.len()).filter(|it| lack(order[*it], terms).is_none()).collect())
         .collect();
-    let mut taken = vec![None; order.len()];
-    for host_idx in 0..terms.len() {
-        augment(host_idx, &fits, &mut taken, &mut BTreeSet::new());
-    }
-    let given = |host_idx| taken.iter().position(|it| *it == Some(host_idx));
+    let given = matched(&fits, order.len());
     let judged = hosts.keys().enumerate().map(|(host_idx, host)| {
-        let node = given(host_idx).map(|it| order[it]);
+        let node = given[host_idx].map(|it| order[it]);
         (host.clone(), node.ok_or_else(|| no_machine(nodes, terms[host_idx])))
     });
     judged.collect()
+}
+
+/// A machine for as many hosts as possible, by index: `fits` tells of each host which of the machines
+/// it can take, the best one first. The first hosts come first.
+pub fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
+    let mut taken = vec![None; n_machines];
+    for host_idx in 0..fits.len() {
+        augment(host_idx, fits, &mut taken, &mut BTreeSet::new());
+    }
+    let given = |host_idx| taken.iter().position(|it| *it == Some(host_idx));
+    (0..fits.len()).map(given).collect()
 }
 
 /// Gives a machine to a host: the first free one, else one that another host can do without (augmenting

@@ -72,6 +72,11 @@ impl Candidate {
         is_ours::<K>(&self.client, &self.claimed).await
     }
 
+    /// The namespaces that are watched; empty means all.
+    pub fn namespaces(&self) -> &[String] {
+        &self.namespaces
+    }
+
     /// The client that writes, and takes what it wrote into these caches.
     pub fn api(&self, caches: Vec<Arc<dyn Absorb>>) -> Arc<Api> {
         let client = self.client.clone();

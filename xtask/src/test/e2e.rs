@@ -28,7 +28,7 @@ const IN_TURNS: &str = "e2e main_job::";
 
 /// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
 /// be and hold nobody to a few seconds.
-const MEANWHILE: [&str; 14] = [
+const MEANWHILE: [&str; 15] = [
     "e2e baremetal::",
     "e2e data_plane::",
     "e2e deployment::",
@@ -37,6 +37,7 @@ const MEANWHILE: [&str; 14] = [
     "e2e isolation::",
     "e2e manifests::",
     "e2e membership::",
+    "e2e metal3::",
     "e2e node_inputs::",
     "e2e node_set::",
     "e2e runs_by_hand::",

@@ -12,6 +12,7 @@ pub mod cert_manager;
 pub mod dataplane;
 pub mod definitions;
 pub mod infra;
+pub mod metal3;
 pub mod nova;
 pub mod shared;
 

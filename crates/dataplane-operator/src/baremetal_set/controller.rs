@@ -18,6 +18,7 @@ use shell::queue::Queue;
 use shell::sources::{SourceRef, Sources};
 use shell::vault::Vault;
 
+use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
 use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{ask, decide, hosts, look};
@@ -30,6 +31,8 @@ pub struct World {
     pub sources: Arc<Sources>,
     /// Their contents.
     pub vault: Vault,
+    /// What Metal3 has, if the cluster has it.
+    pub metal3: Arc<Metal3>,
     /// The Ironics that are asked.
     pub pool: Pool,
     /// What they did not do lately.
@@ -97,7 +100,9 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let named: BTreeSet<&str> = named.into_iter().chain(look::secrets(&set)).collect();
     let source = |it: &str| SourceRef::secret(&key.namespace, it);
     // Before reading, so that a change in between wakes the set again.
-    world.sources.depends(key, named.iter().map(|it| source(it)).collect());
+    let made = metal3::writes::of_hosts(&set);
+    let of_metal3 = made.into_iter().map(|it| SourceRef { is_secret: true, key: it });
+    world.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
     let mut secrets = Secrets::new();
     for name in named {
         let content = world.vault.content(&world.api, &world.sources, &source(name)).await?;
@@ -110,6 +115,9 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
         seen.machines = look::look(&world.pool, &user(&seen), ironic, &secrets).await;
         world.recall(&mut seen);
+    }
+    if !seen.is_of_ironic() {
+        seen.metal3 = world.metal3.look(&world.api, &set).await?;
     }
     if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
         seen.is_abandoned = world.api.is_namespace_terminating(&key.namespace).await?;
@@ -140,6 +148,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             to.push(Key::of(&*rival));
         }
     });
+    metal3::look::wake(queue, &world.metal3, &world.sets);
     let to = Arc::clone(queue);
     world.sources.on_change(move |reader| to.push(reader));
 }

@@ -8,11 +8,11 @@ use common::refusal::Refusal;
 use ironic::{Next, Step};
 use jiff::Timestamp;
 
-use crate::baremetal_set::MACHINES;
 use crate::baremetal_set::hosts::{Host, Judged, Standing, judge};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::{AGAIN, SELDOM};
 use crate::baremetal_set::status;
+use crate::baremetal_set::{MACHINES, metal3};
 
 /// After a request that Ironic answers when it is done.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -26,6 +26,9 @@ const RARELY: Duration = Duration::from_mins(5);
 /// # Guarantees
 /// The finalizer stands before the first machine is taken, and goes when the last one is given back.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    if !seen.is_of_ironic() {
+        return metal3::decide::decide(seen, now);
+    }
     let mut plan = Plan::default();
     let judged = judge(seen, now);
     if may_go(seen, &judged) {
@@ -33,9 +36,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         plan.steps.extend(release(&*seen.set, MACHINES, because));
         return plan;
     }
-    if seen.is_of_ironic() {
-        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
-    }
+    plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
     plan.steps.extend(status::step(seen, &judged, None, now));
     plan.look_again_in(pace(seen, &judged, now));
     plan
@@ -43,6 +44,9 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// The status that tells that a write was refused.
 pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    if !seen.is_of_ironic() {
+        return metal3::decide::refused(seen, refusal, now);
+    }
     let steps = status::step(seen, &judge(seen, now), Some(refusal), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
@@ -51,8 +55,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
     let is_done = match &seen.machines {
         Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
-        // Whoever provisioned them before is to take them back.
-        Err(Unseen::NotSupported) => !seen.has_machines(),
+        Err(Unseen::NotAsked) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::Error(_)) => false,
     };
     is_terminating(&*seen.set) && (is_done || seen.is_abandoned)
@@ -61,7 +64,7 @@ fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
 /// When to look again: machines change without telling anybody, so seldom where nothing is expected.
 fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
     match &seen.machines {
-        Err(Unseen::NotSupported | Unseen::NoSecret { .. }) => return RARELY,
+        Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return RARELY,
         Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
         Ok(_) => {}
     }

@@ -107,7 +107,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
 }
 
 /// The drive of a host, or what is wrong with it.
-fn drive(
+pub(super) fn drive(
     seen: &Observed,
     name: &str,
     host: &BaremetalHost,

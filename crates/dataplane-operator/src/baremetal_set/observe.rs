@@ -11,8 +11,8 @@ use ironic::{Error, Node};
 use kube::ResourceExt;
 use shell::vault::Content;
 
-use crate::baremetal_set::MACHINES;
 use crate::baremetal_set::pauses::Refused;
+use crate::baremetal_set::{MACHINES, metal3};
 use crate::plane::wanted::APPLIED;
 
 /// Contents of Secrets by name, those that exist.
@@ -31,6 +31,8 @@ pub struct Observed {
     pub neighbours: Vec<Arc<BaremetalSet>>,
     /// The machines, or why they are not known.
     pub machines: Result<Machines, Unseen>,
+    /// What was seen of Metal3, where it provisions the machines.
+    pub metal3: metal3::Seen,
     /// What Ironic did not do lately, by the machine's UUID.
     pub refused: BTreeMap<String, Refused>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
@@ -49,8 +51,8 @@ pub struct Machines {
 /// Why the machines are not known.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unseen {
-    /// Nobody here asks who provisions them.
-    NotSupported,
+    /// Nobody has asked for them.
+    NotAsked,
     /// A Secret that requests need does not exist.
     NoSecret {
         /// Where the set names it.
@@ -77,8 +79,9 @@ impl Observed {
             .into_iter()
             .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
             .collect();
-        let (machines, refused) = (Err(Unseen::NotSupported), BTreeMap::new());
-        Self { set, namespace, texts, neighbours, machines, refused, is_abandoned: false }
+        let (machines, refused) = (Err(Unseen::NotAsked), BTreeMap::new());
+        let metal3 = metal3::Seen::default();
+        Self { set, namespace, texts, neighbours, machines, metal3, refused, is_abandoned: false }
     }
 
     /// The hosts that are to be; none of a set that goes, once nobody else holds it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{BaremetalSetStatus, HostStatus, UNASSIGNED};
+use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus, UNASSIGNED};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
@@ -39,21 +39,35 @@ pub fn step(
     refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Option<Write> {
+    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
+    let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
+    let hosts = hosts(seen, judged, &matters);
+    whole(seen, findings, up_to_date(seen, judged), hosts, refusal, now)
+}
+
+/// The status step of what was found: all that Ready depends on, whether machines are up to date, and the
+/// hosts.
+pub(super) fn whole(
+    seen: &Observed,
+    mut findings: Vec<Finding>,
+    up_to_date: Finding,
+    hosts: BTreeMap<String, HostStatus>,
+    refusal: Option<&Refusal>,
+    now: Timestamp,
+) -> Option<Write> {
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
-    let mut findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
     findings.extend(refusal::finding(refusal, &previous, false));
     let good = Finding::good(READY, "Ready", "Each host has a machine that runs.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
-    findings.extend([ready, up_to_date(seen, judged)]);
+    findings.extend([ready, up_to_date]);
     let generation = set.metadata.generation;
     let wanted = BaremetalSetStatus {
         observed_generation: generation,
         conditions: settle(&previous, findings, generation, now),
-        baremetal_hosts: hosts(seen, judged, &matters),
+        baremetal_hosts: hosts,
         applied: seen.applied().cloned(),
     };
     let next = wanted.conditions.clone();
@@ -61,11 +75,11 @@ pub fn step(
 }
 
 /// What keeps a host from being done.
-struct Matter<'a> {
-    host: &'a str,
-    severity: Severity,
-    reason: &'static str,
-    message: String,
+pub(super) struct Matter<'a> {
+    pub(super) host: &'a str,
+    pub(super) severity: Severity,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
 }
 
 fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
@@ -151,21 +165,25 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
         Err(Unseen::NoSecret { path, name, keys }) => {
             Some(format!("{path}: \"{name}\" is no Secret there; make it, with {keys}"))
         }
-        Ok(_) | Err(Unseen::NotSupported | Unseen::Error(_)) => None,
+        Ok(_) | Err(Unseen::NotAsked | Unseen::Error(_)) => None,
     };
     texts.extend(lack.as_deref());
     texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
-    if texts.is_empty() {
-        let text = "Everything that the hosts are made from is there.";
-        return Finding::good(INPUT_READY, "InputComplete", text);
-    }
-    let reason = if lack.is_some() { input_reason(&[]) } else { input_reason(&judged.faults) };
-    Finding::error(INPUT_READY, reason, format!("{}.", shown(&texts, "; ")))
+    let is_missing = lack.is_some() || judged.faults.iter().all(|it| it.is_missing);
+    input_of(&texts, is_missing)
 }
 
-/// Whether what is wrong goes when Secrets appear.
-fn input_reason(faults: &[Fault]) -> &'static str {
-    if faults.iter().all(|it| it.is_missing) { "SecretNotFound" } else { "InvalidInput" }
+/// What is wrong with what the hosts are made from; whether it goes when Secrets appear.
+pub(super) fn input_of(texts: &[&str], is_missing: bool) -> Finding {
+    let message = format!("{}.", shown(texts, "; "));
+    match (texts.is_empty(), is_missing) {
+        (true, _) => {
+            let text = "Everything that the hosts are made from is there.";
+            Finding::good(INPUT_READY, "InputComplete", text)
+        }
+        (false, true) => Finding::error(INPUT_READY, "SecretNotFound", message),
+        (false, false) => Finding::error(INPUT_READY, "InvalidInput", message),
+    }
 }
 
 /// The first few texts, and how many more there are.
@@ -181,12 +199,7 @@ fn server(seen: &Observed) -> Finding {
     let endpoint = seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
     match &seen.machines {
         Ok(_) => Finding::good(SERVER_READY, "Answering", format!("Ironic answers at {endpoint}.")),
-        Err(Unseen::NotSupported) => {
-            let text = "Machines of Metal3 are not provisioned by this version: set \
-                        spec.provisioner to ironic, and say in spec.ironic where it is.";
-            Finding::error(SERVER_READY, "NotSupported", text)
-        }
-        Err(Unseen::NoSecret { .. }) => {
+        Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => {
             let text = "Ironic is not asked before the Secret is there that InputReady tells of.";
             Finding::unknown(SERVER_READY, "InputMissing", text)
         }
@@ -202,7 +215,7 @@ fn server(seen: &Observed) -> Finding {
 }
 
 /// Where nothing is known of machines.
-fn unknown(type_: &str) -> Finding {
+pub(super) fn unknown(type_: &str) -> Finding {
     let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
     Finding::unknown(type_, "MachinesUnknown", text)
 }
@@ -213,6 +226,11 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
     }
     let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
     let n_done = judged.hosts.iter().filter(|it| is_done(it)).count();
+    provisioned_of(n_done, n_wanted, matters)
+}
+
+/// How many hosts are done, and the worst of what keeps others from it.
+pub(super) fn provisioned_of(n_done: usize, n_wanted: usize, matters: &[Matter<'_>]) -> Finding {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
     let order = |it: &&Matter<'_>| match it.severity {
         Severity::Error => 0,
@@ -260,6 +278,11 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let is_old =
         |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
+    up_to_date_of(seen, &old)
+}
+
+/// Whether hosts run with another drive than the present one.
+pub(super) fn up_to_date_of(seen: &Observed, old: &[&str]) -> Finding {
     if old.is_empty() {
         let text = "No machine runs with another config drive than the present one.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -268,7 +291,7 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
         "What the config drives of these hosts are made from has changed since they were deployed: {}. \
          Nothing is done by itself, for a machine learns it only by being deployed again, which \
          overwrites its disk: {}.",
-        some(&old, NAMED),
+        some(old, NAMED),
         anew(seen, "a host")
     );
     Finding::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
@@ -280,16 +303,13 @@ fn hosts(
     judged: &Judged<'_>,
     matters: &[Matter<'_>],
 ) -> BTreeMap<String, HostStatus> {
-    let worrying: BTreeMap<&str, &Matter<'_>> =
-        matters.iter().filter(|it| it.severity != Severity::Info).map(|it| (it.host, it)).collect();
-    let (least, most) = OF_ONE;
-    let limit = (ERRORS / worrying.len().max(1)).clamp(least, most);
+    let worries = worries(matters);
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host)?;
         if !matches!(host.standing, Standing::Unseen) {
-            let matter = worrying.get(host.name.as_str());
-            entry.error = matter.map(|it| trimmed(&it.message, limit));
-            entry.needs_human = matter.is_some_and(|it| it.severity == Severity::Error);
+            let worry = worries.get(host.name.as_str());
+            entry.error = worry.map(|it| it.text.clone());
+            entry.needs_human = worry.is_some_and(|it| it.needs_human);
         }
         let is_by_hand = seen.is_taken_out_by_hand(&host.name);
         entry.annotated_for_deletion = host.wanted.is_none() && !is_by_hand;
@@ -298,10 +318,29 @@ fn hosts(
     judged.hosts.iter().filter_map(entry).collect()
 }
 
+/// What worries a human about a host, trimmed.
+pub(super) struct Worry {
+    pub(super) text: String,
+    pub(super) needs_human: bool,
+}
+
+/// What worries a human, by host: all together have a bound.
+pub(super) fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
+    let worrying: Vec<&Matter<'a>> =
+        matters.iter().filter(|it| it.severity != Severity::Info).collect();
+    let (least, most) = OF_ONE;
+    let limit = (ERRORS / worrying.len().max(1)).clamp(least, most);
+    let worry = |it: &Matter<'_>| Worry {
+        text: trimmed(&it.message, limit),
+        needs_human: it.severity == Severity::Error,
+    };
+    worrying.into_iter().map(|it| (it.host, worry(it))).collect()
+}
+
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(&host.name)).cloned();
-    let kept = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
+    let told_addresses = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
     let blank = || blank(host);
     let entry = match &host.standing {
         Standing::Released => return None,
@@ -324,15 +363,15 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
             HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
         }
     };
-    let ip_addresses = match host.wanted {
-        Some(wanted) => {
-            let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
-            address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
-        }
-        // Its machine answers there until it is given back.
-        None => kept,
-    };
-    Some(HostStatus { ip_addresses, ..entry })
+    // Its machine answers there until it is given back.
+    let kept = || told_addresses;
+    Some(HostStatus { ip_addresses: host.wanted.map_or_else(kept, ip_addresses), ..entry })
+}
+
+/// A host's addresses by network.
+pub(super) fn ip_addresses(wanted: &BaremetalHost) -> BTreeMap<String, String> {
+    let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
+    address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
 }
 
 /// Whether a machine that is done was deployed with the present drive; a host with faults has none.

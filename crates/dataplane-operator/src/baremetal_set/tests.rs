@@ -23,6 +23,7 @@ mod cases;
 mod crashes;
 mod inputs;
 mod leaving;
+mod metal3;
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";

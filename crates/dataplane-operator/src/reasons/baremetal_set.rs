@@ -41,6 +41,12 @@ const INPUT: &[Word] = &[
         "Create it, with the keys that the message names.",
     ),
     Word::bad(
+        "ProvisionerNotFound",
+        "The set wants Metal3, and the cluster does not know its kind `BareMetalHost`.",
+        "When it does.",
+        "Install Metal3, or set `provisioner: ironic` and `ironic`.",
+    ),
+    Word::bad(
         "InvalidInput",
         "A field of the set, or a key of a Secret, cannot be used; its hosts wait, the others go on.",
         "When it is corrected.",
@@ -50,13 +56,9 @@ const INPUT: &[Word] = &[
 
 const SERVER: &[Word] = &[
     Word::good("Answering", "Ironic answers."),
-    Word::bad(
-        "NotSupported",
-        "The machines are Metal3's, which this version does not ask.",
-        "No.",
-        "Set `provisioner: ironic`.",
-    ),
-    Word::bad("InputMissing", "A Secret is missing.", "", "See `InputReady`.").unknown(),
+    Word::bad("InputMissing", "A Secret, the image or Metal3 is missing.", "", "See `InputReady`.")
+        .unknown(),
+    IMAGE_NOT_SERVED,
     Word::bad("InvalidURL", "The endpoint is no http or https URL.", "No.", "Correct it."),
     UNREACHABLE,
     NOT_TRUSTED,
@@ -82,6 +84,12 @@ const SERVER: &[Word] = &[
     FAILED,
 ];
 
+const IMAGE_NOT_SERVED: Word = Word::bad(
+    "ImageNotServed",
+    "With Metal3: the OpenStackProvisionServer that the set names serves no image yet.",
+    "When it does.",
+    "Look at its status.",
+);
 const UNREACHABLE: Word = Word::bad(
     "Unreachable",
     "No connection to Ironic, or no answer in time.",
@@ -121,6 +129,31 @@ const MACHINES: &[Word] = &[
     Word::good("Provisioned", "Each host has a machine that runs."),
     UNSEEN,
     Word::bad("InputMissing", "A host waits for what `InputReady` tells of.", "", ""),
+    IMAGE_NOT_SERVED,
+    Word::bad(
+        "MachineFailed",
+        "Metal3 tells of an error of a machine; the message has its words.",
+        "When Metal3 tells of none.",
+        "Correct the cause.",
+    ),
+    Word::bad(
+        "MachineDetached",
+        "A `BareMetalHost` is detached, so Metal3 leaves it alone.",
+        "When it is not.",
+        "Give the command in the message.",
+    ),
+    Word::bad(
+        "MachineGoing",
+        "The `BareMetalHost` of a host is being deleted.",
+        "When it is gone and another one can be taken.",
+        "Take the host out, or wait.",
+    ),
+    Word::bad(
+        "ImageHeld",
+        "The image of a `BareMetalHost` that is given back is somebody else's field too.",
+        "When it is taken out.",
+        "Give the command in the message.",
+    ),
     Word::bad(
         "NoMachine",
         "No machine can be taken for a host; the message says what excluded how many.",

@@ -226,7 +226,7 @@ pub struct BaremetalSetStatus {
 pub struct HostStatus {
     /// The host's name.
     pub hostname: String,
-    /// Name of the `BareMetalHost`, or UUID of Ironic's node; `unassigned` without a machine.
+    /// Namespace and name of the `BareMetalHost`, or UUID of Ironic's node; `unassigned` without a machine.
     #[serde(default = "unassigned")]
     pub bmh_ref: String,
     /// The host's addresses by network.

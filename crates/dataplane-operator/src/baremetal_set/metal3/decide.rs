@@ -1,0 +1,51 @@
+//! The judgement on a set whose machines are Metal3's.
+
+use std::time::Duration;
+
+use common::finalizers::{hold, is_terminating, release};
+use common::plan::Plan;
+use common::refusal::Refusal;
+use jiff::Timestamp;
+
+use super::hosts::{Judged, judge};
+use super::{status, writes};
+use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::observe::Observed;
+
+/// Where only an edit helps, or a kind that no watch tells of.
+const SELDOM: Duration = Duration::from_mins(1);
+
+/// Judges a set.
+///
+/// # Guarantees
+/// The finalizer stands before the first Secret is written, and goes when the last machine is given back
+/// and the last Secret is gone.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let judged = judge(seen);
+    if may_go(seen, &judged) {
+        plan.steps.extend(release(&*seen.set, MACHINES, "no machine is the set's any more"));
+        return plan;
+    }
+    if seen.metal3.machines.is_some() {
+        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+        if seen.is_held() {
+            plan.apart = writes::steps(seen, &judged);
+        }
+    }
+    plan.steps.extend(status::step(seen, &judged, None, now));
+    plan.look_again_in(SELDOM);
+    plan
+}
+
+/// The status that tells that a write was refused.
+pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    let steps = status::step(seen, &judge(seen), Some(refusal), now);
+    Plan { steps: steps.into_iter().collect(), ..Plan::default() }
+}
+
+/// Where the kind is gone, so are the machines, and the Secrets with them.
+fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
+    let is_done = judged.hosts.is_empty() && seen.metal3.secrets.is_empty();
+    is_terminating(&*seen.set) && (seen.metal3.machines.is_none() || is_done)
+}

@@ -1,0 +1,327 @@
+//! How each host of a set stands with Metal3: its machine, and what comes next for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::baremetal::{BaremetalHost, DeprovisionPolicy, UNASSIGNED};
+use common::api::metal3::{BareMetalHost, Image};
+use config_drive::Drive;
+use ironic::instance_uuid;
+use kube::ResourceExt;
+
+use super::choose::{NoMachine, Terms, choose};
+use super::image::{NoImage, image};
+use super::seen::{DRIVE, LONGEST_NAME, host_of, other_consumer, state, title};
+use super::writes;
+use crate::baremetal_set::addresses;
+use crate::baremetal_set::hosts::{Fault, GONE, POWERING_ON, drive};
+use crate::baremetal_set::observe::Observed;
+
+/// The state of a machine that is a host.
+pub const PROVISIONED: &str = "provisioned";
+/// The states in which a machine has something of ours on its disk, or is about to get or lose it.
+const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
+
+/// A host of the set, or one that was.
+#[derive(Debug)]
+pub struct Host<'a> {
+    /// Its name.
+    pub name: String,
+    /// What the set says of it; nothing once it was taken out.
+    pub wanted: Option<&'a BaremetalHost>,
+    /// Its drive; none of a host that is taken out, or has faults.
+    pub drive: Option<Drive>,
+    /// How it stands.
+    pub standing: Standing<'a>,
+}
+
+/// How a host stands.
+#[derive(Debug)]
+pub enum Standing<'a> {
+    /// Nothing is known of any machine.
+    Unseen,
+    /// It has no machine, and something is wrong with what it is made from.
+    Faulty,
+    /// It has no machine, and its image is not served yet.
+    NoImage,
+    /// No machine can be taken.
+    Without(NoMachine),
+    /// It had this machine, which is not the set's any more: `namespace/name`, and who has it.
+    Lost(String, Option<String>),
+    /// It has a machine, or takes one.
+    At(&'a BareMetalHost, Next),
+    /// It was taken out, and its machine is given back.
+    Leaving(&'a BareMetalHost, Next),
+}
+
+/// What comes next for a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Its Secrets are written.
+    Secrets,
+    /// It is taken, or gets what has changed before it was provisioned.
+    Reserve(Image),
+    /// Image, data and power are taken back.
+    TakeBack,
+    /// It is given up: not the set's any more.
+    Free,
+    /// Metal3 works on it.
+    Wait,
+    /// It is provisioned, and not powered on.
+    Off,
+    /// It is provisioned; whether with the present drive.
+    Done {
+        /// Whether it is.
+        is_current: bool,
+    },
+    /// A human must act: one CamelCase word, cause and next step.
+    Stop(&'static str, String),
+}
+
+/// All hosts by name, and what is wrong with them.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// Those that are to be and those that leave.
+    pub hosts: Vec<Host<'a>>,
+    /// Each fault once, however many hosts have it.
+    pub faults: Vec<Fault>,
+    /// What the hosts get, or why there is none.
+    pub image: Result<Image, NoImage>,
+}
+
+/// Judges all hosts.
+pub fn judge(seen: &Observed) -> Judged<'_> {
+    let image = image(&seen.set.spec, seen.metal3.server.as_deref());
+    let mut faults = set_faults(seen);
+    let is_held_back = !faults.is_empty();
+    if let Err(NoImage::Fault(text)) = &image {
+        faults.extend(seen.wanted().next().map(|_| fault(text.clone())));
+    }
+    let mut shared = addresses::faults(seen);
+    let mut hosts = Vec::new();
+    for (name, wanted) in seen.wanted() {
+        let mut own = host_faults(name, wanted);
+        let instance = instance_uuid(&seen.uid(), name, "");
+        let drive = drive(seen, name, wanted, &instance, &mut own);
+        own.extend(shared.remove(name).map(fault));
+        let is_good = own.is_empty() && !is_held_back;
+        faults.extend(own);
+        let standing = if is_good { Standing::Unseen } else { Standing::Faulty };
+        let drive = drive.filter(|_| is_good);
+        hosts.push(Host { name: name.to_owned(), wanted: Some(wanted), drive, standing });
+    }
+    faults.sort();
+    faults.dedup();
+    if seen.metal3.machines.is_some() {
+        place(seen, image.as_ref(), &mut hosts);
+    }
+    hosts.sort_by(|a, b| a.name.cmp(&b.name));
+    Judged { hosts, faults, image }
+}
+
+fn fault(text: String) -> Fault {
+    Fault { is_missing: false, text }
+}
+
+/// What keeps all hosts back.
+fn set_faults(seen: &Observed) -> Vec<Fault> {
+    let spec = &seen.set.spec;
+    let mut faults = Vec::new();
+    if seen.metal3.is_unwatched {
+        faults.push(fault(format!(
+            "spec.bmhNamespace: \"{}\" is none of the namespaces that the operators watch; add it to \
+             watchNamespaces of the chart",
+            spec.template.bmh_namespace
+        )));
+    }
+    let length = seen.set.name_any().len();
+    if length > LONGEST_NAME {
+        faults.push(fault(format!(
+            "metadata.name: with {length} characters it makes no label of BareMetalHosts; make a set \
+             whose name has at most {LONGEST_NAME}"
+        )));
+    }
+    if spec.vendor_data.is_some() {
+        faults.push(fault(no_vendor_data("spec.vendorData")));
+    }
+    faults
+}
+
+/// What Metal3 cannot do for a host.
+fn host_faults(name: &str, host: &BaremetalHost) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if host.vendor_data.is_some() {
+        faults.push(fault(no_vendor_data(&format!("spec.baremetalHosts[{name}].vendorData"))));
+    }
+    if host.adopt {
+        faults.push(fault(format!(
+            "spec.baremetalHosts[{name}].adopt: Metal3 takes over no machine that runs; leave it out, or \
+             use provisioner ironic"
+        )));
+    }
+    faults
+}
+
+fn no_vendor_data(path: &str) -> String {
+    format!("{path}: Metal3 takes no vendor data; leave it out, and put it into userData")
+}
+
+/// Finds each host's machine, and what comes next for it.
+fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Vec<Host<'a>>) {
+    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
+    let mine: BTreeMap<String, &BareMetalHost> =
+        machines.iter().filter_map(|it| Some((host_of(it, &seen.set)?, &**it))).collect();
+    let spec = &seen.set.spec.template;
+    let mut without: BTreeMap<String, Terms<'_>> = BTreeMap::new();
+    for host in &mut *hosts {
+        let Some(wanted) = host.wanted else { continue };
+        let is_good = !matches!(host.standing, Standing::Faulty);
+        host.standing = match mine.get(&host.name).copied() {
+            Some(machine) => match other_consumer(machine, &seen.set) {
+                Some(other) => Standing::Lost(title(machine), Some(other)),
+                None => Standing::At(machine, next(seen, host, machine, image.ok())),
+            },
+            None => match (lost(seen, &host.name), is_good, image) {
+                (Some(lost), ..) => lost,
+                (None, false, _) | (None, true, Err(NoImage::Fault(_))) => Standing::Faulty,
+                (None, true, Err(NoImage::Waiting(_))) => Standing::NoImage,
+                (None, true, Ok(_)) => {
+                    let mut labels = spec.bmh_label_selector.clone();
+                    labels.extend(wanted.bmh_label_selector.clone());
+                    let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
+                    without.insert(host.name.clone(), Terms { namespace, labels, hardware });
+                    continue;
+                }
+            },
+        };
+    }
+    let mut chosen = choose(&without, machines);
+    for host in &mut *hosts {
+        let Some(chosen) = chosen.remove(&host.name) else { continue };
+        host.standing = match chosen {
+            Ok(machine) => Standing::At(machine, next(seen, host, machine, image.ok())),
+            Err(none) => Standing::Without(none),
+        };
+    }
+    let present: BTreeSet<String> = hosts.iter().map(|it| it.name.clone()).collect();
+    let leaves = |(name, machine): (&String, &'a BareMetalHost)| {
+        let is_ours = other_consumer(machine, &seen.set).is_none() && !present.contains(name);
+        let standing = Standing::Leaving(machine, given_back(seen, machine));
+        is_ours.then(|| Host { name: name.clone(), wanted: None, drive: None, standing })
+    };
+    hosts.extend(mine.iter().map(|(name, it)| (name, *it)).filter_map(leaves).collect::<Vec<_>>());
+}
+
+/// What comes next for the machine of a host, which may be only chosen.
+fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option<&Image>) -> Next {
+    let now = state(machine);
+    let is_reserved = host_of(machine, &seen.set).is_some();
+    let present = machine.annotations().get(DRIVE);
+    let hash = host.drive.as_ref().map(Drive::hash);
+    // Without the annotation it was taken back, and Metal3 has not seen that yet.
+    let is_provisioned = is_reserved && now == PROVISIONED && present.is_some();
+    if let Some(stop) = stop(machine, is_provisioned) {
+        // Whatever was wrong with what it got may be corrected.
+        return correction(seen, host, machine, image).filter(|_| !is_provisioned).unwrap_or(stop);
+    }
+    if is_provisioned {
+        let is_current = hash.is_none() || hash.as_ref() == present;
+        let is_off = machine.status.as_ref().and_then(|it| it.powered_on) == Some(false);
+        return if is_off { Next::Off } else { Next::Done { is_current } };
+    }
+    let is_begun = is_reserved && BUSY.contains(&now);
+    correction(seen, host, machine, image).filter(|_| !is_begun).unwrap_or(Next::Wait)
+}
+
+/// What a machine still lacks to be provisioned; nothing where nobody can tell what it is to get.
+fn correction(
+    seen: &Observed,
+    host: &Host<'_>,
+    machine: &BareMetalHost,
+    image: Option<&Image>,
+) -> Option<Next> {
+    let (drive, image) = (host.drive.as_ref()?, image?);
+    if !writes::missing(seen, &host.name, machine, drive).is_empty() {
+        return Some(Next::Secrets);
+    }
+    let is_told = host_of(machine, &seen.set).is_some()
+        && machine.annotations().get(DRIVE) == Some(&drive.hash())
+        && machine.spec.image.as_ref() == Some(image);
+    (!is_told).then(|| Next::Reserve(image.clone()))
+}
+
+/// Why a machine does not go on by itself.
+fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
+    let (name, status) = (title(machine), machine.status.clone().unwrap_or_default());
+    if machine.metadata.deletion_timestamp.is_some() {
+        let text = format!(
+            "BareMetalHost {name} is being deleted; take the host out, or wait until \
+                            it is gone and another one can be taken"
+        );
+        return Some(Next::Stop("MachineGoing", text));
+    }
+    if !status.error_type.is_empty() {
+        let text = format!(
+            "Metal3 says of BareMetalHost {name}, which is {}: {}: {}; correct the cause, and Metal3 \
+             tries again by itself",
+            state(machine),
+            status.error_type,
+            status.error_message.trim().trim_end_matches('.')
+        );
+        return Some(Next::Stop("MachineFailed", text));
+    }
+    if status.operational_status == "detached" && !is_provisioned {
+        let text = format!(
+            "BareMetalHost {name} is detached, so Metal3 leaves it alone; give the command `kubectl \
+             annotate -n {} bmh {} baremetalhost.metal3.io/detached-`",
+            machine.namespace().unwrap_or_default(),
+            machine.name_any()
+        );
+        return Some(Next::Stop("MachineDetached", text));
+    }
+    None
+}
+
+/// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
+/// address. Who deprovisioned it meant it to be provisioned again.
+fn lost<'a>(seen: &Observed, name: &str) -> Option<Standing<'a>> {
+    let told = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
+    let did_run = [PROVISIONED, POWERING_ON, GONE].contains(&&*told.provisioning_state);
+    if !did_run || told.bmh_ref == UNASSIGNED {
+        return None;
+    }
+    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
+    let machine = machines.iter().find(|it| title(it) == told.bmh_ref);
+    let may_run = machine.is_none_or(|it| BUSY.contains(&state(it)));
+    let other = machine.and_then(|it| other_consumer(it, &seen.set));
+    may_run.then(|| Standing::Lost(told.bmh_ref.clone(), other))
+}
+
+/// What comes next for the machine of a host that was taken out.
+///
+/// # Guarantees
+/// Where it is deprovisioned, it stays the set's until nothing of the host is on it any more, so that
+/// nobody takes a machine that is half erased.
+fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
+    if seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain) {
+        return Next::Free;
+    }
+    let spec = &machine.spec;
+    let is_told = machine.annotations().contains_key(DRIVE);
+    let has_image = spec.image.as_ref().is_some_and(|it| !it.url.is_empty());
+    if is_told {
+        return Next::TakeBack;
+    }
+    if has_image {
+        let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+        let text = format!(
+            "somebody else has written spec.image of BareMetalHost {namespace}/{name} too, so it stays; \
+             give the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
+             '{{\"spec\":{{\"image\":null}}}}'`"
+        );
+        return Next::Stop("ImageHeld", text);
+    }
+    if !BUSY.contains(&state(machine)) {
+        return Next::Free;
+    }
+    stop(machine, false).unwrap_or(Next::Wait)
+}

@@ -1,0 +1,63 @@
+//! The image that the hosts of a set get, or what is missing for it.
+
+use common::api::baremetal::BaremetalSetSpec;
+use common::api::dataplane::bare_metal::ImageDeployment;
+use common::api::metal3::{Image, ProvisionServer};
+
+/// Why there is no image.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NoImage {
+    /// A human must write something else; where, what, and the legal ways.
+    Fault(String),
+    /// The server that is named does not serve it yet.
+    Waiting(String),
+}
+
+/// The image of a set; `server` is the one that it names.
+pub fn image(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<Image, NoImage> {
+    match spec.template.os_image_deployment_type {
+        ImageDeployment::PassThrough => passed_through(spec),
+        ImageDeployment::SelfExtracting => served(spec, server),
+    }
+}
+
+fn passed_through(spec: &BaremetalSetSpec) -> Result<Image, NoImage> {
+    let url = spec.template.os_container_image_url.clone().filter(|it| !it.is_empty());
+    let lack = || {
+        NoImage::Fault(
+            "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is what Metal3 gets, \
+             and it is missing; write the URL of the image"
+                .into(),
+        )
+    };
+    Ok(Image { url: url.ok_or_else(lack)?, ..Image::default() })
+}
+
+fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<Image, NoImage> {
+    const OR: &str = "or set spec.osImageDeploymentType to PassThrough and \
+                      spec.osContainerImageUrl to the URL of an image that Metal3 can read";
+    let named = spec.template.provision_server_name.as_deref().filter(|it| !it.is_empty());
+    let Some(name) = named else {
+        let text = format!(
+            "spec.osImageDeploymentType: \"SelfExtracting\" needs a server of the image, and these \
+             operators make none; name an OpenStackProvisionServer in spec.provisionServerName, {OR}"
+        );
+        return Err(NoImage::Fault(text));
+    };
+    let Some(server) = server else {
+        let text = format!(
+            "spec.provisionServerName: \"{name}\" is no OpenStackProvisionServer there; make it, {OR}"
+        );
+        return Err(NoImage::Fault(text));
+    };
+    let told = server.status.clone().unwrap_or_default();
+    let some = |text: String| Some(text).filter(|it| !it.is_empty());
+    let Some(url) = some(told.local_image_url) else {
+        let text =
+            format!("OpenStackProvisionServer {name} does not serve its image yet: see its status");
+        return Err(NoImage::Waiting(text));
+    };
+    let checksum = some(told.local_image_checksum_url);
+    let checksum_type = some(told.os_image_checksum_type).filter(|_| checksum.is_some());
+    Ok(Image { url, checksum, checksum_type, format: None })
+}

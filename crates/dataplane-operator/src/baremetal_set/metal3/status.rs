@@ -1,0 +1,217 @@
+//! What a set says of its machines of Metal3.
+
+use std::collections::BTreeMap;
+
+use common::api::baremetal::{HostStatus, UNASSIGNED};
+use common::api::metal3::BareMetalHost;
+use common::conditions::{Finding, Severity};
+use common::plan::Step;
+use common::refusal::Refusal;
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::hosts::{Host, Judged, Next, PROVISIONED, Standing};
+use super::image::NoImage;
+use super::seen::{DRIVE, host_of, state, title};
+use crate::baremetal_set::hosts::{GONE, POWERING_ON};
+use crate::baremetal_set::observe::Observed;
+use crate::baremetal_set::status::{
+    INPUT_READY, Matter, PROVISIONED as PROVISIONING, SERVER_READY, UP_TO_DATE, input_of,
+    ip_addresses, provisioned_of, unknown, up_to_date_of, whole, worries,
+};
+
+/// The status step, where the status says something else.
+pub fn step(
+    seen: &Observed,
+    judged: &Judged<'_>,
+    refusal: Option<&Refusal>,
+    now: Timestamp,
+) -> Option<Step> {
+    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(matter).collect();
+    let hosts = hosts(seen, judged, &matters);
+    if seen.metal3.machines.is_none() {
+        let findings = vec![absent(), not_asked(), unknown(PROVISIONING)];
+        return whole(seen, findings, unknown(UP_TO_DATE), hosts, refusal, now);
+    }
+    let texts: Vec<&str> = judged.faults.iter().map(|it| it.text.as_str()).collect();
+    let input = input_of(&texts, judged.faults.iter().all(|it| it.is_missing));
+    let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
+    let is_done = |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { .. }));
+    let n_done = judged.hosts.iter().filter(is_done).count();
+    let findings = vec![input, server(judged), provisioned_of(n_done, n_wanted, &matters)];
+    let is_old =
+        |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
+    let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
+    whole(seen, findings, up_to_date_of(seen, &old), hosts, refusal, now)
+}
+
+fn absent() -> Finding {
+    let text = "spec.provisioner: the cluster has no Metal3, for it does not know the kind BareMetalHost \
+                of metal3.io; install Metal3, or set spec.provisioner to ironic, and say in spec.ironic \
+                where it is.";
+    Finding::error(INPUT_READY, "ProvisionerNotFound", text)
+}
+
+fn not_asked() -> Finding {
+    let text = "Nobody is asked before there is the provisioner that InputReady tells of.";
+    Finding::unknown(SERVER_READY, "InputMissing", text)
+}
+
+fn server(judged: &Judged<'_>) -> Finding {
+    match &judged.image {
+        Ok(image) => {
+            let text = format!("Metal3 provisions, and its hosts get the image at {}.", image.url);
+            Finding::good(SERVER_READY, "Answering", text)
+        }
+        Err(NoImage::Waiting(text)) => {
+            Finding::waiting(SERVER_READY, "ImageNotServed", format!("{text}."))
+        }
+        Err(NoImage::Fault(_)) => {
+            let text = "There is no image before what InputReady tells of is corrected.";
+            Finding::unknown(SERVER_READY, "InputMissing", text)
+        }
+    }
+}
+
+fn matter<'a>(host: &'a Host<'_>) -> Option<Matter<'a>> {
+    use Severity::{Error, Info, Warning};
+    let of = |severity, reason, message: String| {
+        Some(Matter { host: host.name.as_str(), severity, reason, message })
+    };
+    let (machine, next) = match &host.standing {
+        Standing::Unseen => return None,
+        Standing::Faulty => {
+            let text = "waits until what InputReady tells of is corrected";
+            return of(Info, "InputMissing", text.into());
+        }
+        Standing::NoImage => {
+            return of(Info, "ImageNotServed", format!("waits for its image: see {SERVER_READY}"));
+        }
+        Standing::Without(none) => return of(Warning, "NoMachine", none.to_string()),
+        Standing::Lost(machine, Some(other)) => {
+            return of(Error, "MachineTaken", taken(&host.name, machine, other));
+        }
+        Standing::Lost(machine, None) => {
+            return of(Error, "MachineGone", gone(&host.name, machine));
+        }
+        Standing::At(machine, next) | Standing::Leaving(machine, next) => (machine, next),
+    };
+    let name = title(machine);
+    match next {
+        Next::Done { .. } => None,
+        Next::Stop(reason, text) => of(Error, *reason, text.clone()),
+        Next::Off => {
+            let text = format!(
+                "BareMetalHost {name} is provisioned and not powered on; set its spec.online to true if \
+                 it does not come up by itself"
+            );
+            of(Warning, "PowerFailed", text)
+        }
+        Next::Secrets | Next::Reserve(_) => of(
+            Info,
+            "MachineInProgress",
+            format!("BareMetalHost {name} is about to be provisioned"),
+        ),
+        Next::TakeBack | Next::Free => {
+            of(Info, "MachineInProgress", format!("BareMetalHost {name} is given back"))
+        }
+        Next::Wait => {
+            let text = format!("BareMetalHost {name} is in state {}", state(machine));
+            of(Info, "MachineInProgress", text)
+        }
+    }
+}
+
+fn taken(host: &str, machine: &str, other: &str) -> String {
+    format!(
+        "its BareMetalHost {machine} is used by {other} now; have it given back there, or make sure that \
+         nothing of {host} runs on it, then take {host} out of spec.baremetalHosts, and put it in again \
+         once it is not in status.baremetalHosts"
+    )
+}
+
+fn gone(host: &str, machine: &str) -> String {
+    format!(
+        "its BareMetalHost {machine} was deleted or taken from the set while it ran, so that two could \
+         answer at one address if another was taken; make sure that it is off, then take {host} out of \
+         spec.baremetalHosts, and put it in again once it is not in status.baremetalHosts"
+    )
+}
+
+/// The hosts; what cannot be seen stays as it was.
+fn hosts(
+    seen: &Observed,
+    judged: &Judged<'_>,
+    matters: &[Matter<'_>],
+) -> BTreeMap<String, HostStatus> {
+    let worries = worries(matters);
+    let told =
+        |name: &str| seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(name)).cloned();
+    if seen.metal3.machines.is_none() {
+        return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
+    }
+    let entry = |host: &Host<'_>| {
+        let blank = blank(host);
+        let entry = match &host.standing {
+            Standing::Unseen | Standing::Faulty | Standing::NoImage | Standing::Without(_) => blank,
+            Standing::Lost(machine, _) => {
+                let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
+                HostStatus { bmh_ref, provisioning_state, ..told(&host.name).unwrap_or(blank) }
+            }
+            Standing::At(machine, next) if host_of(machine, &seen.set).is_some() => {
+                at(machine, *next == Next::Off, blank)
+            }
+            // Chosen, and maybe another one's by now.
+            Standing::At(..) => blank,
+            Standing::Leaving(machine, _) => at(machine, false, blank),
+        };
+        let worry = worries.get(host.name.as_str());
+        let (error, needs_human) =
+            (worry.map(|it| it.text.clone()), worry.is_some_and(|it| it.needs_human));
+        // Its machine answers there until it is given back.
+        let kept = || told(&host.name).map(|it| it.ip_addresses).unwrap_or_default();
+        let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
+        let is_current = match host.standing {
+            Standing::At(_, Next::Done { is_current }) => Some(is_current),
+            _ => None,
+        };
+        let entry = HostStatus { ip_addresses, error, needs_human, is_current, ..entry };
+        (host.name.clone(), entry)
+    };
+    judged.hosts.iter().map(entry).collect()
+}
+
+fn at(machine: &BareMetalHost, is_off: bool, blank: HostStatus) -> HostStatus {
+    let spec = &machine.spec;
+    let name = |it: &Option<k8s_openapi::api::core::v1::SecretReference>| {
+        it.as_ref().and_then(|it| it.name.clone()).unwrap_or_default()
+    };
+    let drive = machine.annotations().get(DRIVE).filter(|_| state(machine) == PROVISIONED);
+    let state = if is_off { POWERING_ON } else { state(machine) };
+    HostStatus {
+        bmh_ref: title(machine),
+        provisioning_state: state.to_owned(),
+        user_data_secret_name: name(&spec.user_data),
+        network_data_secret_name: name(&spec.network_data),
+        config_drive_hash: drive.cloned(),
+        ..blank
+    }
+}
+
+fn blank(host: &Host<'_>) -> HostStatus {
+    HostStatus {
+        hostname: host.name.clone(),
+        bmh_ref: UNASSIGNED.into(),
+        ip_addresses: BTreeMap::new(),
+        provisioning_state: String::new(),
+        annotated_for_deletion: host.wanted.is_none(),
+        user_data_secret_name: String::new(),
+        network_data_secret_name: String::new(),
+        instance: None,
+        config_drive_hash: None,
+        installed: false,
+        is_current: None,
+        needs_human: false,
+        error: None,
+    }
+}

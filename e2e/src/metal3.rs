@@ -1,0 +1,52 @@
+//! Metal3, played by a test: its kind, machines, and the statuses that it would write.
+
+use anyhow::Result;
+use common::api::metal3::BareMetalHost;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::{Namespace, neighbours};
+
+const DEFINITION: &str = include_str!("../crds/metal3.io.yaml");
+
+/// Defines the kind. It stays: the operator goes on watching it.
+pub async fn serve(client: &Client) -> Result<()> {
+    neighbours::define(client, DEFINITION).await
+}
+
+/// A machine that can be provisioned.
+pub async fn available(ns: &Namespace, name: &str, labels: Value) -> Result<()> {
+    let metadata = json!({ "labels": labels });
+    ns.create_with::<BareMetalHost>(name, json!({ "online": false }), metadata).await?;
+    let hardware = json!({
+        "cpu": { "arch": "x86_64", "count": 8, "clockMegahertz": 2400 },
+        "ramMebibytes": 32768,
+        "storage": [{ "sizeBytes": 480_000_000_000_i64, "rotational": false }],
+    });
+    told(ns, name, json!({ "hardware": hardware })).await?;
+    comes_to(ns, name, "available", false).await
+}
+
+/// A machine comes to a state, without an error.
+pub async fn comes_to(ns: &Namespace, name: &str, state: &str, powered_on: bool) -> Result<()> {
+    let status = json!({
+        "provisioning": { "state": state, "ID": "" }, "operationalStatus": "OK",
+        "errorType": "", "errorMessage": "", "errorCount": 0, "poweredOn": powered_on,
+    });
+    told(ns, name, status).await
+}
+
+/// An error of a machine.
+pub async fn fails(ns: &Namespace, name: &str, type_: &str, message: &str) -> Result<()> {
+    let status = json!({
+        "operationalStatus": "error", "errorType": type_, "errorMessage": message, "errorCount": 1,
+    });
+    told(ns, name, status).await
+}
+
+async fn told(ns: &Namespace, name: &str, status: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({ "status": status }));
+    ns.api::<BareMetalHost>().patch_status(name, &PatchParams::default(), &patch).await?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Hosts on machines of Metal3, from empty ones and back; the test plays Metal3.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::baremetal::BaremetalSet;
+use common::api::metal3::BareMetalHost;
+use common::conditions::Condition;
+use e2e::{Namespace, holds, metal3, says};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+const SET: &str = "metal";
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
+const IMAGE: &str = "https://images.example.org/edpm.qcow2";
+const SOON: Duration = Duration::from_secs(20);
+/// The operator looks for a kind that it missed once in a minute.
+const FOUND: Duration = Duration::from_secs(90);
+const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
+
+fn conditions(set: &BaremetalSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// A set of two hosts.
+async fn set(ns: &Namespace) -> Result<()> {
+    ns.secret("keys", &[("authorized_keys", KEY)]).await?;
+    let spec = json!({
+        "provisioner": "metal3",
+        "bmhNamespace": ns.name,
+        "bmhLabelSelector": { "rack": "one" },
+        "hardwareReqs": { "memReqs": { "gbReq": { "gb": 32 } } },
+        "osImageDeploymentType": "PassThrough",
+        "osContainerImageUrl": IMAGE,
+        "deploymentSSHSecret": "keys",
+        "ctlplaneInterface": "eth0",
+        "ctlplaneGateway": "192.0.2.1",
+        "baremetalHosts": {
+            "a": { "ctlPlaneIP": "192.0.2.10/24" }, "b": { "ctlPlaneIP": "192.0.2.11/24" },
+        },
+    });
+    ns.create::<BaremetalSet>(SET, spec).await.map(drop)
+}
+
+/// Waits until a machine is asked for, and returns it.
+async fn asked(ns: &Namespace, name: &str) -> Result<BareMetalHost> {
+    let is_asked = |it: &BareMetalHost| it.spec.image.is_some() && it.spec.consumer_ref.is_some();
+    ns.wait::<BareMetalHost>(name, "asked for", FOUND, is_asked).await
+}
+
+/// Waits until a machine that is taken back is still the set's, then takes its system away.
+async fn taken_back(ns: &Namespace, name: &str) -> Result<()> {
+    let is_back = |it: &BareMetalHost| {
+        it.spec.image.is_none() && !it.spec.online && it.spec.user_data.is_none()
+    };
+    ns.wait::<BareMetalHost>(name, "taken back", SOON, is_back).await?;
+    metal3::comes_to(ns, name, "deprovisioning", false).await?;
+    let is_seen = |it: &BaremetalSet| {
+        let hosts = it.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        hosts
+            .into_iter()
+            .any(|it| it.bmh_ref.ends_with(name) && it.provisioning_state == "deprovisioning")
+    };
+    ns.wait::<BaremetalSet>(SET, "aware of the deprovisioning", SOON, is_seen).await?;
+    let machine = ns.api::<BareMetalHost>().get(name).await?;
+    assert!(machine.spec.consumer_ref.is_some(), "nobody takes a machine that is half erased");
+    metal3::comes_to(ns, name, "available", false).await?;
+    let is_free =
+        |it: &BareMetalHost| it.spec.consumer_ref.is_none() && it.labels().keys().eq(["rack"]);
+    ns.wait::<BareMetalHost>(name, "free", SOON, is_free).await.map(drop)
+}
+
+/// The Secrets that were made for hosts of a set.
+async fn secrets(ns: &Namespace) -> Result<Vec<Secret>> {
+    let labels = ListParams::default().labels("openstackbaremetalset.openstack.org/name=metal");
+    Ok(ns.api::<Secret>().list(&labels).await?.items)
+}
+
+#[tokio::test]
+async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_secret() -> Result<()>
+{
+    let ns = Namespace::new("metal3").await?;
+    metal3::serve(&ns.client).await?;
+    set(&ns).await?;
+    let none = "there is no BareMetalHost";
+    let is_told = |it: &BaremetalSet| says(conditions(it), PROVISIONED, "NoMachine", &[none]);
+    ns.wait::<BaremetalSet>(SET, "without machines", FOUND, is_told).await?;
+    for name in ["m0", "m1"] {
+        metal3::available(&ns, name, json!({ "rack": "one" })).await?;
+    }
+    metal3::available(&ns, "m2", json!({ "rack": "two" })).await?;
+
+    for (name, host) in [("m0", "a"), ("m1", "b")] {
+        let machine = asked(&ns, name).await?;
+        assert_eq!(machine.labels()["metal-osbms-hostname"], host);
+        assert_eq!(machine.spec.image.clone().context("no image")?.url, IMAGE);
+        let secret =
+            machine.spec.user_data.clone().and_then(|it| it.name).context("no userData")?;
+        assert_eq!(secret, format!("metal-cloudinit-userdata-{host}"));
+        let secret = ns.api::<Secret>().get(&secret).await?;
+        assert_eq!(Some(&secret.owner_references()[0].uid), machine.metadata.uid.as_ref());
+        assert!(secret.data.context("no data")?.contains_key("userData"));
+        metal3::comes_to(&ns, name, "provisioning", false).await?;
+    }
+    let words = "Image provisioning failed: no such image";
+    metal3::fails(&ns, "m0", "provisioning error", words).await?;
+    let is_told = |it: &BaremetalSet| {
+        let told = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("a"));
+        says(conditions(it), PROVISIONED, "MachineFailed", &["provisioning error", words])
+            && told.and_then(|it| it.error.as_ref()).is_some_and(|it| it.contains(words))
+    };
+    ns.wait::<BaremetalSet>(SET, "in error, in Metal3's words", SOON, is_told).await?;
+    for name in ["m0", "m1"] {
+        metal3::comes_to(&ns, name, "provisioned", true).await?;
+    }
+    ns.wait::<BaremetalSet>(SET, "ready", SOON, |it| holds(conditions(it), "Ready")).await?;
+    assert_eq!(secrets(&ns).await?.len(), 6);
+
+    let change = json!({ "spec": { "baremetalHosts": { "a": null } } });
+    ns.merge::<BaremetalSet>(SET, change).await?;
+    taken_back(&ns, "m0").await?;
+    for part in ["userdata", "networkdata", "metadata"] {
+        ns.gone::<Secret>(&format!("metal-cloudinit-{part}-a"), SOON).await?;
+    }
+    assert_eq!(secrets(&ns).await?.len(), 3);
+
+    ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
+    taken_back(&ns, "m1").await?;
+    ns.gone::<BaremetalSet>(SET, SOON).await?;
+    assert_eq!(secrets(&ns).await?.len(), 0);
+    ns.done().await
+}
