@@ -90,6 +90,12 @@ pub fn finding(
     }
 }
 
+/// Whether what is told of a refused write is of an object of a kind.
+pub fn is_of(told: &Finding, kind: &Kind) -> bool {
+    // What is refused stands first in its message.
+    told.message.split(' ').next() == Some(&kind.kind)
+}
+
 /// The refusal that stands among an object's conditions.
 fn told(conditions: &[Condition]) -> Option<Finding> {
     let told = find(conditions, WRITES_ACCEPTED)?;
@@ -165,6 +171,14 @@ mod tests {
         assert!(
             message(&Refusal::of(&delete, "Forbidden", "x"), &[]).contains("cannot be deleted")
         );
+    }
+
+    #[test]
+    fn a_told_refusal_is_of_the_kind_that_was_refused() {
+        let step = step("ConfigMap", "a");
+        let told = Refusal::of(&step, "Invalid", "x").finding(WRITES_ACCEPTED, &[]);
+        assert!(is_of(&told, &step.target.kind));
+        assert!(!is_of(&told, &Kind { kind: "Config".into(), ..step.target.kind }));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! a host had.
 
 pub mod addresses;
+mod advice;
 pub mod ask;
 pub mod controller;
 pub mod decide;

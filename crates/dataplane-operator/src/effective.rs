@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use crate::group::machines::machine_name;
+use crate::group::names::machine_name;
 use crate::vars::{self, Objects, Origin, Origins};
 
 /// The variable with the address that Ansible connects to.

@@ -13,6 +13,7 @@ pub mod host_key;
 pub mod instance;
 pub mod leaving;
 pub mod machines;
+pub mod names;
 pub mod networks;
 pub mod observe;
 pub mod parts;

@@ -241,6 +241,46 @@ fn a_compute_stays_in_its_cell_and_on_its_node() {
 }
 
 #[test]
+fn a_host_keeps_its_name_while_it_has_a_machine() {
+    let node = |name: Option<&str>, status: &Value| {
+        let mut node = json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": "n0" }, "spec": {}, "status": status,
+        });
+        if let Some(name) = name {
+            node["spec"]["hostName"] = json!(name);
+        }
+        node
+    };
+    let since = "2026-01-01T00:00:00Z";
+    let has =
+        json!({ "machine": { "host": "n0", "machine": "m", "state": "active", "since": since } });
+    let none = json!({ "machine": { "host": "n0", "state": "requested", "since": since } });
+    let check = |status: &Value, before: Option<&str>, after: Option<&str>| {
+        broken::<Node>(&node(after, status), Some(&node(before, status)))
+    };
+    assert!(check(&has, None, Some("n00")).contains("delete the node and make one"));
+    assert!(check(&has, Some("n0"), Some("x.example.org")).contains("delete the node"));
+    assert!(check(&has, Some("n0"), Some("n00")).contains("delete the node"));
+    for (before, after) in [
+        (None, Some("n0")),
+        (Some("n0"), Some("n0.example.org")),
+        (Some("n0.example.org"), None),
+        // However it came to be so: it can be corrected, and everything else changed.
+        (Some("x"), Some("x")),
+        (Some("x"), Some("n0")),
+    ] {
+        assert_eq!(check(&has, before, after), "", "{before:?} {after:?}");
+    }
+    assert_eq!(check(&none, Some("n0"), Some("n1")), "");
+    assert_eq!(check(&json!({}), Some("n0"), Some("n1")), "");
+    assert_eq!(
+        check(&json!({ "machine": { "state": "x", "since": since } }), None, Some("n1")),
+        ""
+    );
+}
+
+#[test]
 fn cell0_is_refused() {
     let compute = |cell: &str| json!({"dataplaneNodeName": "a", "cellName": cell});
     for cell in ["cell0", "nova-cell0"] {

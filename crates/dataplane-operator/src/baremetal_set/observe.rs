@@ -108,7 +108,8 @@ impl Observed {
     /// as before.
     pub fn is_taken_out_by_hand(&self, host: &str) -> bool {
         let Some(status) = &self.set.status else { return false };
-        let is_leaving = || status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion);
+        let is_leaving =
+            || status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion);
         let goes = is_terminating(&*self.set) && !self.is_needed();
         !goes
             && self.applied().is_some()

@@ -47,11 +47,15 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    plan.steps.extend(leaving::abandonment(seen));
     plan.steps.extend(holding::releases(seen));
     let asker = Asker::of(seen);
+    let asks = asker.as_ref().and_then(|it| leaving::set_step(seen, it));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
-        plan.steps.extend(asker.iter().flat_map(|it| leaving::set_step(seen, it)));
-        plan.steps.extend(asker.iter().flat_map(|it| leaving::told_by(seen, it, now)));
+        let refusal = refusal::finding(refusal, previous(seen), asks.is_some());
+        let refusal = refusal.as_ref();
+        plan.steps.extend(asker.iter().flat_map(|it| leaving::told_by(seen, it, refusal, now)));
+        plan.steps.extend(asks);
         look_again(&mut plan, seen, asker.as_ref(), &[], now);
         return plan;
     }
@@ -67,16 +71,17 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan.steps.extend(withdrawn(seen, &runs, &hosts));
     plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
-    plan.steps.extend(asker.iter().flat_map(|it| leaving::set_step(seen, it)));
-    plan.steps.extend(asker.iter().flat_map(|it| leaving::told_by(seen, it, now)));
     let role = seen.role.as_deref();
     let new_runs = new_runs(seen, &hosts);
     let superseded = match seen.parent() {
         Some(_) => tidy::superseded(&runs, &recorded(seen)),
         None => Vec::new(),
     };
-    let is_waiting = !new_runs.is_empty() || !superseded.is_empty();
-    let refusal = seen.parent().and_then(|_| refusal::finding(refusal, previous(seen), is_waiting));
+    let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
+    let is_told = seen.parent().is_some() || asker.is_some();
+    let refusal = refusal::finding(refusal, previous(seen), is_waiting).filter(|_| is_told);
+    let told_by = |it| leaving::told_by(seen, it, refusal.as_ref(), now);
+    plan.steps.extend(asker.iter().flat_map(told_by));
     let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
     for host in hosts {
         let findings = node_findings(&host, role, asker.as_ref(), refusal.as_ref());
@@ -90,6 +95,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, asker.as_ref(), now));
     }
     plan.steps.extend(new_runs);
+    // Last, for what the API server does not take of machines concerns no host that has its own.
+    plan.steps.extend(asks);
     look_again(&mut plan, seen, asker.as_ref(), &judged, now);
     plan
 }
@@ -108,6 +115,7 @@ fn look_again(
         }
         match &host.machine {
             Some(Ok(course)) if course.waits_for_ssh => plan.look_again_in(course::ASK_AGAIN),
+            Some(Ok(course)) if course.is_unheard => plan.look_again_in(observe::LOOK_AGAIN),
             Some(Err(fault)) if fault.is_missing => plan.look_again_in(observe::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }

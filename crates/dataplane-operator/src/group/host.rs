@@ -119,8 +119,8 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
         effective.options = Options::default();
     }
     let machine = asker.map(|it| it.course(seen, node, &effective, now));
-    let record = record(machine.as_ref(), node);
-    let installation = record.as_ref().and_then(|it| it.installation.clone());
+    let record = record(seen, machine.as_ref(), node);
+    let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
     let redeploy = instance::of(seen.role.as_deref(), node);
     let instance = instance::published(redeploy.as_deref(), installation.as_deref());
     let mut faults = faults::of_node(seen, node, &effective);
@@ -190,12 +190,20 @@ pub fn may_begin(machine: Option<&Result<Course, Fault>>) -> bool {
 }
 
 /// What is told of a machine; what cannot be told at present stays as it was.
-fn record(machine: Option<&Result<Course, Fault>>, node: &Node) -> Option<HostMachine> {
+fn record(
+    seen: &Observed,
+    machine: Option<&Result<Course, Fault>>,
+    node: &Node,
+) -> Option<HostMachine> {
     let recorded = || node.status.as_ref()?.machine.clone();
     match machine {
         Some(Ok(course)) => Some(course.record.clone()),
         Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
-        None => recorded(),
+        None => recorded().map(|mut it| {
+            // Who has no machine in any set may be called differently.
+            it.host = it.host.filter(|host| seen.machines.may_know(host));
+            it
+        }),
     }
 }
 

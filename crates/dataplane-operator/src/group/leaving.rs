@@ -6,16 +6,18 @@ use common::api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
 use common::conditions::{self, Condition, Finding, READY, RECONCILING, STALLED, settle, some};
 use common::finalizers::{is_held_by_it_alone, is_terminating};
 use common::plan::{Step, Target, status_step};
+use common::refusal::WRITES_ACCEPTED;
 use jiff::Timestamp;
-use kube::ResourceExt;
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
 
 use crate::effective::Effective;
 use crate::group::holding::INVENTORY;
-use crate::group::machines::{Asker, is_given_back, keeps_machine, known, machine_name, needs_set};
+use crate::group::machines::{Asker, is_given_back, is_used, keeps_machine, needs_set};
+use crate::group::names::known_name;
 use crate::group::observe::{Group, Observed};
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY};
 use crate::group::status::ours;
-use crate::machines::Course;
 use crate::machines::{set, told};
 
 /// The reason of a machine that goes back.
@@ -25,16 +27,40 @@ const NAMED: usize = 5;
 
 /// The step that asks for what is wanted of the machines, or gives all of them back.
 pub fn set_step(seen: &Observed, asker: &Asker) -> Option<Step> {
-    if is_going(seen) && !needs_set(seen, asker) {
+    let is_deleted = asker.set(seen).is_some_and(|it| is_terminating(&**it));
+    if (is_deleted || is_going(seen)) && !needs_set(seen, asker) {
         let is_last = match (&seen.group, &seen.role) {
             (Group::Role(_), Some(role)) => is_held_by_it_alone(&**role, INVENTORY),
             (Group::Role(_), None) | (Group::Node(_), _) => true,
         };
-        if is_last {
+        if is_last || is_deleted {
             return asker.set(seen).and_then(set::deletion);
         }
     }
     asker.step(seen)
+}
+
+/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
+/// that would undeploy machines of nodes that others hold, unless nobody is left to do it later.
+pub fn abandonment(seen: &Observed) -> Option<Step> {
+    let (owner, is_last) = match (&seen.group, &seen.role) {
+        _ if Asker::of(seen).is_some() => return None,
+        (Group::Role(_), role) => last(role.as_deref()?),
+        (Group::Node(_), _) => last(&**seen.nodes.first()?),
+    };
+    let set = seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))?;
+    let mut nodes = seen.nodes.iter().chain(&seen.movers);
+    let is_needed = nodes.any(|it| is_used(it) && set::would_be_wiped(set, &known_name(it)));
+    set::release_of(set).filter(|_| is_last || !is_needed)
+}
+
+/// An owner, and whether it is about to go.
+fn last<K>(owner: &K) -> (Target, bool)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let is_last = is_terminating(owner) && is_held_by_it_alone(owner, INVENTORY);
+    (Target::of(owner), is_last)
 }
 
 /// Whether whoever asks for the machines is to be deleted.
@@ -46,38 +72,57 @@ fn is_going(seen: &Observed) -> bool {
 }
 
 /// What nodes and a role that are to be deleted say while machines keep them.
-pub fn told_by(seen: &Observed, asker: &Asker, now: Timestamp) -> Vec<Step> {
+///
+/// `refusal` is what is said of a refused write of their group.
+pub fn told_by(
+    seen: &Observed,
+    asker: &Asker,
+    refusal: Option<&Finding>,
+    now: Timestamp,
+) -> Vec<Step> {
     let waits = |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(asker), seen, it);
     let nodes = seen.nodes.iter().filter(waits);
-    let nodes = nodes.filter_map(|it| node_step(seen, asker, it, now));
-    nodes.chain(role_step(seen, asker, now)).collect()
+    let nodes = nodes.filter_map(|it| node_step(seen, asker, it, refusal, now));
+    nodes.chain(role_step(seen, asker, refusal, now)).collect()
 }
 
-fn node_step(seen: &Observed, asker: &Asker, node: &Node, now: Timestamp) -> Option<Step> {
+fn node_step(
+    seen: &Observed,
+    asker: &Asker,
+    node: &Node,
+    refusal: Option<&Finding>,
+    now: Timestamp,
+) -> Option<Step> {
     let effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
-    let set = asker.set(seen)?;
-    let known = known(node, &effective, &seen.machines.answering);
-    let course = Course::of(Some(&**set), &machine_name(node), &known, now);
-    let finding = match &asker.template {
-        Ok(_) => told::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course),
+    asker.set(seen)?;
+    let course = asker.followed(seen, node, &effective, now);
+    let finding = match (&asker.template, refusal.filter(|it| set::is_refused(it))) {
         // Nothing can be asked of the set, not even to do without the host.
-        Err(fault) => told::fault(BAREMETAL_READY, fault),
+        (Err(fault), _) => told::fault(BAREMETAL_READY, fault),
+        (Ok(_), Some(refusal)) => refusal.clone().under(BAREMETAL_READY),
+        (Ok(_), None) => told::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course),
     };
+    let refusal = refusal.filter(|_| matches!(seen.group, Group::Node(_)));
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let conditions = settled(&previous, finding, node.metadata.generation, now);
+    let conditions = settled(&previous, (finding, refusal), node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
     let machine = HostMachine { ready: false, ..course.record };
     let wanted = NodeStatus { conditions, machine: Some(machine), ..rest };
     status_step(Target::of(node), observed, &wanted, &previous, &wanted.conditions)
 }
 
-fn role_step(seen: &Observed, asker: &Asker, now: Timestamp) -> Option<Step> {
+fn role_step(
+    seen: &Observed,
+    asker: &Asker,
+    refusal: Option<&Finding>,
+    now: Timestamp,
+) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
     asker.set(seen)?;
     let name = role.name_any();
     let users: Vec<String> =
-        seen.nodes.iter().filter(|it| keeps_machine(it)).map(|it| it.name_any()).collect();
+        seen.nodes.iter().filter(|it| asker.is_at_work(seen, it)).map(|it| it.name_any()).collect();
     let text = if users.is_empty() {
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \
@@ -93,23 +138,24 @@ fn role_step(seen: &Observed, asker: &Asker, now: Timestamp) -> Option<Step> {
     let finding = Finding::warning(PROVISION_READY, "DeletionWaits", text);
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let conditions = settled(&previous, finding, role.metadata.generation, now);
+    let conditions = settled(&previous, (finding, refusal), role.metadata.generation, now);
     let wanted = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
     status_step(Target::of(role), observed, &wanted, &previous, &wanted.conditions)
 }
 
-/// The conditions that stand, with one of them and the summary told anew.
+/// The conditions that stand, with one of them, a refused write and the summary told anew.
 fn settled(
     previous: &[Condition],
-    finding: Finding,
+    (finding, refusal): (Finding, Option<&Finding>),
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
     let ready = finding.clone().under(READY);
-    let anew = [finding.type_.as_str(), READY, RECONCILING, STALLED];
+    let anew = [finding.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
     let mut findings: Vec<Finding> = stands.map(as_found).collect();
     findings.extend(conditions::kstatus(&ready));
+    findings.extend(refusal.cloned());
     findings.extend([finding, ready]);
     settle(previous, findings, generation, now)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use common::api::baremetal::{BaremetalHost, BaremetalSet};
 use common::api::dataplane::{HostMachine, Node};
 use common::engine::host_key::HostKey;
-use common::finalizers::{is_held_by_it_alone, is_terminating};
+use common::finalizers::is_terminating;
 use common::names::is_dns_label;
 use common::plan::{Step, Target};
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use crate::effective::{Effective, machine_template};
 use crate::group::faults::Fault;
 use crate::group::holding::INVENTORY;
 use crate::group::host_key::OWN_OPTIONS;
+use crate::group::names::{Names, known_name, machine_name};
 use crate::group::observe::{Group, Observed};
 use crate::machines::course::{self, Course, Known};
 use crate::machines::template::{Template, merged};
@@ -33,8 +34,10 @@ pub struct Asker {
     pub owner: Target,
     /// What it says of them, or why nothing can be asked for.
     pub template: Result<Template, Fault>,
-    /// Machine → the node that gets it: two nodes may call their hosts alike.
-    first: BTreeMap<String, String>,
+    /// Which machine is which node's.
+    pub names: Names,
+    /// The hosts for which the set has no room.
+    without_room: BTreeSet<String>,
 }
 
 impl Asker {
@@ -57,8 +60,14 @@ impl Asker {
             Some(fault) if template.is_ok() => Err(fault),
             _ => template,
         };
-        let names = seen.nodes.iter().rev().map(|it| (machine_name(it), it.name_any()));
-        Some(Self { owner, template, first: names.collect() })
+        let set = seen.machines.set.as_deref().filter(|it| set::is_of(it, &owner));
+        let names = Names::of(&seen.nodes, set);
+        let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && names.is_owner(it);
+        let mut asked: Vec<String> =
+            seen.nodes.iter().filter(may_ask).map(|it| names.asked(it)).collect();
+        asked.sort();
+        let without_room = set::without_room(set, asked.iter().map(String::as_str));
+        Some(Self { owner, template, names, without_room })
     }
 
     /// The set, where it is there and was made for the group.
@@ -75,33 +84,58 @@ impl Asker {
         now: Timestamp,
     ) -> Result<Course, Fault> {
         self.template.as_ref().map_err(Clone::clone)?;
-        let set = self.set(seen);
-        let name = machine_name(node);
-        if let Some(fault) = self.fault(seen, node, &name) {
-            return Err(fault);
+        match self.fault(seen, node) {
+            Some(fault) => Err(fault),
+            None => Ok(self.followed(seen, node, effective, now)),
         }
-        let known = known(node, effective, &seen.machines.answering);
-        Ok(Course::of(set.map(|it| &**it), &name, &known, now))
     }
 
-    fn fault(&self, seen: &Observed, node: &Node, name: &str) -> Option<Fault> {
+    /// How far the machine of a host is, whatever keeps it from getting another one.
+    pub fn followed(
+        &self,
+        seen: &Observed,
+        node: &Node,
+        effective: &Effective,
+        now: Timestamp,
+    ) -> Course {
+        let name = self.names.asked(node);
+        let known = known(node, effective, &seen.machines.answering);
+        let mut course = Course::of(self.set(seen).map(|it| &**it), &name, &known, now);
+        course.record.host = Some(name);
+        course
+    }
+
+    fn fault(&self, seen: &Observed, node: &Node) -> Option<Fault> {
         let title = format!("OpenStackDataPlaneNode {}", node.name_any());
-        if !is_dns_label(name) {
+        let (name, called) = (self.names.asked(node), machine_name(node));
+        if name != called {
+            let text = format!(
+                "{title} is called {called} now, and its machine was asked for as {name}, which it \
+                 stays: under another name it would be given back, and another one deployed. Set \
+                 spec.hostName to {name} again, or delete the node and make one of the new name."
+            );
+            return Some(Fault::wrong("HostNameChanged", text));
+        }
+        if !is_dns_label(&name) {
             let text = format!(
                 "{title} has the host name {name:?}, which no machine can have: up to the first dot it \
                  consists of at most 63 lower-case letters, digits and dashes. Correct spec.hostName."
             );
             return Some(Fault::wrong("HostNameInvalid", text));
         }
-        let first = self.first.get(name).filter(|it| **it != node.name_any());
+        let first = self.names.owner(&name).filter(|it| *it != node.name_any());
         if let Some(first) = first {
             let text = format!(
                 "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
-                 has one of its own: correct spec.hostName of one of them."
+                 has one of its own, which {first} gets: correct spec.hostName of {}.",
+                node.name_any()
             );
             return Some(Fault::wrong("HostTwice", text));
         }
-        let other = seen.machines.elsewhere.get(name).filter(|_| !self.has(seen, name))?;
+        if self.without_room.contains(&name) {
+            return Some(set::full(&self.owner, &name));
+        }
+        let other = seen.machines.elsewhere.get(&name).filter(|_| !self.has(seen, &name))?;
         let text = format!(
             "OpenStackBaremetalSet {other} has a machine for host {name} of {title}, and two machines \
              would answer at one address: the host gets one here when it is not there any more; take \
@@ -115,13 +149,18 @@ impl Asker {
         self.set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
     }
 
+    /// Whether the set has a host for a node that still needs it.
+    pub fn is_at_work(&self, seen: &Observed, node: &Node) -> bool {
+        let is_its_own = self.names.is_owner(node) && self.has(seen, &self.names.asked(node));
+        is_its_own && keeps_machine(node)
+    }
+
     /// The hosts for whose nodes the set still has machines although they are in the group no more,
     /// for others than the operator still hold those nodes: `machine → node`.
     pub fn movers<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
-        let members: BTreeSet<&str> = self.first.keys().map(String::as_str).collect();
-        let others = seen.movers.iter().map(|it| (machine_name(it), it));
+        let others = seen.movers.iter().map(|it| (known_name(it), it));
         let is_left = |(name, node): &(String, &Arc<Node>)| {
-            !members.contains(name.as_str()) && self.has(seen, name) && is_used(node)
+            self.names.owner(name).is_none() && self.has(seen, name) && is_used(node)
         };
         others.filter(is_left).collect()
     }
@@ -130,17 +169,22 @@ impl Asker {
     pub fn step(&self, seen: &Observed) -> Option<Step> {
         let template = self.template.as_ref().ok()?;
         let found = self.set(seen);
-        let nodes: Vec<(&Arc<Node>, Effective)> = seen
-            .nodes
-            .iter()
-            .filter(|it| keeps_machine(it) && self.gets_one(seen, it))
-            .map(|it| (it, effective(seen, it)))
-            .collect();
-        let host = |(node, effective): &(&Arc<Node>, Effective)| {
-            (machine_name(node), entry(template, node, effective))
-        };
-        let mut hosts: BTreeMap<String, BaremetalHost> = nodes.iter().map(host).collect();
         let present = found.map(|it| &it.spec.baremetal_hosts);
+        let mut nodes: Vec<(&Arc<Node>, Effective)> = Vec::new();
+        let mut hosts: BTreeMap<String, BaremetalHost> = BTreeMap::new();
+        let owners = seen.nodes.iter().filter(|it| self.names.is_owner(it) && keeps_machine(it));
+        for node in owners {
+            let (name, has_fault) = (self.names.asked(node), self.fault(seen, node).is_some());
+            let present = present.and_then(|it| it.get(&name));
+            // What is there stays, whatever is wrong with what it is made from now.
+            let kept = present.filter(|_| has_fault).cloned();
+            if kept.is_some() || !has_fault && (present.is_some() || may_get_one(seen, node)) {
+                let effective = effective(seen, node);
+                let made = || entry(template, &name, node, &effective);
+                hosts.insert(name.clone(), kept.unwrap_or_else(made));
+                nodes.push((node, effective));
+            }
+        }
         let kept = self.movers(seen).into_keys();
         hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
         let mut fields = template.fields.clone();
@@ -150,12 +194,6 @@ impl Asker {
         let labels = BTreeMap::new();
         let wish = Wish { owner: self.owner.clone(), labels, fields, hosts };
         wish.step(found.map(|it| &**it))
-    }
-
-    fn gets_one(&self, seen: &Observed, node: &Arc<Node>) -> bool {
-        let name = machine_name(node);
-        let is_free = || Claim::of_node(node).taken(&seen.node_sets).is_empty();
-        self.fault(seen, node, &name).is_none() && (self.has(seen, &name) || is_free())
     }
 
     /// What the set says where the template says nothing.
@@ -179,20 +217,21 @@ impl Asker {
     }
 }
 
-/// The name by which a node's machine is known: its host's up to the first dot.
-pub fn machine_name(node: &Node) -> String {
-    let host = node.spec.host_name.clone().unwrap_or_else(|| node.name_any());
-    host.split('.').next().unwrap_or_default().to_owned()
-}
-
 /// Whether others than the operator still hold a node: its machine is theirs to work on.
-fn is_used(node: &Node) -> bool {
+pub fn is_used(node: &Node) -> bool {
     node.finalizers().iter().any(|it| it != INVENTORY)
 }
 
 /// Whether a node still needs its machine: it is to stay, or others are not done with it.
 pub fn keeps_machine(node: &Node) -> bool {
     !is_terminating(node) || is_used(node)
+}
+
+/// Whether a node that has no machine may get one: it and its group are to stay, and the host is no
+/// node set's.
+fn may_get_one(seen: &Observed, node: &Node) -> bool {
+    let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
+    !goes && Claim::of_node(node).taken(&seen.node_sets).is_empty()
 }
 
 /// Whether the machine of a node that is to be deleted was given back; a node without a role has a set
@@ -204,14 +243,12 @@ pub fn is_given_back(asker: Option<&Asker>, seen: &Observed, node: &Node) -> boo
         return set.is_none();
     }
     // What a set has of that name may be another node's.
-    let is_anothers = asker.first.get(&machine_name(node)) != Some(&node.name_any());
-    is_anothers || course::is_given_back(set, &machine_name(node))
+    !asker.names.is_owner(node) || course::is_given_back(set, &asker.names.asked(node))
 }
 
 /// Whether a group that is to be deleted still needs its set.
 pub fn needs_set(seen: &Observed, asker: &Asker) -> bool {
-    seen.nodes.iter().any(|it| !is_held_by_it_alone(&**it, INVENTORY) || !is_terminating(&**it))
-        || !asker.movers(seen).is_empty()
+    seen.nodes.iter().any(|it| asker.is_at_work(seen, it)) || !asker.movers(seen).is_empty()
 }
 
 /// What is known of a host beside its set.
@@ -234,9 +271,8 @@ fn effective(seen: &Observed, node: &Node) -> Effective {
 
 /// What the set says of one host: what the template says, then the node; its address where neither
 /// gives one.
-fn entry(template: &Template, node: &Node, effective: &Effective) -> BaremetalHost {
-    let name = machine_name(node);
-    let mut host = merged(template.host(&name), node.spec.baremetal_host.as_ref());
+fn entry(template: &Template, name: &str, node: &Node, effective: &Effective) -> BaremetalHost {
+    let mut host = merged(template.host(name), node.spec.baremetal_host.as_ref());
     let address = host.ctl_plane_ip.take().filter(|it| !it.is_empty());
     let address = address.unwrap_or_else(|| effective.ansible_host.clone());
     host.ctl_plane_ip = template.with_prefix(&address);

@@ -21,7 +21,8 @@ use crate::default_services;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
-use crate::group::machines::{Asker, known, machine_name};
+use crate::group::machines::{Asker, known};
+use crate::group::names::{Names, known_name};
 use crate::group::networks::Networks;
 use crate::group::parts;
 use crate::machines::course::is_awaited;
@@ -278,14 +279,14 @@ fn movers(
     members: &[Arc<Node>],
     machines: &Seen,
 ) -> Vec<Arc<Node>> {
-    let members: BTreeSet<String> = members.iter().map(|it| machine_name(it)).collect();
+    let names = Names::of(members, machines.set.as_deref());
     let hosts = machines.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys());
-    let left: BTreeSet<&String> = hosts.filter(|it| !members.contains(*it)).collect();
+    let left: BTreeSet<&String> = hosts.filter(|it| names.owner(it).is_none()).collect();
     if left.is_empty() {
         return Vec::new();
     }
     let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
-    let has = |it: &Arc<Node>| left.contains(&machine_name(it));
+    let has = |it: &Arc<Node>| left.contains(&known_name(it));
     world.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
 }
 
@@ -297,7 +298,7 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
         let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
         let effective = Effective::of(plane, role, node, &seen.objects);
         let known = known(node, &effective, &seen.machines.answering);
-        let is_awaited = is_awaited(set, &machine_name(node), &known);
+        let is_awaited = is_awaited(set, &asker.names.asked(node), &known);
         effective.address().filter(|_| is_awaited)
     };
     seen.nodes.iter().filter_map(address).collect()

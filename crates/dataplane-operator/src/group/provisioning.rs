@@ -4,20 +4,23 @@ use common::conditions::Finding;
 
 use crate::group::host::Judged;
 use crate::group::machines::Asker;
-use crate::machines::told;
+use crate::machines::{Course, told};
 
 /// Phase -1 of a node.
 pub const BAREMETAL_READY: &str = "BaremetalReady";
 /// Phase -1 of all nodes of a role; absent where their machines are no business of it.
 pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
-/// The finding on the machine of one host.
-pub fn of(host: &Judged, asker: Option<&Asker>) -> Finding {
+/// The finding on the machine of one host; `refusal` is what is said of a set that could not be
+/// written.
+pub fn of(host: &Judged, asker: Option<&Asker>, refusal: Option<&Finding>) -> Finding {
     let address = host.effective.address().unwrap_or_default();
+    let is_open = |it: &Course| !it.is_installed && it.error.is_none();
     match (&host.machine, asker) {
-        (Some(Ok(course)), Some(asker)) => {
-            told::finding(BAREMETAL_READY, &asker.owner, course, &address)
-        }
+        (Some(Ok(course)), Some(asker)) => match refusal.filter(|_| is_open(course)) {
+            Some(refusal) => refusal.clone().under(BAREMETAL_READY),
+            None => told::finding(BAREMETAL_READY, &asker.owner, course, &address),
+        },
         (Some(Err(fault)), _) => told::fault(BAREMETAL_READY, fault),
         (Some(Ok(_)) | None, _) => not_required(host),
     }
@@ -45,8 +48,12 @@ pub struct Sum {
 }
 
 /// The sum over the hosts of a role.
-pub fn of_all<'a>(asker: &Asker, hosts: impl Iterator<Item = &'a Judged>) -> Sum {
-    let one = |it: &'a Judged| (it.effective.name.as_str(), of(it, Some(asker)));
+pub fn of_all<'a>(
+    asker: &Asker,
+    refusal: Option<&Finding>,
+    hosts: impl Iterator<Item = &'a Judged>,
+) -> Sum {
+    let one = |it: &'a Judged| (it.effective.name.as_str(), of(it, Some(asker), refusal));
     let all: Vec<(&str, Finding)> = hosts.map(one).collect();
     let n_there = all.iter().filter(|(_, it)| it.holds()).count();
     let finding = told::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));

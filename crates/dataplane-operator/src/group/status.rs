@@ -16,6 +16,7 @@ use crate::group::machines::Asker;
 use crate::group::observe::{Observed, data_plane_of};
 use crate::group::{provisioning, vars};
 use crate::inputs;
+use crate::machines::set;
 
 /// Everything that a deployment needs is there.
 pub const INPUT_READY: &str = "InputReady";
@@ -47,12 +48,18 @@ pub fn node_findings(
     asker: Option<&Asker>,
     refusal: Option<&Finding>,
 ) -> NodeFindings {
-    let deployment = match (&host.chain.state, refusal) {
+    // A run does not wait for what is asked of machines.
+    let (of_machines, of_runs) = match refusal {
+        Some(it) if set::is_refused(it) => (Some(it), None),
+        _ => (None, refusal),
+    };
+    let deployment = match (&host.chain.state, of_runs) {
         // Its run is what cannot be made, or what it needs.
         (State::NeedsRun(_), Some(refusal)) => refusal.clone().under(DEPLOYMENT_READY),
         _ => deployment(host),
     };
-    let mut findings = vec![provisioning::of(host, asker), input(&host.faults), deployment];
+    let mut findings =
+        vec![provisioning::of(host, asker, of_machines), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let is_deployed = findings[2].holds();
     if role.is_none() {
@@ -306,14 +313,16 @@ pub fn role_step(
     let nodes = nodes_finding(seen, hosts);
     let good = nodes.clone().under(READY);
     let blocking: Vec<Finding> =
-        [Some(input(faults)), refusal, Some(nodes)].into_iter().flatten().collect();
+        [Some(input(faults)), refusal.clone(), Some(nodes)].into_iter().flatten().collect();
     let ready = conditions::ready(&blocking, good);
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(data_plane(seen.plane.is_some(), role));
     // Each node says it of itself: here it is told how many there are.
-    let machines = asker.map(|it| provisioning::of_all(it, hosts.iter().map(|it| &it.0)));
+    let of_machines = refusal.filter(|it| set::is_refused(it));
+    let all_hosts = hosts.iter().map(|it| &it.0);
+    let machines = asker.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
     all.extend(machines.as_ref().map(|it| it.finding.clone()));
     let count = |holds: fn(&(Judged, Finding, Finding)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)

@@ -190,6 +190,10 @@ impl World {
                     });
                     self.writes.push(format!("hold {kind} {name}"));
                 }
+                Write::Release { rest, .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.released(rest);
+                    self.writes.push(format!("release {kind} {name}"));
+                }
                 Write::Release { rest, .. } => {
                     self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
                     self.collect();
@@ -555,6 +559,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
 mod holding;
 mod host_keys;
 mod limits;
+mod machine_owners;
 mod machines;
 mod membership;
 mod networks;

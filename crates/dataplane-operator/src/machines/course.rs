@@ -4,20 +4,21 @@ use std::time::Duration;
 
 use common::api::baremetal::{BaremetalSet, HostStatus};
 use common::api::dataplane::HostMachine;
-use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
+use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth};
 use common::engine::host_key::HostKey;
 use common::finalizers::is_terminating;
 use common::hash;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::group::status::UP_TO_DATE;
-
 /// How long services wait for an ssh server that does not answer the operator. Not for ever, for the
 /// pods of runs may reach what the operator's own pod cannot; the first run then tells what is wrong.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 /// How long it is at least until ssh is asked again.
 pub const ASK_AGAIN: Duration = shell::doors::PAUSE;
+
+/// How long a set may be looked at by nobody before that is told.
+const ATTENTION: SignedDuration = SignedDuration::from_mins(5);
 
 /// The states in which a machine is a host: Ironic's, then Metal3's.
 const INSTALLED: [&str; 3] = ["active", "provisioned", "externally provisioned"];
@@ -45,18 +46,20 @@ pub struct Course {
     pub record: HostMachine,
     /// The provisioner's words on what is wrong with it, and what a human does about it.
     pub error: Option<String>,
-    /// Whether only a human can help, as far as the set says so.
+    /// Whether only a human can help.
     pub is_final: bool,
-    /// Whether it was deployed with other user data than it would get now, as far as the set says so.
+    /// Whether it was deployed with another config drive than it would get now.
     pub has_drifted: bool,
     /// What the set says of all its machines, where it says that they do not come.
     pub trouble: Option<Trouble>,
+    /// Whether nobody has looked at the set yet.
+    pub is_unheard: bool,
 }
 
-/// A condition of a set that does not hold.
+/// What keeps all machines of a set from coming.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trouble {
-    /// Its type, and its message.
+    /// What is the matter with the set, as a sentence about it goes on: `says: …`, `is …`.
     pub text: String,
     /// Whether only a human can help.
     pub is_final: bool,
@@ -87,7 +90,12 @@ impl Course {
         let is_seen = before.is_some() || set.is_none_or(is_observed);
         let installation = installation.filter(|_| is_seen);
         let is_installed = installation.is_some();
-        let is_new = is_installed && installation != before;
+        let is_another = is_installed && installation != before;
+        // What ran there before is not to be deployed again.
+        let is_taken_over =
+            is_another && before.is_none() && set.zip(told).is_some_and(|it| is_adopted(it, host));
+        let adopted = is_taken_over || !is_another && recorded.is_some_and(|it| it.adopted);
+        let is_new = is_another && !is_taken_over;
         let state = told.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
         let state = state.unwrap_or(REQUESTED).to_owned();
         let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
@@ -96,11 +104,13 @@ impl Course {
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();
         let mut record = HostMachine {
+            host: None,
             machine,
             state,
             since,
             installation: installation.or(before),
             installed: recorded.and_then(|it| it.installed.clone()),
+            adopted,
             replaced: is_replaced || recorded.is_some_and(|it| it.replaced),
             reachable,
             ready: false,
@@ -124,9 +134,10 @@ impl Course {
             waits_for_ssh,
             record,
             error,
-            is_final: set.is_some_and(|it| is_final(it, host)),
-            has_drifted: set.is_some_and(|it| has_drifted(it, host)),
-            trouble: set.filter(|_| !is_installed).and_then(trouble),
+            is_final: told.is_some_and(|it| it.needs_human),
+            has_drifted: told.is_some_and(|it| it.is_current == Some(false)),
+            trouble: set.filter(|_| !is_installed).and_then(|it| trouble(it, now)),
+            is_unheard: set.is_some_and(is_unheard),
         }
     }
 
@@ -145,7 +156,9 @@ impl Course {
 pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
     // What is told of times does not matter here.
     let course = Course::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
-    course.is_installed && known.can_be_asked && !course.record.reachable
+    // What was adopted is not waited for.
+    let is_own = course.record.own_installation().is_some();
+    course.is_installed && is_own && known.can_be_asked && !course.record.reachable
 }
 
 fn waits_until(record: &HostMachine) -> Option<Timestamp> {
@@ -170,10 +183,40 @@ pub fn is_observed(set: &BaremetalSet) -> bool {
     set.status.as_ref().is_some_and(|it| it.observed_generation == set.metadata.generation)
 }
 
+/// Whether the machine of a host ran before, and was taken over as it is.
+fn is_adopted((set, told): (&BaremetalSet, &HostStatus), host: &str) -> bool {
+    let is_to_be = set.spec.baremetal_hosts.get(host).is_some_and(|it| it.adopt);
+    // What was deployed after all got a drive.
+    is_to_be && told.config_drive_hash.is_none()
+}
+
+/// Whether nobody has looked at a set yet.
+fn is_unheard(set: &BaremetalSet) -> bool {
+    let observed = set.status.as_ref().and_then(|it| it.observed_generation);
+    observed.is_none() && !is_terminating(set)
+}
+
+/// What keeps all machines of a set from coming, which nobody mends by himself.
+fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<Trouble> {
+    if is_terminating(set) {
+        let text = "is to be deleted, which nobody can take back. Its machines stay until every host \
+                    that has one is done with it: delete these hosts too; those that come after get a \
+                    new set.";
+        return Some(Trouble { text: text.into(), is_final: true });
+    }
+    let made = set.metadata.creation_timestamp.as_ref().map(|it| it.0);
+    if is_unheard(set) && made.is_some_and(|it| it + ATTENTION <= now) {
+        let text = "was looked at by nobody since it was made: see in the log of dataplane-operator \
+                    whether it looks after sets, and restart it if it does not.";
+        return Some(Trouble { text: text.into(), is_final: false });
+    }
+    worst(set)
+}
+
 /// The worst condition by which a set says that no machine comes by itself. The one that sums up its
 /// machines tells of others too: what concerns this one, its own words tell. So does the one on what
 /// hosts are made from, as soon as the provisioner answers: before, nothing is said of any machine.
-fn trouble(set: &BaremetalSet) -> Option<Trouble> {
+fn worst(set: &BaremetalSet) -> Option<Trouble> {
     let is_answered = find(conditions(set), SERVER).is_some_and(|it| it.status == Truth::True);
     let is_sum = |it: &Condition| {
         [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_)
@@ -184,34 +227,21 @@ fn trouble(set: &BaremetalSet) -> Option<Trouble> {
         it.status == Truth::False && is_serious && !is_sum(it)
     };
     let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
-    let text = format!("{}: {}", worst.type_, worst.message);
+    let text = format!("says: {}: {}", worst.type_, worst.message);
     Some(Trouble { text, is_final: worst.severity == Some(Severity::Error) })
-}
-
-/// Whether the sum of a set names a host among those that only a human can help.
-fn is_final(set: &BaremetalSet, host: &str) -> bool {
-    find(conditions(set), SUM)
-        .is_some_and(|it| it.severity == Some(Severity::Error) && names(&it.message, host))
-}
-
-/// Whether a set says that a host was deployed with another config drive than it would get now.
-fn has_drifted(set: &BaremetalSet, host: &str) -> bool {
-    find(conditions(set), UP_TO_DATE)
-        .is_some_and(|it| it.status == Truth::False && names(&it.message, host))
 }
 
 fn conditions(set: &BaremetalSet) -> &[Condition] {
     set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-fn names(text: &str, host: &str) -> bool {
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '-';
-    text.split(|it| !is_part(it)).any(|it| it == host)
+/// Whether a set has a host, or has not given back its machine yet.
+pub fn knows(set: &BaremetalSet, host: &str) -> bool {
+    set.spec.baremetal_hosts.contains_key(host)
+        || set.status.iter().any(|it| it.baremetal_hosts.contains_key(host))
 }
 
 /// Whether a host is in no way part of a set any more.
 pub fn is_given_back(set: Option<&BaremetalSet>, host: &str) -> bool {
-    let Some(set) = set else { return true };
-    let told = set.status.iter().any(|it| it.baremetal_hosts.contains_key(host));
-    !told && !set.spec.baremetal_hosts.contains_key(host) && is_observed(set)
+    set.is_none_or(|it| !knows(it, host) && is_observed(it))
 }

@@ -12,6 +12,7 @@ use shell::doors::Doors;
 use shell::error::Result;
 use shell::leader::Watches;
 
+use crate::machines::course::knows;
 use crate::optional::Optional;
 
 /// When it is looked again for the kind where the cluster lacks it: no watch tells when it comes.
@@ -28,6 +29,14 @@ pub struct Seen {
     pub elsewhere: BTreeMap<String, String>,
     /// The addresses, `host:port`, whose ssh server has answered.
     pub answering: BTreeSet<String>,
+}
+
+impl Seen {
+    /// Whether a set of the namespace has a host, as far as that can be told.
+    pub fn may_know(&self, host: &str) -> bool {
+        let is_known = self.set.iter().any(|it| knows(it, host));
+        is_known || self.elsewhere.contains_key(host) || self.is_missed
+    }
 }
 
 /// All sets, if the cluster has them, and what is known of the hosts' ssh servers.

@@ -1,13 +1,15 @@
 //! The set of machines that somebody asks for: what it must say, and whether it says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet};
+use common::api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use common::api::shared::AnyMap;
-use common::finalizers::is_terminating;
+use common::conditions::Finding;
+use common::finalizers::{is_held, is_terminating, release};
 use common::hash;
 use common::plan::{Kind, Step, Target, Write};
+use common::refusal;
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -17,6 +19,11 @@ use crate::plane::wanted::{APPLIED, says};
 
 /// Label with the UID of whoever asks for the set: what has another one, or none, is left alone.
 pub const FOR: &str = "dataplane.openstack.org/machines-for";
+/// On a set that somebody asks for: whoever deletes it, none of its machines is given back before it
+/// is let go.
+pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
+/// How many hosts a set has at most, as its definition says.
+pub const MAX_HOSTS: usize = 500;
 
 /// A set that somebody asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,9 +53,12 @@ impl Wish {
         labels.insert(FOR.into(), self.owner.uid.clone().unwrap_or_default());
         let (spec, labels) = (json!(spec), json!(labels));
         let hash = hash::short(&(&spec, &labels));
+        // Without hosts there is nothing to give back.
+        let is_used = !self.hosts.is_empty();
         let is_asked = |it: &BaremetalSet| {
             // No comparison tells that a field was taken out; the hash does.
             it.annotations().get(APPLIED) == Some(&hash)
+                && is_held(it, IN_USE) == is_used
                 && says(Some(&json!(it.spec)), &spec)
                 && says(Some(&json!(it.metadata.labels)), &labels)
         };
@@ -57,6 +67,9 @@ impl Wish {
         }
         let uid = found.and_then(ResourceExt::uid);
         let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
+        if is_used {
+            metadata["finalizers"] = json!([IN_USE]);
+        }
         if let Some(uid) = &uid {
             metadata["uid"] = json!(uid);
         }
@@ -83,10 +96,55 @@ pub fn is_of(set: &BaremetalSet, owner: &Target) -> bool {
     owner.uid.is_some() && set.labels().get(FOR) == owner.uid.as_ref()
 }
 
-/// The step that deletes the set, unless it goes already.
+/// The step by which the set goes and gives back its machines: it is deleted, then let go.
 pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
-    let because = "nobody needs its machines any more";
-    (!is_terminating(&**set)).then(|| Step::delete(Target::of(&**set), because))
+    if is_terminating(&**set) {
+        return release(&**set, IN_USE, BECAUSE);
+    }
+    Some(Step::delete(Target::of(&**set), BECAUSE))
+}
+
+/// The step that leaves a set to whoever deletes it, without doing so.
+pub fn release_of(set: &BaremetalSet) -> Option<Step> {
+    release(set, IN_USE, BECAUSE)
+}
+
+const BECAUSE: &str = "nobody needs its machines any more";
+
+/// Whether a machine of the set would be undeployed if it were given back.
+pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
+    let Some(entry) = set.spec.baremetal_hosts.get(host) else { return false };
+    match set.spec.deprovision_policy {
+        Some(DeprovisionPolicy::Retain) => false,
+        Some(DeprovisionPolicy::Deprovision) => true,
+        None => !entry.adopt,
+    }
+}
+
+/// Whether what is told of a refused write is of a set.
+pub fn is_refused(told: &Finding) -> bool {
+    refusal::is_of(told, &Kind::of::<BaremetalSet>())
+}
+
+/// Those of the hosts, in order, that find no room in the set beside what it has.
+pub fn without_room<'a>(
+    set: Option<&BaremetalSet>,
+    asked: impl Iterator<Item = &'a str>,
+) -> BTreeSet<String> {
+    let present = set.map(|it| &it.spec.baremetal_hosts);
+    let has = |it: &&str| present.is_some_and(|all| all.contains_key(*it));
+    let room = MAX_HOSTS.saturating_sub(present.map_or(0, BTreeMap::len));
+    asked.filter(|it| !has(it)).skip(room).map(str::to_owned).collect()
+}
+
+/// Of a host that finds no room in the set.
+pub fn full(owner: &Target, host: &str) -> Fault {
+    let text = format!(
+        "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
+         machine when another one gives up its own; else put it into another {}.",
+        owner.name, owner.kind.kind
+    );
+    Fault::missing("SetFull", text)
 }
 
 /// What keeps the set from being made or followed.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use common::api::baremetal::BaremetalSet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::machines::Seen;
+use crate::machines::set::IN_USE;
 
 impl Seen {
     /// The set after an apply by its only writer.
@@ -18,6 +20,9 @@ impl Seen {
         let mut set: BaremetalSet = serde_json::from_value(object.clone()).unwrap();
         set.metadata.uid = Some("set".into());
         set.metadata.generation = Some(generation + 1);
+        let others = before.iter().flat_map(|it| it.finalizers()).filter(|it| *it != IN_USE);
+        let others: Vec<String> = others.cloned().collect();
+        set.finalizers_mut().extend(others);
         set.status = before.and_then(|it| it.status.clone());
         self.set = Some(Arc::new(set));
     }
@@ -25,6 +30,11 @@ impl Seen {
     /// The set is deleted, and stays until its machines were given back.
     pub fn deleted(&mut self, at: Timestamp) {
         self.set_mut().metadata.deletion_timestamp = Some(Time(at));
+    }
+
+    /// Only these finalizers are left on the set.
+    pub fn released(&mut self, rest: &[String]) {
+        self.set_mut().metadata.finalizers = Some(rest.to_vec());
     }
 
     /// The set, which is there.
@@ -70,12 +80,13 @@ impl Seen {
         status.conditions.push(serde_json::from_value(condition).unwrap());
     }
 
-    /// The operator of the set has given back what is asked for no more.
+    /// The operator of the set has given back what is asked for no more: of one that is deleted,
+    /// everything, once nobody else holds it.
     pub fn give_back(&mut self) {
         let set = self.set_mut();
         let observed = set.metadata.generation;
         let asked = set.spec.baremetal_hosts.clone();
-        let is_gone = set.metadata.deletion_timestamp.is_some();
+        let is_gone = set.metadata.deletion_timestamp.is_some() && set.finalizers().is_empty();
         let status = set.status.get_or_insert_default();
         status.observed_generation = observed;
         status.baremetal_hosts.retain(|it, _| asked.contains_key(it));

@@ -36,7 +36,7 @@ pub fn finding(type_: &str, owner: &Target, course: &Course, address: &str) -> F
         return failing(type_, course.is_final, text);
     }
     if let Some(trouble) = &course.trouble {
-        let text = format!("{state} {set} says: {}", trimmed(&trouble.text, TEXT));
+        let text = format!("{state} {set} {}", trimmed(&trouble.text, TEXT));
         return failing(type_, trouble.is_final, text);
     }
     Finding::waiting(type_, "Provisioning", format!("{state} {set} follows it."))

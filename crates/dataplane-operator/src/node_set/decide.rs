@@ -103,9 +103,11 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut judged = judge(seen, now);
     let because = "its inventory must not go before it";
     plan.apart.clone_from(&judged.served.asked);
+    // What the API server does not take of machines concerns no host that has its own.
+    let is_held = is_held(&*seen.set, INVENTORY);
+    plan.apart.extend(judged.asked_of_machines.clone().filter(|_| is_held));
     plan.steps.extend(hold(&*seen.set, INVENTORY, because));
     plan.steps.extend(judged.served.bundles.clone());
-    plan.steps.extend(judged.asked_of_machines.clone());
     let inventory = judged.content.as_ref().and_then(|it| build::secret(seen, it));
     if inventory.is_some() && refusal.is_some() {
         // Nobody knows whether the refused write came before it.
@@ -121,7 +123,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     if judged.machines.waits_for_ssh() {
         plan.look_again_in(course::ASK_AGAIN);
     }
-    if judged.machines.is_unheard() {
+    if judged.machines.are_unheard() {
         plan.look_again_in(observe::LOOK_AGAIN);
     }
     if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {

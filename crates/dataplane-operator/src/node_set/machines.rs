@@ -8,12 +8,15 @@ use common::api::dataplane::{HostMachine, NodeSetMachines};
 use common::api::shared::AnyMap;
 use common::conditions::Finding;
 use common::engine::host_key::HostKey;
+use common::finalizers::is_terminating;
 use common::hash;
 use common::plan::{Step, Target};
 use jiff::Timestamp;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::group::faults::Fault;
+use crate::group::holding::INVENTORY;
 use crate::group::host_key::OWN_OPTIONS;
 use crate::group::machines::ELSEWHERE;
 use crate::inputs::Inputs;
@@ -45,10 +48,18 @@ impl Machines {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
         let recorded = |it: &str| recorded?.get(it).cloned();
         let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
+        let own = own_set(seen).map(|it| &**it);
+        let mut names: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        let without_room = set::without_room(own, names.into_iter());
         for host in hosts {
             let mut record = recorded(&host.name);
             if machines.are_asked {
-                let course = course(seen, host, now);
+                let course = if without_room.contains(&host.name) {
+                    Err(set::full(&Target::of(&*seen.set), &host.name))
+                } else {
+                    course(seen, host, now)
+                };
                 record = match &course {
                     Ok(course) => Some(course.record.clone()),
                     Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
@@ -77,7 +88,7 @@ impl Machines {
     /// What a deployment depends on of them.
     pub fn inputs(&self) -> Inputs {
         let one = |(name, it): (&String, &HostMachine)| {
-            Some((format!("machine {name}"), hash::short(it.installation.as_ref()?)))
+            Some((format!("machine {name}"), hash::short(it.own_installation()?)))
         };
         self.records.iter().filter_map(one).collect()
     }
@@ -115,8 +126,12 @@ impl Machines {
     }
 
     /// Whether something is waited for of which no watch tells.
-    pub fn is_unheard(&self) -> bool {
-        self.courses.values().any(|it| it.as_ref().is_err_and(|it| it.is_missing))
+    pub fn are_unheard(&self) -> bool {
+        let is_unheard = |it: &Result<Course, Fault>| match it {
+            Ok(course) => course.is_unheard,
+            Err(fault) => fault.is_missing,
+        };
+        self.courses.values().any(is_unheard)
     }
 }
 
@@ -171,7 +186,8 @@ pub fn awaited(seen: &Observed) -> BTreeSet<String> {
     all.filter(is_due).map(|it| it.address()).collect()
 }
 
-/// The step that asks for what is wanted of the machines, where that is not asked for yet.
+/// The step that asks for what is wanted of the machines, where that is not asked for yet, or lets a
+/// set go that is deleted and nobody's any more.
 ///
 /// While a deployment is under way, which `is_frozen` says, the machines of hosts that were taken out
 /// stay: its runs may be at them.
@@ -182,8 +198,14 @@ pub fn step(
     served: &Served,
     is_frozen: bool,
 ) -> Option<Step> {
-    let template = machine_template(&seen.set)?;
     let own = own_set(seen);
+    let is_unused = !is_frozen && seen.set.spec.nodes.is_empty();
+    if own.is_some_and(|it| is_terminating(&**it)) && is_unused {
+        return set::deletion(own?);
+    }
+    let Some(template) = machine_template(&seen.set) else {
+        return abandonment(seen, own?);
+    };
     if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
         return None;
     }
@@ -205,6 +227,15 @@ pub fn step(
     let wish =
         Wish { owner: Target::of(&*seen.set), labels: labels(&seen.set), fields, hosts: all };
     wish.step(own.map(|it| &**it))
+}
+
+/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
+/// that would undeploy machines of a node set that others hold.
+fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
+    let is_used = seen.set.finalizers().iter().any(|it| it != INVENTORY);
+    let mut hosts = own.spec.baremetal_hosts.keys();
+    let is_needed = is_used && hosts.any(|it| set::would_be_wiped(own, it));
+    set::release_of(own).filter(|_| !is_needed)
 }
 
 /// What the set says but for its hosts.

@@ -169,6 +169,10 @@ impl World {
                     self.seen.inventory = None;
                     "delete"
                 }
+                Write::Release { rest, .. } if kind == "OpenStackBaremetalSet" => {
+                    self.seen.machines.released(rest);
+                    "release"
+                }
                 Write::Release { .. } => "release",
                 Write::Create { .. } => "create",
             };

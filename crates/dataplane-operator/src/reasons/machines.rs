@@ -1,6 +1,6 @@
 //! What is said of machines that are provisioned for hosts.
 
-use common::conditions::declared::{Aspect, Word, aspect};
+use common::conditions::declared::{ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Word, aspect};
 
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY as OF_ROLE};
 use crate::node_set::machines::PROVISION_READY as OF_NODE_SET;
@@ -65,6 +65,18 @@ const HOST_TWICE: Word = Word::bad(
     "No.",
     "Correct `spec.hostName` of one of them.",
 );
+const SET_FULL: Word = Word::bad(
+    "SetFull",
+    "The `OpenStackBaremetalSet` has as many hosts as it can have.",
+    "When another host gives up its machine.",
+    "Put the host into another role or node set.",
+);
+const HOST_NAME_CHANGED: Word = Word::bad(
+    "HostNameChanged",
+    "The host has another name than the one by which its machine was asked for.",
+    "No.",
+    "Set `spec.hostName` as the message says, or delete the node and make another one.",
+);
 
 /// Of a node.
 pub(super) const NODE: Aspect = aspect(
@@ -80,8 +92,13 @@ pub(super) const NODE: Aspect = aspect(
         MACHINES_NOT_SERVED,
         NAME_TAKEN,
         MACHINE_ELSEWHERE,
+        SET_FULL,
         HOST_NAME_INVALID,
         HOST_TWICE,
+        HOST_NAME_CHANGED,
+        FORBIDDEN,
+        INVALID,
+        ALREADY_EXISTS,
         Word::bad(
             "GivingBack",
             "The node is to be deleted, and its machine is given back first.",
@@ -105,8 +122,13 @@ pub(super) const ROLE: Aspect = aspect(
         MACHINES_NOT_SERVED,
         NAME_TAKEN,
         MACHINE_ELSEWHERE,
+        SET_FULL,
         HOST_NAME_INVALID,
         HOST_TWICE,
+        HOST_NAME_CHANGED,
+        FORBIDDEN,
+        INVALID,
+        ALREADY_EXISTS,
         Word::bad(
             "DeletionWaits",
             "The role is to be deleted, and its machines are given back first; the message names the \
@@ -131,6 +153,7 @@ pub(super) const NODE_SET: Aspect = aspect(
         MACHINES_NOT_SERVED,
         NAME_TAKEN,
         MACHINE_ELSEWHERE,
+        SET_FULL,
     ],
 );
 

@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostMachine {
+    /// The name by which a set was asked for it; absent where no set has the host any more. It stays,
+    /// whatever the host is called later: under another name another machine would be taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub host: Option<String>,
     /// UUID of Ironic's node, or name of the `BareMetalHost`; absent while none is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
@@ -21,6 +26,9 @@ pub struct HostMachine {
     /// When the installation was first seen complete, in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<Time>,
+    /// Whether the installation ran before and was adopted: what was deployed to it stays deployed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
     /// Whether the installation took the place of another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
@@ -34,4 +42,11 @@ pub struct HostMachine {
     /// Fingerprint of the ssh key of the installation before, which is accepted no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former_key: Option<String>,
+}
+
+impl HostMachine {
+    /// Which installation was made for the host; none while it runs on one that was there before.
+    pub fn own_installation(&self) -> Option<&str> {
+        self.installation.as_deref().filter(|_| !self.adopted)
+    }
 }

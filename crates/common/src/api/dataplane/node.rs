@@ -16,6 +16,17 @@ use crate::api::baremetal::BaremetalHost;
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, VolMounts, optional_any_map};
 use crate::conditions::Condition;
 
+/// What is refused of an update while a machine is known by the host's name; what was accepted once
+/// stays, so that a finalizer can be taken off whatever the host is called.
+const HOST_KEEPS_ITS_NAME: &str = "\
+    !has(self.status) || !has(self.status.machine) || !has(self.status.machine.host) \
+    || (!has(self.status.machine.machine) && !has(self.status.machine.installation)) \
+    || (has(self.spec.hostName) == has(oldSelf.spec.hostName) \
+        && (!has(self.spec.hostName) || self.spec.hostName == oldSelf.spec.hostName)) \
+    || (has(self.spec.hostName) ? self.spec.hostName : self.metadata.name) == self.status.machine.host \
+    || (has(self.spec.hostName) ? self.spec.hostName : self.metadata.name)\
+        .startsWith(self.status.machine.host + '.')";
+
 /// The host, and where it differs from its role.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -54,7 +65,9 @@ use crate::conditions::Condition;
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
         priority = 1
-    )
+    ),
+    validation = Rule::new(HOST_KEEPS_ITS_NAME)
+        .message("the host has a machine, which was asked for by its name: it would be given back, and another one deployed. Leave spec.hostName as it is up to its first dot, or delete the node and make one of the new name")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.role) || !has(self.services) || self.services.size() == 0")

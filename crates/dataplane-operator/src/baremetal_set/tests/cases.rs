@@ -405,8 +405,7 @@ fn another_user_data_is_told_and_nothing_is_done_by_itself() {
     let parts = ["a, b", "Nothing is done by itself", "put it in again"];
     lab.says(UP_TO_DATE, False, "ConfigDriveChanged", &parts);
     lab.says("Ready", True, "Ready", &[]);
-    let changed = HostStatus { is_current: Some(false), ..before.clone() };
-    assert_eq!(lab.host("a").unwrap(), changed);
+    assert_eq!(lab.host("a").unwrap(), HostStatus { is_current: Some(false), ..before.clone() });
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
     lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));

@@ -1,16 +1,17 @@
 //! Hosts whose machines are provisioned: what is asked for, what waits for it, and how it is given back.
 
+use common::api::baremetal::BaremetalSet;
 use common::engine::host_key::{ACCEPT, HostKey};
 use jiff::ToSpan as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::Resource as _;
+use kube::{CustomResourceExt as _, Resource as _};
 use proptest::prelude::*;
 
 use super::*;
 use crate::group::instance::REDEPLOY;
-use crate::machines::set::FOR;
+use crate::machines::set::{FOR, IN_USE, MAX_HOSTS};
 
-const OTHER: &str = "example.org/other";
+pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
@@ -29,7 +30,7 @@ impl World {
     }
 
     /// Both machines are there, both answer, and all services are deployed.
-    fn provisioned() -> Self {
+    pub(super) fn provisioned() -> Self {
         let mut world = Self::bare();
         world.settle();
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
@@ -40,7 +41,7 @@ impl World {
         world
     }
 
-    fn node(&mut self, idx: usize) -> &mut Node {
+    pub(super) fn node(&mut self, idx: usize) -> &mut Node {
         Arc::make_mut(&mut self.seen.nodes[idx])
     }
 
@@ -207,9 +208,16 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     let mut world = World::bare();
     world.settle();
     let error = "Deploy step failed: no agent. Look at its console, then …";
-    world.seen.machines.say("n0", &json!({ "provisioningState": "deploy failed", "error": error }));
+    let mut fields = json!({ "provisioningState": "deploy failed", "error": error });
+    world.seen.machines.say("n0", &fields);
     let sum = "OpenStackBaremetalSetBmhProvisioningReady";
-    world.seen.machines.complain(sum, "Error", "0/2 machines. Host n0: it failed.");
+    // Which names the worst hosts only, and in words that may be another host's name.
+    world.seen.machines.complain(sum, "Error", "0/2 machines. Host x: machine n0 failed.");
+    world.settle();
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    assert_eq!(world.condition(0, "Reconciling").0, "True");
+    fields["needsHuman"] = json!(true);
+    world.seen.machines.say("n0", &fields);
     world.settle();
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     let told = world.message(0, "BaremetalReady");
@@ -230,7 +238,10 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
 #[test]
 fn other_user_data_is_told_of_and_does_nothing() {
     let mut world = World::provisioned();
-    world.seen.machines.complain("UpToDate", "Info", "Their config drives have changed: n0.");
+    let fields = json!({ "provisioningState": "active", "isCurrent": false });
+    world.seen.machines.say("n0", &fields);
+    // Its message names the first few.
+    world.seen.machines.complain("UpToDate", "Info", "Their config drives have changed: n1.");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
     assert!(world.message(0, "BaremetalReady").contains("only when it is provisioned again"));
@@ -325,19 +336,20 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     world.remove("n0");
-    assert_eq!(world.settle(), ["delete BaremetalSet n0", "status DataPlaneNode n0"]);
+    let writes = ["status DataPlaneNode n0", "delete BaremetalSet n0", "release BaremetalSet n0"];
+    assert_eq!(world.settle(), writes);
     world.seen.machines.give_back();
     let last = ["delete ConfigMap dataplanenode-n0", "release DataPlaneNode n0"];
     assert_eq!(world.settle(), last);
 }
 
 impl World {
-    fn remove(&mut self, node: &str) {
+    pub(super) fn remove(&mut self, node: &str) {
         let at = Time(self.now);
         self.change("DataPlaneNode", node, |it| it.deletion_timestamp = Some(at));
     }
 
-    fn finalize(&mut self, node: &str, finalizers: &[&str]) {
+    pub(super) fn finalize(&mut self, node: &str, finalizers: &[&str]) {
         let all = finalizers.iter().map(|it| (*it).to_owned()).collect();
         self.change("DataPlaneNode", node, |it| it.finalizers = Some(all));
     }
@@ -412,11 +424,222 @@ fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     let mut world = World::provisioned();
     Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
     let writes = world.settle();
+    // It is left to whoever deletes it.
+    assert_eq!(writes[0], "release BaremetalSet compute");
     let acts = |it: &String| it.contains("BaremetalSet") || it.starts_with("run");
-    assert!(!writes.iter().any(acts), "{writes:?}");
+    assert!(!writes[1..].iter().any(acts), "{writes:?}");
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "NotRequired"));
     assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+/// What the API server says of a set with a field that it does not take.
+fn is_set(step: &Step) -> bool {
+    step.target.kind.kind == "OpenStackBaremetalSet" && matches!(step.write, Write::Apply { .. })
+}
+
+#[test]
+fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
+    let mut world = World::bare();
+    world.seen.nodes.truncate(1);
+    world.settle();
+    world.seen.machines.say_state("n0", "active");
+    world.seen.machines.answer("192.0.2.10");
+    world.deploy();
+    // Another host comes, a variable changes, and the template is one that no API server takes.
+    world.seen.nodes.push(node("n1", "192.0.2.11"));
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    let template = role.spec.baremetal_set_template.as_mut().unwrap();
+    template.insert("ironic".into(), json!({ "endpoint": "http://other" }));
+    world.set_var("a");
+    world.refused_pass(is_set);
+    assert_eq!(runs(&world.writes), ["run install-os on n0"]);
+    assert_eq!(world.role_reason("WritesAccepted").as_deref(), Some("Forbidden"));
+    assert_eq!(world.condition(1, "BaremetalReady"), is("False", "Forbidden"));
+    let told = world.message(1, "BaremetalReady");
+    assert!(told.starts_with("OpenStackBaremetalSet compute cannot be written: "), "{told}");
+    assert_eq!(world.role_reason("RoleBaremetalProvisionReady").as_deref(), Some("Forbidden"));
+    assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
+    assert_eq!(world.condition(0, "DeploymentReady").1, "Deploying");
+    world.refused_pass(is_set);
+    world.writes.clear();
+    for _ in 0..3 {
+        world.refused_pass(is_set);
+        assert_eq!(world.writes, [""; 0], "told once");
+    }
+    world.finish(&[]);
+    world.refused_pass(is_set);
+    assert_eq!(runs(&world.writes), ["run run-os on n0"]);
+    world.finish(&[]);
+    world.refused_pass(is_set);
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    world.settle();
+    assert_eq!(world.role_reason("WritesAccepted"), None);
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert_eq!(world.condition(1, "BaremetalReady").1, "Provisioning");
+}
+
+#[test]
+fn a_node_that_is_to_go_tells_of_the_set_that_is_refused() {
+    let mut world = World::provisioned();
+    world.remove("n0");
+    world.refused_pass(is_set);
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "Forbidden"));
+    world.writes.clear();
+    world.refused_pass(is_set);
+    assert_eq!(world.writes, [""; 0]);
+    world.settle();
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
+    assert_eq!(world.role_reason("WritesAccepted"), None);
+}
+
+#[test]
+fn more_hosts_than_a_set_can_have_are_not_asked_for() {
+    let max = |it: &Value| {
+        it["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+            ["baremetalHosts"]["maxProperties"]
+            .clone()
+    };
+    let definition = serde_json::to_value(BaremetalSet::crd()).unwrap();
+    assert_eq!(max(&definition), json!(MAX_HOSTS));
+    let mut world = World::bare();
+    world.settle();
+    let template = world.seen.machines.set_mut().spec.baremetal_hosts["n0"].clone();
+    let hosts = &mut world.seen.machines.set_mut().spec.baremetal_hosts;
+    hosts.remove("n1");
+    hosts.extend((1..MAX_HOSTS).map(|it| (format!("x{it}"), template.clone())));
+    world.pass();
+    assert_eq!(world.condition(1, "BaremetalReady"), is("False", "SetFull"));
+    assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
+    // The others are nobody's, and make room.
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+}
+
+#[test]
+fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
+    let mut world = World::new();
+    world.deploy();
+    for digests in world.seen.sources.values_mut() {
+        digests.texts.clear();
+    }
+    world.node(0).status.as_mut().unwrap().host_key = Some(KEY.into());
+    let before = world.seen.nodes[0].status.clone().unwrap();
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.pre_provisioned = false;
+    let template = json!({ "ctlplaneInterface": "eth0", "baremetalHosts": {
+        "n0": { "machine": { "node": "rack0" }, "adopt": true },
+        "n1": { "machine": { "node": "rack1" }, "adopt": true },
+    } });
+    role.spec.baremetal_set_template = Some(serde_json::from_value(template).unwrap());
+    world.settle();
+    world.seen.machines.say_state("n0", "adopting");
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    world.seen.machines.say_state("n0", "active");
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    let after = world.seen.nodes[0].status.clone().unwrap();
+    assert!(after.machine.as_ref().unwrap().adopted);
+    assert_eq!(after.host_instance, before.host_instance);
+    assert_eq!(after.host_key.as_deref(), Some(KEY));
+    assert_eq!(after.deployed_inputs, before.deployed_inputs);
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+    // What takes its place later is another system.
+    world.seen.machines.answer("192.0.2.10");
+    world.seen.machines.say(
+        "n0",
+        &json!({ "provisioningState": "active", "instance": "i-2",
+        "configDriveHash": "d" }),
+    );
+    assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
+    let machine = world.seen.nodes[0].status.clone().unwrap().machine.unwrap();
+    assert!(!machine.adopted && machine.replacement);
+    // And what was deployed although it was to be adopted did not run before.
+    world.seen.machines.answer("192.0.2.11");
+    world.seen.machines.say(
+        "n1",
+        &json!({ "provisioningState": "active",
+        "configDriveHash": "d" }),
+    );
+    assert_eq!(runs(&world.settle()), ["run install-os on n1"]);
+}
+
+#[test]
+fn a_set_that_nobody_looks_at_is_told_after_a_while() {
+    let mut world = World::bare();
+    world.settle();
+    world.seen.machines.set_mut().metadata.creation_timestamp = Some(Time(world.now));
+    assert!(world.pass().look_again.unwrap().as_secs() <= 60);
+    assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
+    world.now += 6.minutes();
+    world.settle();
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    let told = world.message(0, "BaremetalReady");
+    assert!(told.contains("was looked at by nobody since it was made"), "{told}");
+    world.seen.machines.say_state("n0", "deploying");
+    world.settle();
+    assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
+}
+
+#[test]
+fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
+    let mut world = World::provisioned();
+    world.finalize("n0", &[INVENTORY, OTHER]);
+    world.seen.machines.deleted(world.now);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
+    assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
+    assert!(world.message(0, "BaremetalReady").contains("compute is to be deleted, which nobody"));
+    world.remove("n0");
+    world.remove("n1");
+    assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet")));
+    world.finalize("n0", &[INVENTORY]);
+    assert!(world.settle().contains(&"release BaremetalSet compute".to_owned()));
+    world.seen.machines.give_back();
+    assert!(world.seen.machines.set.is_none());
+    world.settle();
+    assert_eq!(world.seen.nodes.len(), 0);
+}
+
+#[test]
+fn a_set_is_held_from_its_first_host_to_its_last() {
+    let mut world = World::bare();
+    world.settle();
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
+    // One of an earlier version, or from which somebody took it off.
+    world.seen.machines.released(&[OTHER.to_owned()]);
+    assert_eq!(world.settle()[0], "apply BaremetalSet compute");
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE, OTHER]);
+    world.seen.nodes.clear();
+    world.settle();
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [OTHER]);
+}
+
+#[test]
+fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from_others() {
+    let abandoned = |finalizers: &[&str], policy: Option<&str>| {
+        let mut world = World::provisioned();
+        world.finalize("n0", finalizers);
+        let policy = policy.map(|it| serde_json::from_value(json!(it)).unwrap());
+        world.seen.machines.set_mut().spec.deprovision_policy = policy;
+        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world
+    };
+    let is_held = |world: &mut World| {
+        world.settle();
+        world.seen.machines.set_mut().finalizers() == [IN_USE]
+    };
+    assert!(is_held(&mut abandoned(&[INVENTORY, OTHER], None)));
+    assert!(!is_held(&mut abandoned(&[INVENTORY, OTHER], Some("Retain"))));
+    assert!(!is_held(&mut abandoned(&[INVENTORY], None)));
+    // Nobody is left to do it later.
+    let mut world = abandoned(&[INVENTORY, OTHER], None);
+    let at = Time(world.now);
+    world.change("DataPlaneRole", "compute", |it| it.deletion_timestamp = Some(at));
+    assert!(!is_held(&mut world));
+    assert!(world.seen.role.is_none());
 }
 
 /// What may happen to hosts of a role, in any order.

@@ -1,10 +1,11 @@
 //! Node sets whose machines are provisioned.
 
 use common::engine::host_key::HostKey;
+use common::plan::Step;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::machines::set::FOR;
+use crate::machines::set::{FOR, IN_USE};
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
@@ -135,7 +136,11 @@ fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
 fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     let mut world = World::provisioned();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
-    let expected = ["delete OpenStackBaremetalSet compute", "status NodeSet compute"];
+    let expected = [
+        "delete OpenStackBaremetalSet compute",
+        "release OpenStackBaremetalSet compute",
+        "status NodeSet compute",
+    ];
     assert_eq!(world.settle(), expected);
     assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
     assert!(world.message("SetupReady").contains("OpenStackBaremetalSet compute has given back"));
@@ -179,5 +184,78 @@ fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
     assert_eq!(world.condition(READY), is("True", "NotRequired"));
     let mut world = World::provisioned();
     world.edit("/preProvisioned", json!(true));
-    assert_eq!(world.settle().iter().filter(|it| it.contains("Baremetal")).count(), 0);
+    // It is left to whoever deletes it, and stays as it is.
+    let writes = world.settle().into_iter().filter(|it| it.contains("Baremetal"));
+    assert_eq!(writes.collect::<Vec<_>>(), ["release OpenStackBaremetalSet compute"]);
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+}
+
+#[test]
+fn a_set_that_is_refused_keeps_no_inventory_back() {
+    let mut world = World::bare();
+    world.pass();
+    let plan = decide::decide(&world.seen, world.now);
+    let is_set = |it: &Step| it.target.kind.kind == "OpenStackBaremetalSet";
+    assert!(plan.apart.iter().any(is_set), "apart from the inventory");
+    assert!(!plan.steps.iter().any(is_set));
+}
+
+#[test]
+fn a_set_is_asked_for_only_once_the_node_set_is_held() {
+    let mut world = World::bare();
+    world.pass();
+    assert!(world.seen.machines.set.is_none());
+    assert_eq!(world.seen.set.finalizers(), [INVENTORY]);
+    world.pass();
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
+}
+
+#[test]
+fn a_set_that_somebody_deletes_gives_nothing_back_while_the_node_set_has_hosts() {
+    let mut world = World::provisioned();
+    world.seen.machines.deleted(world.now);
+    assert!(!world.settle().iter().any(|it| it.contains("Baremetal")));
+    assert!(world.message(READY).contains("is to be deleted, which nobody can take back"));
+    world.edit("/nodes", json!({}));
+    assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
+}
+
+#[test]
+fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from_others() {
+    let mut world = World::provisioned();
+    world.seen.machines.set_mut().spec.deprovision_policy = None;
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().push("example.org/other".into());
+    world.edit("/preProvisioned", json!(true));
+    world.settle();
+    assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().retain(|it| it == INVENTORY);
+    assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
+}
+
+#[test]
+fn hosts_that_run_already_are_taken_over_and_stay_deployed() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    let adopted = json!({ "machine": { "node": "rack" }, "adopt": true });
+    for host in ["n0", "n1"] {
+        world.edit(&format!("/nodes/{host}/baremetalHost"), adopted.clone());
+    }
+    world.edit("/baremetalSetTemplate", json!({ "ctlplaneInterface": "eth0" }));
+    world.edit("/preProvisioned", json!(false));
+    world.settle();
+    for host in ["n0", "n1"] {
+        world.seen.machines.say_state(host, "active");
+    }
+    world.settle();
+    assert!(world.machine("n0").adopted && world.machine("n0").ready);
+    assert_eq!(world.states(), [HostState::Deployed; 2]);
+    assert!(!world.message("UpToDate").contains("machine n0"), "{}", world.message("UpToDate"));
+    let fields = json!({ "provisioningState": "active", "instance": "i-2" });
+    world.seen.machines.say("n1", &fields);
+    world.now = "2026-01-02T00:00:00Z".parse().unwrap();
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
 }
