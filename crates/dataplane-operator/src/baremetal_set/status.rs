@@ -378,7 +378,5 @@ fn blank(host: &Host<'_>) -> HostStatus {
         is_current: None,
         needs_human: false,
         error: None,
-        is_current: None,
-        needs_human: false,
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::api::baremetal::{BaremetalSet, HostStatus};
 use common::api::dataplane::HostMachine;
-use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth};
+use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
 use common::engine::host_key::HostKey;
 use common::finalizers::is_terminating;
 use common::hash;

@@ -267,13 +267,6 @@ pub struct HostStatus {
     /// does next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether the machine runs with the present config drive; absent where that is not known, or no
-    /// drive of the set's was ever written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub is_current: Option<bool>,
-    /// Whether only a human can help.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub needs_human: bool,
 }
 
 fn unassigned() -> String {

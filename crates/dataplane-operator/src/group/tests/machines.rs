@@ -554,7 +554,7 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     );
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     let machine = world.seen.nodes[0].status.clone().unwrap().machine.unwrap();
-    assert!(!machine.adopted && machine.replacement);
+    assert!(!machine.adopted && machine.replaced);
     // And what was deployed although it was to be adopted did not run before.
     world.seen.machines.answer("192.0.2.11");
     world.seen.machines.say(
