@@ -76,3 +76,32 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same
         }
     }
 }
+
+/// Somebody undeploys a machine that runs, and the operator dies at one of its calls thereafter; how many
+/// these were.
+fn deployed_again(death: Option<Death>) -> usize {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"]);
+    lab.rest().unwrap();
+    let before = lab.host("a").unwrap().instance;
+    lab.undeploy(0);
+    (lab.calls, lab.death) = (0, death);
+    while lab.rest().is_err() {
+        lab.death = None;
+    }
+    let after = lab.host("a").unwrap();
+    assert_eq!(after.provisioning_state, "active", "{death:?}");
+    assert_ne!(after.instance, before, "{death:?}");
+    assert_eq!(after.instance, ironic::deployment(&lab.model.nodes[0]), "{death:?}");
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 2, "{death:?}");
+    lab.calls
+}
+
+#[test]
+fn wherever_the_operator_dies_a_machine_that_was_undeployed_is_one_new_instance() {
+    let n_calls = deployed_again(None);
+    assert!(n_calls > 4, "{n_calls}");
+    for call in 0..n_calls {
+        deployed_again(Some(Death { call, is_after: false }));
+        deployed_again(Some(Death { call, is_after: true }));
+    }
+}
