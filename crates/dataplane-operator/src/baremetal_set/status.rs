@@ -10,7 +10,7 @@ use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 
 use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retained};
-use crate::baremetal_set::hosts::{Fault, GONE, Host, Judged, POWERING_ON, Standing};
+use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::Refused;
 
@@ -226,11 +226,15 @@ fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> 
     }
     let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
     let n_done = judged.hosts.iter().filter(|it| is_done(it)).count();
-    provisioned_of(n_done, n_wanted, matters)
+    provisioned_of(seen, (n_done, n_wanted), matters)
 }
 
 /// How many hosts are done, and the worst of what keeps others from it.
-pub(super) fn provisioned_of(n_done: usize, n_wanted: usize, matters: &[Matter<'_>]) -> Finding {
+pub(super) fn provisioned_of(
+    seen: &Observed,
+    (n_done, n_wanted): (usize, usize),
+    matters: &[Matter<'_>],
+) -> Finding {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
     let order = |it: &&Matter<'_>| match it.severity {
         Severity::Error => 0,

@@ -38,7 +38,7 @@ pub fn step(
     let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
     let is_done = |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { .. }));
     let n_done = judged.hosts.iter().filter(is_done).count();
-    let findings = vec![input, server(judged), provisioned_of(n_done, n_wanted, &matters)];
+    let findings = vec![input, server(judged), provisioned_of(seen, (n_done, n_wanted), &matters)];
     let is_old =
         |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
