@@ -32,18 +32,18 @@ use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
 use crate::endpoints::World as Ports;
 use crate::endpoints::observe::LABEL;
-use crate::group::Group;
 use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::machines::Machines;
 use crate::machines::observe::LOOK_AGAIN;
 use crate::node_set::observe::{BY_LABEL, BY_NODE_SET, node_set_of, node_sets_of};
 use crate::node_set::others::{self, Others};
-use crate::node_set::wake::GATHER;
 use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
 use crate::service::{self, Services};
+
+mod wake;
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -174,9 +174,9 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     let machine_queue = Arc::new(Queue::default());
-    wake(&queue, &watched, &groups.sources);
-    wake_by_networks(&queue, &watched, &groups.attachments);
-    wake_by_machines(&queue, &watched.machines);
+    wake::by_objects(&queue, &watched, &groups.sources);
+    wake::by_networks(&queue, &watched, &groups.attachments);
+    wake::by_machines(&queue, &watched.machines);
     plane::wake::wake(&plane_queue, &queue, &maps.world);
     service::wake(&service_queue, &services);
     node_set::wake::wake(&set_queue, &sets);
@@ -431,97 +431,6 @@ impl Watched {
         leader.watch(&self.exposed, LABEL);
         leader.watch(&self.slices, LABEL);
     }
-}
-
-/// Which change concerns which group.
-fn wake(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
-    let Watched { roles, nodes, services, runs, .. } = watched;
-    let to = |queue: &Arc<Queue>| {
-        let queue = Arc::clone(queue);
-        move |group: Group, namespace: &str| queue.push(group.key(namespace))
-    };
-    let push = to(queue);
-    roles.on_change(move |it| push(Group::Role(it.name_any()), &namespace(it)));
-    let push = to(queue);
-    nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
-    let push = to(queue);
-    let all_nodes = Arc::clone(nodes);
-    watched.node_sets.on_change(move |set| {
-        // Two objects may describe one host.
-        for key in Claim::of_node_set(set).keys(&namespace(set)) {
-            for node in all_nodes.indexed(BY_HOST, &key) {
-                push(Group::of(&node), &namespace(set));
-            }
-        }
-    });
-    let push = to(queue);
-    let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
-    services.on_change(move |service| {
-        let lists = |role: &Arc<Role>| role.spec.services.contains(&service.name_any());
-        let same_namespace = |role: &Arc<Role>| namespace(&**role) == namespace(service);
-        for role in all_roles.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(Group::Role(role.name_any()), &namespace(service));
-        }
-        let lists = |node: &Arc<Node>| node.spec.services.contains(&service.name_any());
-        let same_namespace = |node: &Arc<Node>| namespace(&**node) == namespace(service);
-        for node in all_nodes.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(Group::of(node), &namespace(service));
-        }
-    });
-    let push = to(queue);
-    let all_nodes = Arc::clone(nodes);
-    runs.on_change(move |run| {
-        // Whoever made the run: the host may have told it another key.
-        for report in run.status.iter().flat_map(|it| &it.host_keys) {
-            if let Some(node) = all_nodes.get(&Key::new(namespace(run), &report.name)) {
-                push(Group::of(&node), &namespace(run));
-            }
-        }
-        for owner in run.owner_references() {
-            match owner.kind.as_str() {
-                "OpenStackDataPlaneRole" => push(Group::Role(owner.name.clone()), &namespace(run)),
-                "OpenStackDataPlaneNode" => push(Group::Node(owner.name.clone()), &namespace(run)),
-                _ => {}
-            }
-        }
-    });
-    let readers = Arc::clone(queue);
-    sources.on_change(move |reader| {
-        // Services read the same sources.
-        if Group::parse(&reader).is_some() {
-            readers.push(reader);
-        }
-    });
-}
-
-/// A network attachment that comes or goes concerns whoever names it.
-fn wake_by_networks(queue: &Arc<Queue>, watched: &Watched, attachments: &Attachments) {
-    let (queue, roles) = (Arc::clone(queue), Arc::clone(&watched.roles));
-    let nodes = Arc::clone(&watched.nodes);
-    attachments.on_change(move |key| {
-        let is_here = |namespace: String| namespace == key.namespace;
-        for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {
-            if role.spec.network_attachments.contains(&key.name) {
-                queue.push(Group::Role(role.name_any()).key(&key.namespace));
-            }
-        }
-        for node in nodes.all().iter().filter(|it| is_here(namespace(&***it))) {
-            if node.spec.network_attachments.contains(&key.name) {
-                queue.push(Group::of(node).key(&key.namespace));
-            }
-        }
-    });
-}
-
-/// A set of machines concerns whoever has its name: it was made for a role, or a node without one.
-fn wake_by_machines(queue: &Arc<Queue>, machines: &Machines) {
-    let queue = Arc::clone(queue);
-    machines.on_change(move |Key { namespace, name }| {
-        // The machines of a set change one by one.
-        for group in [Group::Role(name.clone()), Group::Node(name)] {
-            queue.push_in(group.key(&namespace), GATHER);
-        }
-    });
 }
 
 fn namespace<K: kube::Resource>(object: &K) -> String {
