@@ -111,11 +111,11 @@ impl Ironics {
         world.make_role(ns).await?;
         match fault.name {
             "too-few-machines" | "machine-in-maintenance" | DELETED => {
-                node(ns, "n0", ADDRESS, fault.name == DELETED).await?;
+                node(ns, "n0", ADDRESS, Some(DELETED).filter(|it| *it == fault.name)).await?;
                 runs(ns).await
             }
             "machine-address-twice" => {
-                node(ns, "n0", ADDRESS, false).await?;
+                node(ns, "n0", ADDRESS, None).await?;
                 finds_none(ns).await
             }
             // An Event is made of a new reason: the host comes with the fault.
@@ -129,13 +129,13 @@ impl Ironics {
             TAKEN => {
                 let patch = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
                 self.sound.ask("PATCH", &of(TAKEN, ""), Some(&patch)).await?;
-                node(ns, "n0", ADDRESS, false).await
+                node(ns, "n0", ADDRESS, None).await
             }
-            "no-machine-fits" => node(ns, "n0", ADDRESS, false).await,
-            "too-few-machines" => node(ns, "n1", "192.168.123.201", false).await,
+            "no-machine-fits" => node(ns, "n0", ADDRESS, None).await,
+            "too-few-machines" => node(ns, "n1", "192.168.123.201", None).await,
             "ironic-away" => {
                 own_ironic::stop(ns).await?;
-                node(ns, "n0", ADDRESS, false).await
+                node(ns, "n0", ADDRESS, None).await
             }
             "machine-in-maintenance" => {
                 let reason = json!({ "reason": "disk 3 is broken" });
@@ -144,7 +144,7 @@ impl Ironics {
                 self.sound.ask("PUT", &of(fault.name, "states/power"), Some(&off)).await.map(drop)
             }
             "deploy-failed" | "clean-failed" => {
-                node(ns, "n0", ADDRESS, false).await?;
+                node(ns, "n0", ADDRESS, None).await?;
                 let state = fault.name.replace('-', " ");
                 self.without_store.reaches(fault.name, &state).await
             }
@@ -178,11 +178,15 @@ fn template(endpoint: &str, machine: &Value) -> Value {
     })
 }
 
-/// A host of the role; one that runs already is adopted.
-async fn node(ns: &Namespace, name: &str, address: &str, is_adopted: bool) -> Result<()> {
+/// A host of the role, or a machine of that name which runs already and becomes one as it is.
+async fn node(ns: &Namespace, name: &str, address: &str, adopted: Option<&str>) -> Result<()> {
+    let mut host = json!({ "ctlPlaneIP": format!("{address}/24") });
+    if let Some(machine) = adopted {
+        host["adopt"] = true.into();
+        host["machine"] = json!({ "node": machine });
+    }
     let spec = json!({
-        "role": ROLE, "hostName": name, "ansibleHost": address,
-        "baremetalHost": { "ctlPlaneIP": format!("{address}/24"), "adopt": is_adopted },
+        "role": ROLE, "hostName": name, "ansibleHost": address, "baremetalHost": host,
     });
     ns.create::<Node>(name, spec).await.map(drop)
 }
@@ -220,7 +224,7 @@ async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
         }
         _ => {
             mistake(ns, fault).await?;
-            node(ns, "n0", ADDRESS, false).await
+            node(ns, "n0", ADDRESS, None).await
         }
     }
 }
