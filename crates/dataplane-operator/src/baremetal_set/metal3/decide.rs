@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use common::api::baremetal::UNASSIGNED;
 use common::finalizers::{hold, is_terminating, release};
 use common::plan::Plan;
 use common::refusal::Refusal;
@@ -47,5 +48,13 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 /// Where the kind is gone, so are the machines, and the Secrets with them.
 fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
     let is_done = judged.hosts.is_empty() && seen.metal3.secrets.is_empty();
-    is_terminating(&*seen.set) && (seen.metal3.machines.is_none() || is_done)
+    let is_over = seen.metal3.machines.is_none() || is_done;
+    is_terminating(&*seen.set) && is_over && !has_anothers(seen)
+}
+
+/// Whether the status tells of machines of another provisioner, which is to take them back: ours are
+/// told with their namespaces.
+fn has_anothers(seen: &Observed) -> bool {
+    let told = seen.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+    told.into_iter().any(|it| it.bmh_ref != UNASSIGNED && !it.bmh_ref.contains('/'))
 }
