@@ -137,7 +137,7 @@ pub(crate) fn up() -> Result<Env> {
     let _lock = sh::lock("lab")?;
     let state = paths::state();
     let env = env();
-    forget_an_earlier_boot(&state)?;
+    forget_what_ended(&state)?;
     clean::end_orphans(&state)?;
     check::preconditions(&running(&state))?;
     prepare(&env, &state)?;
@@ -148,12 +148,15 @@ pub(crate) fn up() -> Result<Env> {
     Ok(env)
 }
 
-/// After a reboot neither processes nor mounts exist that the state speaks of.
-fn forget_an_earlier_boot(state: &Path) -> Result<()> {
+/// Ends what is left of a lab that was ended from outside, by a reboot or with the session that it ran
+/// in: its hosts would begin again with what only a real machine loses when it starts.
+fn forget_what_ended(state: &Path) -> Result<()> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let file = state.join("boot");
-    if fs::read_to_string(&file).is_ok_and(|it| it != boot) {
-        println!("the machine has started anew since the lab ran: starting from nothing");
+    let has_been_up = file.is_file();
+    let is_other_boot = fs::read_to_string(&file).is_ok_and(|it| it != boot);
+    if is_other_boot || (has_been_up && running(state).is_empty()) {
+        println!("the lab was ended from outside since it ran: starting from nothing");
         clean::down()?;
     }
     sh::write_if_changed(&file, &boot).map(drop)

@@ -14,11 +14,8 @@ use common::engine::mounts::node_sets::{NodeSets, Tls};
 use common::engine::run::Attempt;
 use common::engine::shards::Shard;
 use common::plan::{Kind, Step, Target, Write};
-use dataplane_operator::group::networks::Networks;
 use dataplane_operator::node_set::decide::judge;
-use dataplane_operator::node_set::ipam::Infra;
 use dataplane_operator::node_set::observe::Observed;
-use dataplane_operator::node_set::tls::Issued;
 use serde_json::{Value, json};
 use shell::sources::{Digests, SourceRef};
 
@@ -197,19 +194,8 @@ fn inventory() -> String {
     let seen = Observed {
         set: Arc::new(serde_json::from_value(set).unwrap()),
         namespace: "openstack".into(),
-        services: BTreeMap::new(),
         sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
-        objects: BTreeMap::new(),
-        networks: Networks::NotNamed,
-        deployments: Vec::new(),
-        runs: Vec::new(),
-        neighbours: Vec::new(),
-        inventory: None,
-        brought: BTreeMap::new(),
-        lenders: BTreeMap::new(),
-        infra: Infra::default(),
-        issued: Issued::default(),
-        written: None,
+        ..Observed::default()
     };
     judge(&seen).content.expect("an inventory").remove("inventory").unwrap()
 }

@@ -74,6 +74,7 @@ pub(crate) fn main(args: &Args) -> bool {
     let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
     let mut report = Report::default();
     let mut total = Count::default();
+    let mut bad = Vec::new();
     // The tables are judged by what ran before them.
     let (last, first): (Vec<Part>, Vec<Part>) = parts.iter().partition(|it| **it == Part::Spec);
     std::thread::scope(|scope| {
@@ -85,23 +86,33 @@ pub(crate) fn main(args: &Args) -> bool {
             {
                 println!("{error:#}");
             }
-            total += part.told(args, &mut report);
+            let (count, why) = part.told(args, &mut report);
+            total += count;
+            bad.extend(why);
         }
     });
+    if !bad.is_empty() {
+        println!("\n== what failed\n{}", bad.join("\n"));
+    }
     println!("\n{total}");
     total.failed == 0
 }
 
 impl Part {
-    /// Runs it and tells what it came to.
-    fn told(self, args: &Args, report: &mut Report) -> Count {
+    /// Runs it and tells what it came to, and what failed: its tests, or why it could not go on.
+    fn told(self, args: &Args, report: &mut Report) -> (Count, Vec<String>) {
         let name = format!("{self:?}").to_lowercase();
         println!("\n== {name}");
         let began = Instant::now();
+        let mut bad = Vec::new();
         let mut found = self.run(args).unwrap_or_else(|error| {
             println!("{error:#}");
+            bad.push(format!("{name}: {error:#}"));
             Found::one(&name, Outcome::Failed)
         });
+        if bad.is_empty() {
+            bad.extend(found.failed().map(|it| format!("{name}: {it}")));
+        }
         println!("== {name}: {} ({} s)", found.count, began.elapsed().as_secs());
         if self != Self::Spec {
             report.parts.insert(name, found.tests);
@@ -110,7 +121,7 @@ impl Part {
                 found.count.failed += 1;
             }
         }
-        found.count
+        (found.count, bad)
     }
 
     fn run(self, args: &Args) -> Result<Found> {

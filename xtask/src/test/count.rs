@@ -72,6 +72,11 @@ impl Found {
         }
         self.tests.insert(name, outcome);
     }
+
+    /// The names of the tests that failed.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().filter(|it| *it.1 == Outcome::Failed).map(|it| it.0.as_str())
+    }
 }
 
 impl AddAssign for Found {

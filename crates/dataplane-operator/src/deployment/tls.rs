@@ -11,7 +11,7 @@ use crate::deployment::observe::{Observed, ca_bundle};
 use crate::group::faults::Named;
 use crate::inputs::service_type;
 use crate::node_set::observe::brings_certificates;
-use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender};
+use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender_beside};
 
 /// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
 /// service the certificates, then the CA bundle.
@@ -75,8 +75,12 @@ pub fn uncertified(
         found.is_none_or(|it| it.waiting_hosts > 0)
     };
     services.iter().flat_map(|it| keys(seen, set, *it)).find(is_open)?;
-    let is_known = told.status != Truth::True;
-    Some(if is_known { told.message.clone() } else { "They are not asked for yet.".to_owned() })
+    if told.status != Truth::True {
+        return Some(told.message.clone());
+    }
+    let text = "They are not asked for yet; where another deployment is under way on its hosts, that \
+                waits for its end.";
+    Some(text.to_owned())
 }
 
 /// The names of a service's certificates: its own, or those of the service that its type names, if the
@@ -86,7 +90,7 @@ fn keys<'a>(
     set: &NodeSet,
     (name, service): (&'a str, &'a Service),
 ) -> impl Iterator<Item = (&'a str, &'a String)> {
-    let lender = lender(service).filter(|it| !set.spec.services.iter().any(|own| own == it));
+    let lender = lender_beside(service, &set.spec.services);
     let lender = lender.and_then(|it| seen.services.get(it)).map(|it| &**it);
     lender.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
 }

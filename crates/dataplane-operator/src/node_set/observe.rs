@@ -35,7 +35,7 @@ pub const BY_NODE_SET: &str = "node set";
 pub const BY_LABEL: &str = "label";
 
 /// Plain copies of everything that was seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The node set.
     pub set: Arc<NodeSet>,

@@ -247,6 +247,7 @@ fn bundled(
     wanted: &Wanted,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
+    let asked = wanted.names();
     for wish in wishes {
         let Some((secrets, written)) = bundles::of(&seen.set, wish, hosts, &seen.issued) else {
             continue;
@@ -257,7 +258,7 @@ fn bundled(
             key,
             directory: wish.directory(),
             secrets,
-            waiting_hosts: count(tls::waiting(wish, hosts, &seen.issued, wanted)),
+            waiting_hosts: count(tls::open(wish, hosts, &seen.issued, &asked).len()),
         });
         steps.extend(written);
     }
@@ -312,8 +313,7 @@ pub fn lenders<'a>(
     find: impl Fn(&str) -> Option<Arc<Service>>,
 ) -> BTreeMap<String, Arc<Service>> {
     let of = |(name, service): (&String, &Arc<Service>)| {
-        let lender = tls::lender(service).filter(|it| !listed.iter().any(|own| own == it))?;
-        Some((name.clone(), find(lender)?))
+        Some((name.clone(), find(tls::lender_beside(service, listed)?)?))
     };
     services.into_iter().filter_map(of).collect()
 }

@@ -17,7 +17,6 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Values};
 use shell::vault::Content;
 
-use super::ipam::Infra;
 use super::observe::Observed;
 use super::tls::Issued;
 use super::{decide, outcome};
@@ -109,17 +108,7 @@ impl World {
                 (SourceRef::config_map(NAMESPACE, "web-config"), digests("c1", &["a.conf"])),
                 (SourceRef::secret(NAMESPACE, "web-secret"), digests("s1", &["password"])),
             ]),
-            objects: Objects::new(),
-            networks: Networks::NotNamed,
-            deployments: Vec::new(),
-            runs: Vec::new(),
-            neighbours: Vec::new(),
-            inventory: None,
-            brought: BTreeMap::new(),
-            lenders: BTreeMap::new(),
-            infra: Infra::default(),
-            issued: Issued::default(),
-            written: None,
+            ..Observed::default()
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, now, writes: Vec::new(), content: BTreeMap::new() }

@@ -132,6 +132,11 @@ pub fn lender(service: &Service) -> Option<&str> {
     (service.spec.tls_certs.is_empty() && is_other).then_some(type_)
 }
 
+/// That service, unless the node set lists it itself: then it lends nothing.
+pub fn lender_beside<'a>(service: &'a Service, listed: &[String]) -> Option<&'a str> {
+    lender(service).filter(|it| !listed.iter().any(|own| own == it))
+}
+
 /// The hosts of a node set, with their names and addresses as they are reserved.
 #[derive(Clone, Debug)]
 pub struct Hosts<'a> {
@@ -159,6 +164,13 @@ pub struct Wanted {
     pub steps: Vec<Step>,
     /// Why some of them cannot be asked for.
     pub faults: Vec<Fault>,
+}
+
+impl Wanted {
+    /// The names of what the steps are about.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.steps.iter().map(|it| it.target.name.as_str()).collect()
+    }
 }
 
 /// The steps that ask for the certificates that are not as they should be, and take back those that
@@ -213,11 +225,16 @@ pub fn wanted(
     wanted
 }
 
-/// How many hosts do not have a certificate yet.
-pub fn waiting(wish: &Wish<'_>, hosts: &Hosts<'_>, issued: &Issued, wanted: &Wanted) -> usize {
-    let asks = |name: &String| wanted.steps.iter().any(|it| it.target.name == *name);
+/// The names of a certificate of all hosts, without those that can be had; `asked` are those that are
+/// asked for in this pass.
+pub fn open(
+    wish: &Wish<'_>,
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+    asked: &BTreeSet<&str>,
+) -> Vec<String> {
     let names = hosts.all.iter().map(|it| name_of(wish, it));
-    names.filter(|it| asks(it) || !issued.is_ready(it)).count()
+    names.filter(|it| asked.contains(it.as_str()) || !issued.is_ready(it)).collect()
 }
 
 /// Why nobody can issue certificates.
@@ -391,10 +408,8 @@ pub fn finding(
     if !hosts.are_complete() {
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
-    let all = wishes.iter().flat_map(|it| hosts.all.iter().map(|host| name_of(it, host)));
-    let asks: BTreeSet<&str> = wanted.steps.iter().map(|it| it.target.name.as_str()).collect();
-    let is_open = |it: &String| asks.contains(it.as_str()) || !issued.is_ready(it);
-    let open: Vec<String> = all.filter(is_open).collect();
+    let asked = wanted.names();
+    let open: Vec<String> = wishes.iter().flat_map(|it| open(it, hosts, issued, &asked)).collect();
     if let Some(first) = open.first() {
         return waiting(format!(
             "{} certificates are not issued yet, the first one is Certificate {first}.",

@@ -158,6 +158,15 @@ impl World {
         world
     }
 
+    /// The same, and every host has its certificate.
+    fn issued() -> Self {
+        let mut world = Self::certified();
+        world.settle();
+        world.issue("1");
+        world.settle();
+        world
+    }
+
     /// cert-manager issues what was asked for, and the operator reads what it needs.
     fn issue(&mut self, version: &str) {
         let names: Vec<String> = self.seen.issued.certificates.keys().cloned().collect();
@@ -291,10 +300,7 @@ fn nothing_is_given_back_while_a_deployment_runs() {
 
 #[test]
 fn a_dns_server_that_is_away_changes_no_certificate() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deployed("d");
     world.settle();
     let before = world.status()["inputs"].clone();
@@ -389,10 +395,7 @@ fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
 
 #[test]
 fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_deployment_is_there() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deployed("d");
     world.settle();
     let inputs = world.status()["inputs"].clone();
@@ -417,10 +420,7 @@ fn a_service_that_only_a_deployment_brings_gets_certificates_as_long_as_the_depl
 
 #[test]
 fn what_a_deployment_brings_waits_for_the_end_of_one_that_is_under_way() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
     world.bring("extra");
@@ -465,10 +465,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
 
 #[test]
 fn one_more_host_does_not_take_the_certificates_of_the_others() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.edit("/nodes/n2", json!({ "ansible": { "ansibleHost": "192.0.2.12" } }));
     world.settle();
     world.reserve();
@@ -490,10 +487,7 @@ impl World {
 
 #[test]
 fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 2, "Succeeded")]);
     world.end("d", true, ["c1", "s1"]);
     let bundle = "compute-web-default-certs-0";
@@ -520,10 +514,7 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
 
 #[test]
 fn certificates_of_a_host_that_went_are_taken_back_after_the_deployment_that_runs() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
     world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
@@ -568,10 +559,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
 
 #[test]
 fn the_node_set_takes_its_certificates_with_it() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     let set = Arc::make_mut(&mut world.seen.set);
     set.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap());
@@ -628,10 +616,7 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
 
 #[test]
 fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment_that_runs() {
-    let mut world = World::certified();
-    world.settle();
-    world.issue("1");
-    world.settle();
+    let mut world = World::issued();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
     world.settle();
     let before = world.status()["certificates"].clone();
