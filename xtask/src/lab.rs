@@ -162,14 +162,12 @@ pub(crate) fn up() -> Result<Env> {
     Ok(env)
 }
 
-/// Ends what is left of a lab that was ended from outside, by a reboot or with the session that it ran
-/// in: its hosts would begin again with what only a real machine loses when it starts.
+/// Takes down what is left of a lab that was ended from outside, by a reboot or by whoever ended its
+/// processes: its hosts would go on with a /run that a real machine loses when it starts.
 fn forget_what_ended(state: &Path) -> Result<()> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let file = state.join("boot");
-    let has_been_up = file.is_file();
-    let is_other_boot = fs::read_to_string(&file).is_ok_and(|it| it != boot);
-    if is_other_boot || (has_been_up && running(state).is_empty()) {
+    if fs::read_to_string(&file).is_ok_and(|it| it != boot || running(state).is_empty()) {
         println!("the lab was ended from outside since it ran: starting from nothing");
         clean::down()?;
     }

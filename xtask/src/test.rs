@@ -113,6 +113,10 @@ impl Part {
         if bad.is_empty() {
             bad.extend(found.failed().map(|it| format!("{name}: {it}")));
         }
+        // Not every failure has a name: a runner may die before it tells one.
+        if bad.len() < found.count.failed {
+            bad.push(format!("{name}: {}", found.count));
+        }
         println!("== {name}: {} ({} s)", found.count, began.elapsed().as_secs());
         if self != Self::Spec {
             report.parts.insert(name, found.tests);

@@ -36,8 +36,10 @@ pub(super) fn down() -> Result<()> {
         bail!("this is left of the lab:\n- {}", left.join("\n- "));
     }
     // Only now that no mount leads out of it.
-    remove_state(&state)?;
-    remove_traces(&state)?;
+    sh::step("remove its files", || {
+        remove_state(&state)?;
+        remove_traces(&state)
+    })?;
     println!("nothing is left of the lab: no process, mount, cgroup, bridge or packet filter rule");
     Ok(())
 }
