@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use common::api::metal3::BareMetalHost;
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -30,10 +31,13 @@ pub async fn available(ns: &Namespace, name: &str, labels: Value) -> Result<()> 
 
 /// A machine comes to a state, without an error.
 pub async fn comes_to(ns: &Namespace, name: &str, state: &str, powered_on: bool) -> Result<()> {
-    let status = json!({
+    let mut status = json!({
         "provisioning": { "state": state, "ID": "" }, "operationalStatus": "OK",
         "errorType": "", "errorMessage": "", "errorCount": 0, "poweredOn": powered_on,
     });
+    if state == "provisioning" {
+        status["operationHistory"]["provision"]["start"] = json!(Timestamp::now().to_string());
+    }
     told(ns, name, status).await
 }
 

@@ -93,6 +93,25 @@ pub struct BareMetalHostStatus {
     /// Whether it is powered on, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub powered_on: Option<bool>,
+    /// When what was done to it last began.
+    #[serde(default)]
+    pub operation_history: OperationHistory,
+}
+
+/// When what was done to a machine last began.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OperationHistory {
+    /// Its provisioning.
+    #[serde(default)]
+    pub provision: Operation,
+}
+
+/// Something that was done to a machine.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Operation {
+    /// When it began (RFC 3339), if it ever did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
 }
 
 /// How far a machine is.

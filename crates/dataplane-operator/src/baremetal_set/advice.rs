@@ -91,12 +91,11 @@ fn forget(seen: &Observed, host: &str) -> String {
 }
 
 /// A host that was taken out by somebody who does not ask for it.
-pub(super) fn in_use(host: &str, node: &Node) -> String {
+pub(super) fn in_use(host: &str, machine: &str) -> String {
     format!(
-        "machine {} stays as it is, for the host was taken out of the set, and whoever the set was made \
+        "machine {machine} stays as it is, for the host was taken out of the set, and whoever the set was made \
          for still asks for it: take {host} out there, or, where nobody asks any more, the annotation \
-         {APPLIED} off the set",
-        node.title()
+         {APPLIED} off the set"
     )
 }
 

@@ -99,7 +99,8 @@ impl Course {
         let state = told.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
         let state = state.unwrap_or(REQUESTED).to_owned();
         let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
-        let since = recorded.filter(is_same).map_or(Time(now), |it| it.since.clone());
+        let since =
+            recorded.filter(is_same).map_or(Time(whole_seconds(now)), |it| it.since.clone());
         let was_reachable = !is_new && recorded.is_some_and(|it| it.reachable);
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();

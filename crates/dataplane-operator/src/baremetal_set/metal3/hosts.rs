@@ -13,13 +13,13 @@ use super::image::{NoImage, image};
 use super::seen::{DRIVE, LONGEST_NAME, host_of, other_consumer, state, title};
 use super::writes;
 use crate::baremetal_set::addresses;
-use crate::baremetal_set::hosts::{Fault, GONE, POWERING_ON, drive};
+use crate::baremetal_set::hosts::{Fault, drive};
 use crate::baremetal_set::observe::Observed;
 
 /// The state of a machine that is a host.
 pub const PROVISIONED: &str = "provisioned";
 /// The states in which a machine has something of ours on its disk, or is about to get or lose it.
-const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
+pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
 /// A host of the set, or one that was.
 #[derive(Debug)]
@@ -51,6 +51,8 @@ pub enum Standing<'a> {
     At(&'a BareMetalHost, Next),
     /// It was taken out, and its machine is given back.
     Leaving(&'a BareMetalHost, Next),
+    /// It was taken out by hand, and whoever asks for it still does: its machine stays as it is.
+    Kept(&'a BareMetalHost),
 }
 
 /// What comes next for a machine.
@@ -182,6 +184,8 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             },
             None => match (lost(seen, &host.name), is_good, image) {
                 (Some(lost), ..) => lost,
+                // Nothing is taken for a set that goes.
+                (None, ..) if seen.is_needed() => Standing::Unseen,
                 (None, false, _) | (None, true, Err(NoImage::Fault(_))) => Standing::Faulty,
                 (None, true, Err(NoImage::Waiting(_))) => Standing::NoImage,
                 (None, true, Ok(_)) => {
@@ -205,7 +209,11 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     let present: BTreeSet<String> = hosts.iter().map(|it| it.name.clone()).collect();
     let leaves = |(name, machine): (&String, &'a BareMetalHost)| {
         let is_ours = other_consumer(machine, &seen.set).is_none() && !present.contains(name);
-        let standing = Standing::Leaving(machine, given_back(seen, machine));
+        let standing = if seen.is_taken_out_by_hand(name) {
+            Standing::Kept(machine)
+        } else {
+            Standing::Leaving(machine, given_back(seen, machine))
+        };
         is_ours.then(|| Host { name: name.clone(), wanted: None, drive: None, standing })
     };
     hosts.extend(mine.iter().map(|(name, it)| (name, *it)).filter_map(leaves).collect::<Vec<_>>());
@@ -232,14 +240,15 @@ fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option
     correction(seen, host, machine, image).filter(|_| !is_begun).unwrap_or(Next::Wait)
 }
 
-/// What a machine still lacks to be provisioned; nothing where nobody can tell what it is to get.
+/// What a machine still lacks to be provisioned; nothing where nobody can tell what it is to get, and
+/// nothing for a set that goes.
 fn correction(
     seen: &Observed,
     host: &Host<'_>,
     machine: &BareMetalHost,
     image: Option<&Image>,
 ) -> Option<Next> {
-    let (drive, image) = (host.drive.as_ref()?, image?);
+    let (drive, image) = (host.drive.as_ref()?, image.filter(|_| !seen.is_needed())?);
     if !writes::missing(seen, &host.name, machine, drive).is_empty() {
         return Some(Next::Secrets);
     }
@@ -285,8 +294,7 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
 /// address. Who deprovisioned it meant it to be provisioned again.
 fn lost<'a>(seen: &Observed, name: &str) -> Option<Standing<'a>> {
     let told = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
-    let did_run = [PROVISIONED, POWERING_ON, GONE].contains(&&*told.provisioning_state);
-    if !did_run || told.bmh_ref == UNASSIGNED {
+    if !told.installed || told.bmh_ref == UNASSIGNED {
         return None;
     }
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();

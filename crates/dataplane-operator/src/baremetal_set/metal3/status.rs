@@ -10,9 +10,10 @@ use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::hosts::{Host, Judged, Next, PROVISIONED, Standing};
+use super::hosts::{BUSY, Host, Judged, Next, PROVISIONED, Standing};
 use super::image::NoImage;
 use super::seen::{DRIVE, host_of, state, title};
+use crate::baremetal_set::advice::in_use;
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
 use crate::baremetal_set::observe::Observed;
 use crate::baremetal_set::status::{
@@ -94,6 +95,9 @@ fn matter<'a>(host: &'a Host<'_>) -> Option<Matter<'a>> {
         Standing::Lost(machine, None) => {
             return of(Error, "MachineGone", gone(&host.name, machine));
         }
+        Standing::Kept(machine) => {
+            return of(Warning, "HostInUse", in_use(&host.name, &title(machine)));
+        }
         Standing::At(machine, next) | Standing::Leaving(machine, next) => (machine, next),
     };
     let name = title(machine);
@@ -152,18 +156,21 @@ fn hosts(
     }
     let entry = |host: &Host<'_>| {
         let blank = blank(host);
+        let before = told(&host.name);
         let entry = match &host.standing {
             Standing::Unseen | Standing::Faulty | Standing::NoImage | Standing::Without(_) => blank,
             Standing::Lost(machine, _) => {
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
-                HostStatus { bmh_ref, provisioning_state, ..told(&host.name).unwrap_or(blank) }
+                HostStatus { bmh_ref, provisioning_state, ..before.unwrap_or(blank) }
             }
             Standing::At(machine, next) if host_of(machine, &seen.set).is_some() => {
-                at(machine, *next == Next::Off, blank)
+                at(machine, *next == Next::Off, before.as_ref(), blank)
             }
             // Chosen, and maybe another one's by now.
             Standing::At(..) => blank,
-            Standing::Leaving(machine, _) => at(machine, false, blank),
+            Standing::Leaving(machine, _) | Standing::Kept(machine) => {
+                at(machine, false, before.as_ref(), blank)
+            }
         };
         let worry = worries.get(host.name.as_str());
         let (error, needs_human) =
@@ -175,25 +182,48 @@ fn hosts(
             Standing::At(_, Next::Done { is_current }) => Some(is_current),
             _ => None,
         };
-        let entry = HostStatus { ip_addresses, error, needs_human, is_current, ..entry };
+        let annotated_for_deletion =
+            host.wanted.is_none() && !matches!(host.standing, Standing::Kept(_));
+        let entry = HostStatus {
+            ip_addresses,
+            error,
+            needs_human,
+            is_current,
+            annotated_for_deletion,
+            ..entry
+        };
         (host.name.clone(), entry)
     };
     judged.hosts.iter().map(entry).collect()
 }
 
-fn at(machine: &BareMetalHost, is_off: bool, blank: HostStatus) -> HostStatus {
+/// The entry of a host that has that machine; `before` is what was said of the host before.
+fn at(
+    machine: &BareMetalHost,
+    is_off: bool,
+    before: Option<&HostStatus>,
+    blank: HostStatus,
+) -> HostStatus {
     let spec = &machine.spec;
     let name = |it: &Option<k8s_openapi::api::core::v1::SecretReference>| {
         it.as_ref().and_then(|it| it.name.clone()).unwrap_or_default()
     };
-    let drive = machine.annotations().get(DRIVE).filter(|_| state(machine) == PROVISIONED);
-    let state = if is_off { POWERING_ON } else { state(machine) };
+    let now = state(machine);
+    let before = before.filter(|it| it.bmh_ref == title(machine));
+    let drive = machine.annotations().get(DRIVE).filter(|_| now == PROVISIONED);
+    let history = machine.status.as_ref().map(|it| &it.operation_history);
+    let installed =
+        now == PROVISIONED || (BUSY.contains(&now) && before.is_some_and(|it| it.installed));
+    let state = if is_off { POWERING_ON } else { now };
     HostStatus {
         bmh_ref: title(machine),
         provisioning_state: state.to_owned(),
         user_data_secret_name: name(&spec.user_data),
         network_data_secret_name: name(&spec.network_data),
+        // Each provisioning is another installation.
+        instance: history.and_then(|it| it.provision.start.clone()),
         config_drive_hash: drive.cloned(),
+        installed,
         ..blank
     }
 }
@@ -204,7 +234,7 @@ fn blank(host: &Host<'_>) -> HostStatus {
         bmh_ref: UNASSIGNED.into(),
         ip_addresses: BTreeMap::new(),
         provisioning_state: String::new(),
-        annotated_for_deletion: host.wanted.is_none(),
+        annotated_for_deletion: false,
         user_data_secret_name: String::new(),
         network_data_secret_name: String::new(),
         instance: None,

@@ -199,7 +199,9 @@ fn swept(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
     }
     let mut kept: BTreeSet<(String, String)> = BTreeSet::new();
     for host in &judged.hosts {
-        let (Standing::At(machine, _) | Standing::Leaving(machine, _)) = &host.standing else {
+        let (Standing::At(machine, _) | Standing::Leaving(machine, _) | Standing::Kept(machine)) =
+            &host.standing
+        else {
             continue;
         };
         let namespace = machine.namespace().unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::baremetal_set::metal3::seen::Made;
 mod cases;
 mod choice;
 mod crashes;
+mod stays;
 
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 
@@ -241,7 +242,11 @@ impl World {
             Some(json!({"provisioning": {"state": state}, "errorType": "", "errorMessage": ""}))
         };
         match (self.state(name), has_image) {
-            ("available", true) => to("provisioning"),
+            ("available", true) => to("provisioning").map(|mut it| {
+                let n = self.deployed.get(name).copied().unwrap_or_default();
+                it["operationHistory"]["provision"]["start"] = json!(format!("provisioning {n}"));
+                it
+            }),
             ("provisioning" | "provisioned", false) => to("deprovisioning"),
             ("provisioning", true) => {
                 if let Some(n) = self.failing.get_mut(name).filter(|it| **it > 0) {
