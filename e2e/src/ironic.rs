@@ -45,6 +45,12 @@ impl Machine {
         ask("GET", &format!("/v1/nodes/{}", self.name), None).await
     }
 
+    /// What a human asks of it without the operators: a target of its provisioning.
+    pub async fn provision(&self, target: &str) -> Result<()> {
+        let path = format!("/v1/nodes/{}/states/provision", self.name);
+        ask("PUT", &path, Some(&json!({ "target": target }))).await.map(drop)
+    }
+
     /// The key by which the host is known that it has become, as its console shows it.
     pub async fn host_key(&self) -> Result<String> {
         let (pod, file) = (self.pod(), "/etc/ssh/ssh_host_ed25519_key.pub");

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::{Namespace, ironic};
+use crate::{Namespace, cells, ironic};
 
 /// Its username and its password, for nobody else.
 pub const USER: [(&str, &str); 2] = [("username", "operator"), ("password", "only-for-tests")];
@@ -16,12 +16,16 @@ pub const USER: [(&str, &str); 2] = [("username", "operator"), ("password", "onl
 const PATIENCE: Duration = Duration::from_mins(4);
 /// The name of all objects that it is made of.
 const NAME: &str = "ironic";
+/// Where the lab's Keystone is reached.
+pub const KEYSTONE: &str = "http://10.96.10.10:5000";
 
 /// Which one it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Flavour {
     /// It does what it is told.
     Sound,
+    /// It does what those tell it whom the lab's Keystone knows.
+    Keystone,
     /// Each deployment with a config drive fails, for it is to be kept where nothing is.
     WithoutStore,
     /// It answers as one of the year 2017: only which versions of the API it speaks.
@@ -38,7 +42,11 @@ pub struct OwnIronic {
 impl OwnIronic {
     /// Starts one at an address of the range of Services, and waits until it answers.
     pub async fn start(ns: &Namespace, flavour: Flavour, address: &str) -> Result<Self> {
-        ns.secret("ironic-config", &[("ironic.conf", &config(flavour)), ("curl", &curl())]).await?;
+        let config = match flavour {
+            Flavour::Keystone => keystone(&config(flavour), &password_of_nova(ns).await?),
+            Flavour::Sound | Flavour::WithoutStore | Flavour::Old => config(flavour),
+        };
+        ns.secret("ironic-config", &[("ironic.conf", &config), ("curl", &curl(flavour))]).await?;
         let image = image(ns).await?;
         ns.create::<Deployment>(NAME, deployment(flavour, &image)).await?;
         let service = json!({
@@ -126,19 +134,73 @@ configdrive_use_object_store = {}
     )
 }
 
-/// How curl in the pod asks: no command line shows the password.
-fn curl() -> String {
-    let [(_, user), (_, password)] = USER;
-    ironic::curl(user, password)
+/// The password of the user `nova`, who is an administrator of the project `service`.
+pub async fn password_of_nova(ns: &Namespace) -> Result<String> {
+    cells::demo_value(ns, "keystone-users", "NOVA_PASSWORD").await
 }
 
-/// Makes its user and its tables, and becomes Ironic.
-fn start() -> String {
-    let [(_, user), (_, password)] = USER;
+/// A configuration with the lab's Keystone. Who has a role in the project of the services may see all
+/// machines, not only those of that project.
+fn keystone(config: &str, password: &str) -> String {
+    let config = config.replace(
+        "auth_strategy = http_basic\n",
+        "auth_strategy = keystone\nrbac_service_role_elevated_access = true\n",
+    );
     format!(
-        "python3 -c 'import bcrypt
+        "{config}[keystone_authtoken]
+www_authenticate_uri = {KEYSTONE}
+auth_url = {KEYSTONE}
+auth_type = password
+project_domain_name = Default
+user_domain_name = Default
+project_name = service
+username = nova
+password = {password}
+"
+    )
+}
+
+/// How curl in the pod asks: no command line shows the password, or the token.
+fn curl(flavour: Flavour) -> String {
+    let [(_, user), (_, password)] = USER;
+    let basic = ironic::curl(user, password);
+    if flavour != Flavour::Keystone {
+        return basic;
+    }
+    let rest = basic.lines().skip(1).collect::<Vec<_>>().join("\n");
+    format!("header = \"@/run/ironic/token\"\n{rest}\n")
+}
+
+/// Asks the lab's Keystone for a token with which the test enrolls machines, for an hour.
+const TOKEN: &str = r#"python3 -c '
+import configparser, json, urllib.request
+found = configparser.ConfigParser(interpolation=None)
+found.read("/etc/ironic/ironic.conf")
+it = found["keystone_authtoken"]
+domain = {"name": "Default"}
+user = {"name": it["username"], "domain": domain, "password": it["password"]}
+scope = {"project": {"name": it["project_name"], "domain": domain}}
+identity = {"methods": ["password"], "password": {"user": user}}
+body = json.dumps({"auth": {"identity": identity, "scope": scope}}).encode()
+kind = {"Content-Type": "application/json"}
+request = urllib.request.Request(it["auth_url"] + "/v3/auth/tokens", body, kind)
+print("X-Auth-Token: " + urllib.request.urlopen(request).headers["X-Subject-Token"])
+' > /run/ironic/token"#;
+
+/// Makes who may ask it and its tables, and becomes Ironic.
+fn start(flavour: Flavour) -> String {
+    let [(_, user), (_, password)] = USER;
+    let login = if flavour == Flavour::Keystone {
+        TOKEN.to_owned()
+    } else {
+        format!(
+            "python3 -c 'import bcrypt
 hashed = bcrypt.hashpw(b\"{password}\", bcrypt.gensalt(5)).decode()
-print(\"{user}:\" + hashed)' > /run/ironic/htpasswd
+print(\"{user}:\" + hashed)' > /run/ironic/htpasswd"
+        )
+    };
+    format!(
+        "{login}
 ironic-dbsync --config-file /etc/ironic/ironic.conf create_schema
 exec ironic --config-file /etc/ironic/ironic.conf"
     )
@@ -159,7 +221,9 @@ http.server.ThreadingHTTPServer(("", 6385), Old).serve_forever()'"#;
 fn deployment(flavour: Flavour, image: &str) -> Value {
     let (command, path) = match flavour {
         Flavour::Old => (OLD.to_owned(), "/"),
-        Flavour::Sound | Flavour::WithoutStore => (start(), "/v1/drivers"),
+        Flavour::Sound | Flavour::Keystone | Flavour::WithoutStore => {
+            (start(flavour), "/v1/drivers")
+        }
     };
     let what = if flavour == Flavour::Old { "default_version" } else { "fake-hardware" };
     let asks =

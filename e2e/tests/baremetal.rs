@@ -6,9 +6,12 @@ use std::time::Duration;
 use anyhow::Result;
 use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{Node, Role};
+use common::conditions::Condition;
 use e2e::ironic::{self, Machine};
 use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
-use e2e::{Namespace, holds, run};
+use e2e::own_ironic::{Flavour, KEYSTONE, OwnIronic, password_of_nova};
+use e2e::{Kind, Namespace, holds, run, says};
+use k8s_openapi::api::events::v1::Event;
 use kube::api::DeleteParams;
 use serde_json::json;
 
@@ -16,6 +19,18 @@ use serde_json::json;
 const MACHINE: &str = "e2e-rack-u1";
 const HOST: &str = "e2e-metal";
 const ADDRESS: &str = "192.168.122.115";
+/// The Secret with root's password, which only drives hold.
+const ROOT: &str = "root";
+const PASSWORD: &str = "hunter2-of-the-drive";
+const OTHER_PASSWORD: &str = "hunter3-of-the-drive";
+/// The passwords as objects and logs would hold them.
+const NOWHERE: [&str; 4] =
+    [PASSWORD, OTHER_PASSWORD, "aHVudGVyMi1vZi10aGUtZHJpdmU=", "aHVudGVyMy1vZi10aGUtZHJpdmU="];
+/// A public key of nobody.
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
+/// Where the Ironic is reached that asks Keystone.
+const KEYSTONES_IRONIC: &str = "10.96.10.65";
 /// A machine is cleaned, deployed and booted before the first run begins.
 const PROVISIONED: Duration = Duration::from_mins(6);
 /// Clean-ups, and one look of Ironic's at the machine after another.
@@ -34,6 +49,9 @@ async fn role(ns: &Namespace) -> Result<()> {
             "provide": true,
         },
         "deploymentSSHSecret": SSH_SECRET,
+        "passwordSecret": { "name": ROOT },
+        // The other form is that of the demo.
+        "configDriveFormat": "Iso",
         "ctlplaneInterface": "eth0",
         "ctlplaneGateway": "192.168.120.1",
     });
@@ -64,11 +82,56 @@ async fn ssh(machine: &Machine, key: &str, command: &str) -> Result<String> {
     run("ssh", &[&options[..], &[&login, command]].concat()).await
 }
 
+fn told(set: &BaremetalSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// That no object of a kind holds what only drives hold; and that there are objects to look at.
+async fn hold_nothing<K: Kind>(ns: &Namespace) -> Result<()> {
+    let objects = ns.list::<K>().await?;
+    assert!(!objects.is_empty(), "no {}", K::kind(&()));
+    let text = serde_json::to_string(&objects)?;
+    assert!(NOWHERE.iter().all(|it| !text.contains(it)), "a {} tells: {text}", K::kind(&()));
+    Ok(())
+}
+
+/// That nothing tells what only drives hold.
+async fn nothing_tells(ns: &Namespace) -> Result<()> {
+    hold_nothing::<BaremetalSet>(ns).await?;
+    hold_nothing::<Node>(ns).await?;
+    hold_nothing::<Role>(ns).await?;
+    hold_nothing::<Event>(ns).await?;
+    let operator = "deployment/dataplane-operator";
+    let log = run("kubectl", &["-n", "edpm-system", "logs", operator, "--tail=-1"]).await?;
+    assert!(!log.is_empty() && NOWHERE.iter().all(|it| !log.contains(it)), "the log tells: {log}");
+    Ok(())
+}
+
+/// What changes after the deployment is told, and nothing is done.
+async fn drift_is_told(ns: &Namespace, machine: &Machine) -> Result<()> {
+    let before = machine.node().await?;
+    ns.secret(ROOT, &[("NodeRootPassword", OTHER_PASSWORD)]).await?;
+    let is_told = |it: &BaremetalSet| says(told(it), "UpToDate", "ConfigDriveChanged", &[HOST]);
+    ns.wait::<BaremetalSet>(ROLE, "out of date", RETURNED, is_told).await?;
+    let words = ["Provisioned", "only when it is provisioned again"];
+    let is_told = |it: &Node| {
+        let found = conditions(it).iter().find(|it| it.type_ == "BaremetalReady");
+        found.is_some_and(|it| it.reason == words[0] && it.message.contains(words[1]))
+    };
+    ns.wait::<Node>(HOST, "told of it", RETURNED, is_told).await?;
+    let after = machine.node().await?;
+    for field in ["instance_uuid", "provision_state", "provision_updated_at"] {
+        assert_eq!(after[field], before[field], "{field}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()> {
     let ns = Namespace::new("baremetal").await?;
     let machine = Machine::enroll(&ns.client, MACHINE).await?;
     ironic::secret(&ns).await?;
+    ns.secret(ROOT, &[("NodeRootPassword", PASSWORD)]).await?;
     let key = key(&ns).await?;
     role(&ns).await?;
     let node = json!({
@@ -86,6 +149,19 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     // Nobody told the host but the drive.
     assert_eq!(ssh(&machine, &key, "hostname").await?.trim(), HOST);
     assert_eq!(ssh(&machine, &key, "cat trace").await?.trim(), "hello");
+    drift_is_told(&ns, &machine).await?;
+
+    // Whoever undeploys it has it deployed again: another disk, on which the services run again.
+    machine.provision("deleted").await?;
+    let is_replaced = |it: &Node| {
+        it.status.as_ref().and_then(|it| it.machine.as_ref()).is_some_and(|it| it.replaced)
+    };
+    ns.wait::<Node>(HOST, "on another installation", PROVISIONED, is_replaced).await?;
+    journey::ready(&ns, HOST).await?;
+    assert_eq!(ssh(&machine, &key, "cat trace").await?.trim(), "hello");
+    let is_told = |it: &BaremetalSet| holds(told(it), "UpToDate");
+    ns.wait::<BaremetalSet>(ROLE, "up to date", RETURNED, is_told).await?;
+    nothing_tells(&ns).await?;
 
     ns.api::<Node>().delete(HOST, &DeleteParams::default()).await?;
     ns.gone::<Node>(HOST, RETURNED).await?;
@@ -98,5 +174,49 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     let returned = machine.node().await?;
     assert!(returned["instance_uuid"].is_null(), "{returned}");
     assert_ne!(returned["provision_state"], "active", "{returned}");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
+    let ns = Namespace::new("baremetal-keystone").await?;
+    let ironic = OwnIronic::start(&ns, Flavour::Keystone, KEYSTONES_IRONIC).await?;
+    ironic.enroll(MACHINE, json!({})).await?;
+    ns.secret(SSH_SECRET, &[("authorized_keys", KEY)]).await?;
+    let login = |password: &str| {
+        let text = |it: &str| it.to_owned();
+        [
+            ("authURL", text(KEYSTONE)),
+            ("username", text("nova")),
+            ("projectName", text("service")),
+            ("password", text(password)),
+        ]
+    };
+    let log_in = async |password: &str| {
+        let login = login(password);
+        let login: Vec<(&str, &str)> = login.iter().map(|(key, it)| (*key, it.as_str())).collect();
+        ns.secret(ironic::SECRET, &login).await
+    };
+    log_in("not-the-password").await?;
+    let spec = json!({
+        "provisioner": "ironic",
+        "ironic": {
+            "endpoint": ironic.endpoint, "authentication": "keystone", "secret": ironic::SECRET,
+            "machine": { "resourceClass": MACHINE }, "provide": true,
+        },
+        "deploymentSSHSecret": SSH_SECRET,
+        "ctlplaneInterface": "eth0",
+        "baremetalHosts": { HOST: { "ctlPlaneIP": "192.168.123.215/24" } },
+    });
+    ns.create::<BaremetalSet>("metal", spec).await?;
+    let server = "OpenStackBaremetalSetProvServerReady";
+    let is_refused = |it: &BaremetalSet| says(told(it), server, "CredentialsRefused", &["Secret"]);
+    ns.wait::<BaremetalSet>("metal", "refused", RETURNED, is_refused).await?;
+    log_in(&password_of_nova(&ns).await?).await?;
+    ns.wait::<BaremetalSet>("metal", "ready", PROVISIONED, |it| holds(told(it), "Ready")).await?;
+    ironic.reaches(MACHINE, "active").await?;
+    ns.api::<BaremetalSet>().delete("metal", &DeleteParams::default()).await?;
+    ns.gone::<BaremetalSet>("metal", RETURNED).await?;
+    ironic.reaches(MACHINE, "available").await?;
     ns.done().await
 }

@@ -74,7 +74,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
-    use dataplane_operator::{baremetal_set::MACHINES, deployment::holding, group};
+    use dataplane_operator::{baremetal_set::MACHINES, deployment::holding, group, machines};
     use nova_operator::holds;
 
     use super::*;
@@ -97,6 +97,7 @@ mod tests {
             group::holding::INVENTORY,
             holding::RUNNING,
             MACHINES,
+            machines::set::IN_USE,
             holds::NODE,
             holds::COMPUTE,
             holds::CELL,
