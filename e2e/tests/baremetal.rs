@@ -78,7 +78,9 @@ async fn ssh(machine: &Machine, key: &str, command: &str) -> Result<String> {
     std::fs::write(&known_hosts, format!("{ADDRESS} {}\n", machine.host_key().await?))?;
     let (known_hosts, login) =
         (format!("UserKnownHostsFile={known_hosts}"), format!("cloud-admin@{ADDRESS}"));
-    let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", &known_hosts, "-i", key];
+    // Another machine at the address is found once the neighbour's old hardware address is forgotten.
+    let options = "-o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=10";
+    let options: Vec<&str> = options.split(' ').chain(["-o", &known_hosts, "-i", key]).collect();
     run("ssh", &[&options[..], &[&login, command]].concat()).await
 }
 

@@ -120,9 +120,14 @@ pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     if node.maintenance {
         return Next::Stop(Cause::Maintenance);
     }
+    let is_silent = node.last_error.as_ref().is_none_or(String::is_empty);
     match on_the_way(node, wish, now) {
         // Ironic would refuse it with 409.
         Next::Do(_) if node.is_busy() => Next::Wait { seconds: SOON, cause: Cause::Locked },
+        // Ironic tells that something failed before it tells what.
+        Next::Stop(_) if node.is_busy() && is_silent => {
+            Next::Wait { seconds: SOON, cause: Cause::Locked }
+        }
         next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_) | Next::Done { .. }) => next,
     }
 }

@@ -190,6 +190,18 @@ fn a_machine_of_others_is_never_touched() {
 }
 
 #[test]
+fn a_failure_that_ironic_has_not_explained_yet_is_waited_for_as_long_as_it_works_on_it() {
+    let wish = Wish { attempts: 1, ..wish() };
+    let mut it = ours("deploy failed", &wish);
+    it.reservation = Some("conductor-1".into());
+    assert_eq!(at(&it, &wish), Next::Wait { seconds: 5, cause: Cause::Locked });
+    it.last_error = Some("no disk".into());
+    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
+    (it.last_error, it.reservation) = (None, None);
+    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
+}
+
+#[test]
 fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     let wish = wish();
     let mut it = ours("deploy failed", &wish);
