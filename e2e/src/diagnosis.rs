@@ -14,7 +14,7 @@ use crate::{Namespace, kstatus, run, transcript};
 
 /// How soon after the fact a description that tells it must begin, where Kubernetes knows the fact.
 const SOON: Duration = Duration::from_secs(5);
-/// The same where Ironic alone knows it: it tells nobody, and is asked every minute.
+/// The same of machines: Ironic tells nobody, and is asked every minute.
 const ASKED: Duration = Duration::from_secs(75);
 /// How many faults are judged at once, by all tests together: their pods share one machine.
 const AT_ONCE: usize = 4;
@@ -31,7 +31,7 @@ pub async fn judge(
     judge_within(SOON, faults, before, inject).await
 }
 
-/// The same of faults that Ironic alone knows.
+/// The same of faults between hosts and machines.
 pub async fn judge_machines(
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,

@@ -40,11 +40,14 @@ const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
 async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> Result<()> {
     let ironics = Ironics::start().await?;
     let before = async |ns: &Namespace, fault: &Fault| ironics.before(ns, fault).await;
-    let asked = diagnosis::judge(machines::ASKED, &before, ask);
+    let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
     let fate = async |ns: &Namespace, fault: &Fault| ironics.fate(ns, fault).await;
     let fates = diagnosis::judge_machines(machines::FATES, &before, fate);
-    let (asked, fates) = tokio::join!(asked, fates);
-    asked.and(fates)?;
+    match tokio::join!(asked, fates) {
+        (Ok(()), Ok(())) => {}
+        (Err(one), Err(other)) => bail!("{one:#}\n{other:#}"),
+        (one, other) => one.and(other)?,
+    }
     for ns in ironics.namespaces {
         ns.done().await?;
     }
