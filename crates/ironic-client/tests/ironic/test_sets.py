@@ -105,6 +105,36 @@ class WayAndBack(unittest.TestCase):
         self.assertEqual(condition(answer["set"])["status"], "True")
 
 
+class Deploying(unittest.TestCase):
+    """What a deployment needs stands on the machine before it, and goes with the host."""
+
+    def test_image_and_disk_are_told_and_nothing_else_of_the_machine_is_changed(self):
+        given = {
+            "driver_info": {"deploy_kernel": "http://192.0.2.1/kernel"},
+            "properties": {"cpu_arch": "x86_64", "root_device": {"wwn": "0x1"}},
+        }
+        name, uuid = ironic.enroll(**given)
+        image = {"source": "http://192.0.2.1/edpm.qcow2", "checksum": "http://192.0.2.1/SHA256SUMS"}
+        disk = {"serial": "S1", "name": "s== /dev/vda"}
+        the_set = ironic.a_set("imaged", name, ONE, provide=True, image=image, rootDevice=disk)
+        the_set = ironic.follow(the_set, READY)["set"]
+        node = ironic.api("GET", f"/v1/nodes/{uuid}")
+        info = node["instance_info"]
+        self.assertEqual((info["image_source"], info["image_checksum"]), tuple(image.values()))
+        self.assertEqual(info["root_device"], disk)
+        self.assertEqual({key: node[key] for key in given}, given)
+        self.assertIsNone(ironic.follow(deleted(the_set))["set"])
+        ironic.until(uuid, "available")
+
+        hashed = image | {"checksum": "0f" * 32}
+        again = ironic.a_set("hashed", name, ONE, image=hashed)
+        ironic.follow(again, READY)
+        info = ironic.api("GET", f"/v1/nodes/{uuid}")["instance_info"]
+        self.assertEqual((info["image_os_hash_algo"], info["image_os_hash_value"]), ("sha256", "0f" * 32))
+        self.assertNotIn("image_checksum", info)
+        self.assertNotIn("root_device", info)
+
+
 class Failing(unittest.TestCase):
     """What goes wrong, with Ironic's own words."""
 
