@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, BaremetalSetSpec};
+use common::api::baremetal::{BaremetalHost, BaremetalSetSpec, Provisioner};
 use common::api::shared::SecretReference;
+use serde_json::Value;
 
 use crate::input::{Given, Host, Link, LinkKind, Network, RootPassword, Subnet, User};
-use crate::{Drive, Fault, Secret};
+use crate::{ApiVersion, Drive, Fault, Secret, given};
 
 /// Texts of Secrets in the set's namespace: by name, then by key.
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
@@ -14,8 +15,13 @@ pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
 /// The cause of a fault that a Secret of the name brings to its end.
 pub const NO_SECRET: &str = "is no Secret there";
 
-/// The Secrets in the set's namespace that drives of its hosts are made from; those of hosts that are
-/// adopted are not needed, for these get none.
+/// The version of Ironic's API that knows the network data of ramdisks.
+const RAMDISKS: ApiVersion = ApiVersion { major: 1, minor: 66 };
+/// The field of a host that names the Secret with it, and the keys where that stands.
+const OF_RAMDISK: (&str, [&str; 2]) = ("preprovisioningNetworkDataName", ["networkData", "value"]);
+
+/// The Secrets in the set's namespace that drives of its hosts are made from, and what Ironic's ramdisks
+/// are told; those of hosts that are adopted are not needed, for these get neither.
 pub fn secrets<'a>(set: &'a BaremetalSetSpec, namespace: &str) -> BTreeSet<&'a str> {
     let shared = [
         &set.template.password_secret,
@@ -24,13 +30,21 @@ pub fn secrets<'a>(set: &'a BaremetalSetSpec, namespace: &str) -> BTreeSet<&'a s
         &set.meta_data,
         &set.vendor_data,
     ];
-    let deployed = set.baremetal_hosts.values().filter(|it| !it.adopt);
+    let deployed = || set.baremetal_hosts.values().filter(|it| !it.adopt);
     let own =
-        deployed.flat_map(|it| [&it.user_data, &it.network_data, &it.meta_data, &it.vendor_data]);
+        deployed().flat_map(|it| [&it.user_data, &it.network_data, &it.meta_data, &it.vendor_data]);
     let is_here = |it: &&SecretReference| it.namespace.as_deref().is_none_or(|it| it == namespace);
     let referred = shared.into_iter().chain(own).flatten().filter(is_here);
     let named = referred.filter_map(|it| it.name.as_deref());
-    named.chain(set.template.deployment_ssh_secret.as_deref()).collect()
+    // With Metal3 it stands where the machine is, and Metal3 reads it.
+    let is_of_ironic = set.effective_provisioner() == Provisioner::Ironic;
+    let ramdisks = deployed().filter(|_| is_of_ironic).filter_map(of_ramdisk);
+    named.chain(ramdisks).chain(set.template.deployment_ssh_secret.as_deref()).collect()
+}
+
+/// The Secret with the network data of a host's ramdisk.
+fn of_ramdisk(host: &BaremetalHost) -> Option<&str> {
+    host.preprovisioning_network_data_name.as_deref().filter(|it| !it.is_empty())
 }
 
 /// A Secret that a human may name.
@@ -59,6 +73,34 @@ impl Member<'_> {
     pub fn drive(&self, instance_uuid: &str) -> Result<Drive, Vec<Fault>> {
         let host = self.input(instance_uuid)?;
         Drive::of(&host).map_err(|faults| faults.into_iter().map(|it| self.placed(it)).collect())
+    }
+
+    /// The network data of the ramdisk, for an Ironic that speaks this version, if it is known; none
+    /// where the host names none. Each link has an `mtu`, as in the drive.
+    pub fn ramdisk(
+        &self,
+        version: Option<ApiVersion>,
+    ) -> Result<Option<Secret<Value>>, Vec<Fault>> {
+        let Some(name) = of_ramdisk(self.host) else { return Ok(None) };
+        let (field, keys) = OF_RAMDISK;
+        let path = self.own_path(field);
+        if let Some(version) = version.filter(|it| *it < RAMDISKS) {
+            let cause = format!("needs version {RAMDISKS} of Ironic's API, and this is {version}");
+            let way = "leave it out, and let ramdisks get their addresses by DHCP";
+            return Err(vec![Fault::new(path, name, cause, way)]);
+        }
+        let mut faults = Vec::new();
+        let Some(text) = self.text(name, &keys, &path, &mut faults) else { return Err(faults) };
+        let data = given::object(keys[0], Some(&text), &mut faults);
+        let data = data.map(|it| given::network_data(it, &mut faults));
+        if faults.is_empty() {
+            return Ok(data.map(Secret::new));
+        }
+        let placed = |it: Fault| {
+            let part = it.path.trim_start_matches("given.");
+            Fault::new(&path, name, format!("is a Secret whose {part} {}", it.cause), it.way)
+        };
+        Err(faults.into_iter().map(placed).collect())
     }
 
     /// What the drive is made from, or what the Secrets lack.
@@ -297,6 +339,8 @@ mod tests {
                 secret(&[("authorized_keys", &format!("# mine\n{KEY} a\n\n{KEY} b\n"))]),
             ),
             ("root".to_owned(), secret(&[("NodeRootPassword", "hunter2\n")])),
+            ("list".to_owned(), secret(&[("networkData", "[]")])),
+            ("empty".to_owned(), secret(&[("networkData", "{}")])),
             (
                 "own".to_owned(),
                 secret(&[
@@ -326,6 +370,56 @@ mod tests {
         }));
         let needed: Vec<&str> = secrets(&set, "openstack").into_iter().collect();
         assert_eq!(needed, ["keys", "own", "root"]);
+    }
+
+    #[test]
+    fn the_network_data_of_a_ramdisk_is_read_where_ironic_provisions_and_knows_it() {
+        let (field, _) = OF_RAMDISK;
+        let names = |host: Value| json!({"baremetalHosts": {"a": host}, "provisioner": "ironic"});
+        let told = |name: &str, version: &str| {
+            let (set, texts) = (set(&names(json!({field: name}))), texts());
+            let host = &set.baremetal_hosts["a"];
+            let member =
+                Member { set: &set, namespace: "openstack", name: "a", host, texts: &texts };
+            let told = |faults: Vec<Fault>| faults[0].to_string();
+            member.ramdisk(Some(version.parse().unwrap())).map_err(told)
+        };
+        let needed =
+            |of: &Value| secrets(&set(of), "openstack").into_iter().map(str::to_owned).collect();
+        let of_ironic: Vec<String> = needed(&names(json!({field: "own"})));
+        assert_eq!(of_ironic, ["keys", "own"]);
+        assert_eq!(needed(&names(json!({field: "own", "adopt": true}))), ["keys"]);
+        assert_eq!(needed(&json!({"baremetalHosts": {"a": {field: "own"}}})), ["keys"]);
+
+        let data = told("own", "1.66").unwrap().unwrap();
+        let link = json!({"id": "a", "type": "phy", "mtu": 1500});
+        assert_eq!(data.expose()["links"], json!([link]));
+        assert_eq!(data.expose()["services"], json!([]));
+        assert_eq!(told("", "1.46"), Ok(None));
+        let path = format!("spec.baremetalHosts[a].{field}");
+        for (name, version, fault) in [
+            (
+                "own",
+                "1.65",
+                "needs version 1.66 of Ironic's API, and this is 1.65; leave it out, and let ramdisks \
+                 get their addresses by DHCP",
+            ),
+            ("absent", "1.66", "is no Secret there; make it, with key networkData"),
+            ("root", "1.66", "is a Secret that lacks a key; give it key networkData"),
+            (
+                "list",
+                "1.66",
+                "is a Secret whose networkData is no object; give keys and values, as YAML or JSON",
+            ),
+            (
+                "empty",
+                "1.66",
+                "is a Secret whose networkData.links is no list of objects; write them as in \
+                 OpenStack's network_data.json",
+            ),
+        ] {
+            assert_eq!(told(name, version), Err(format!("{path}: {name:?} {fault}")));
+        }
     }
 
     fn made(changes: &Value) -> Result<Drive, Vec<String>> {

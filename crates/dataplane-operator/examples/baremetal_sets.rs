@@ -47,6 +47,9 @@ struct Question {
     /// How many seconds our clock is ahead: pauses are over at once.
     #[serde(default)]
     ahead: i64,
+    /// Whether the controller's own pauses are made, and not shorter ones.
+    #[serde(default)]
+    at_its_pace: bool,
 }
 
 /// What came of it.
@@ -69,7 +72,7 @@ async fn main() -> Result<()> {
 }
 
 async fn followed(question: Question) -> Result<Course> {
-    let Question { set, secrets, until, deaths, ahead } = question;
+    let Question { set, secrets, until, deaths, ahead, at_its_pace } = question;
     let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
     let mut course = Course { set: Some(set), ..Course::default() };
     let (mut pool, mut pauses) = (Pool::default(), Pauses::default());
@@ -99,7 +102,8 @@ async fn followed(question: Question) -> Result<Course> {
         if course.set.as_ref().is_some_and(|it| !until.is_empty() && says(it, &until)) {
             return Ok(course);
         }
-        tokio::time::sleep(plan.look_again.unwrap_or(PAUSE).min(PAUSE)).await;
+        let longest = if at_its_pace { Duration::MAX } else { PAUSE };
+        tokio::time::sleep(plan.look_again.unwrap_or(PAUSE).min(longest)).await;
     }
     let told = course.set.and_then(|it| it.status).context("no status")?;
     bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.asked)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use common::api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
 use config_drive::{Drive, Fault, Host, Secret};
-use ironic::{Error, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
+use ironic::{Error, Given, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
 use ironic_client::{Credentials, Session};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -132,6 +132,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let host = Host { instance_uuid: instance.clone(), ..bring.host.clone() };
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(told)?;
+    let given = Given { drive: configdrive, ..Given::default() };
     let terms = Terms::merged(&Machine::default(), &bring.machine, bring.adopt, bring.provide);
     let wish = Wish {
         instance: instance.clone(),
@@ -162,7 +163,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
             session,
             node,
             &instance,
-            &configdrive,
+            &given,
             ironic::next(node, &wish, now),
             &mut steps,
         )
@@ -184,8 +185,8 @@ async fn released(session: &Session, instance: &str, policy: DeprovisionPolicy) 
         let node = nodes.iter().find(|it| it.is_of(instance));
         let next = ironic::release(node, instance, policy);
         let Some(node) = node else { return Ok(json!({"end": "Done", "steps": steps})) };
-        let drive = Secret::new(Value::Null);
-        if let Some(end) = carried_out(session, node, instance, &drive, next, &mut steps).await? {
+        let given = Given::default();
+        if let Some(end) = carried_out(session, node, instance, &given, next, &mut steps).await? {
             return Ok(end);
         }
     }
@@ -197,7 +198,7 @@ async fn carried_out(
     session: &Session,
     node: &Node,
     instance: &str,
-    drive: &Secret<Value>,
+    given: &Given,
     next: Next,
     steps: &mut Vec<String>,
 ) -> Result<Option<Value>> {
@@ -214,7 +215,7 @@ async fn carried_out(
             Ok(None)
         }
         Next::Do(step) => {
-            match session.ask(&step.request(node, instance, drive)).await {
+            match session.ask(&step.request(node, instance, given)).await {
                 Ok(_) => steps.push(word(&step)),
                 // Another look tells what it came to.
                 Err(error) if error.heals() => steps.push(error.reason().to_owned()),

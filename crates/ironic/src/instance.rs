@@ -5,7 +5,7 @@ use common::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Node, Wish};
+use crate::{Node, Wish, ramdisk};
 
 /// The key of `instance_info` under which [`Ledger`] stands; Ironic empties all of it on undeployment.
 const LEDGER: &str = "edpm";
@@ -149,5 +149,7 @@ pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
 /// Whether a machine says what it must, but for the number of the attempt.
 pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
     let same = |(key, value): (&String, &Value)| node.instance_info.get(key) == Some(value);
-    own(wish).iter().all(same) && Ledger::of(node).is_some_and(|it| it.drive == wish.drive)
+    own(wish).iter().all(same)
+        && Ledger::of(node).is_some_and(|it| it.drive == wish.drive)
+        && ramdisk::agrees(node, &wish.instance, wish.ramdisk.as_ref())
 }

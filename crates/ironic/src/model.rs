@@ -25,6 +25,10 @@ pub struct Model {
     pub failing: BTreeMap<String, u32>,
     /// Deployments that were accepted, by instance.
     pub deployed: BTreeMap<String, u32>,
+    /// The network data of the machines' ramdisks, by UUID.
+    pub networks: BTreeMap<String, Value>,
+    /// What a machine had of it when its last deployment was accepted, by instance.
+    pub deployed_over: BTreeMap<String, Option<Value>>,
     seconds: i64,
 }
 
@@ -94,6 +98,7 @@ impl Model {
             return Err(Error::Conflict("a state transition is in progress".into()));
         }
         let mut changed = node.clone();
+        let mut network = self.networks.get(&node.uuid).cloned();
         for op in patch.as_array().unwrap() {
             match (op["op"].as_str().unwrap(), op["path"].as_str().unwrap()) {
                 ("add", "/instance_info") => {
@@ -110,9 +115,19 @@ impl Model {
                     changed.instance_uuid = Some(instance.into());
                 }
                 ("remove", "/instance_uuid") => changed.instance_uuid = None,
+                ("add", "/network_data") => network = Some(op["value"].clone()),
+                ("remove", "/network_data") => network = None,
+                ("add", "/extra/edpm_ramdisk") => {
+                    changed.extra.insert("edpm_ramdisk".into(), op["value"].clone());
+                }
+                ("remove", "/extra/edpm_ramdisk") => {
+                    changed.extra.remove("edpm_ramdisk").unwrap();
+                }
                 other => panic!("{other:?}"),
             }
         }
+        self.networks.remove(&changed.uuid);
+        self.networks.extend(network.map(|it| (changed.uuid.clone(), it)));
         self.nodes[idx] = changed;
         Ok(())
     }
@@ -135,7 +150,9 @@ impl Model {
             if node.maintenance {
                 return Err(Error::Refused("maintenance".into()));
             }
-            *self.deployed.entry(node.instance_uuid.clone().unwrap()).or_default() += 1;
+            let instance = node.instance_uuid.clone().unwrap();
+            *self.deployed.entry(instance.clone()).or_default() += 1;
+            self.deployed_over.insert(instance, self.networks.get(&node.uuid).cloned());
         }
         node.provision_state = state;
         node.target_provision_state = Some(end.into());

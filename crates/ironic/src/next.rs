@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::instance::{Ledger, agrees, info};
+use crate::ramdisk::{Given, changes};
 use crate::{Cause, Node, Request, State, Verb};
 
 /// How long Ironic's quick works take, in seconds: the pace at which they are looked at.
@@ -34,6 +35,8 @@ pub struct Wish {
     pub root_device: BTreeMap<String, String>,
     /// Hash of its config drive; empty where it is adopted, for then it gets none.
     pub drive: String,
+    /// The network data of its ramdisk; what others wrote, or DHCP, where absent.
+    pub ramdisk: Option<Secret<Value>>,
     /// Whether it runs already, and is only taken over.
     pub adopt: bool,
     /// Whether it may be managed and cleaned first, if it is not available.
@@ -85,16 +88,17 @@ pub enum Step {
 }
 
 impl Step {
-    /// The request that does it.
-    pub fn request(&self, node: &Node, instance: &str, drive: &Secret<Value>) -> Request {
+    /// The request that does it. A host that has no machine any more gives nothing.
+    pub fn request(&self, node: &Node, instance: &str, given: &Given) -> Request {
         let uuid = &node.uuid;
+        let more = || changes(node, instance, given.ramdisk.as_ref());
         match self {
-            Self::Reserve(info) => Request::reserve(uuid, instance, info),
-            Self::Record(info) => Request::record(uuid, info),
+            Self::Reserve(info) => Request::reserve(uuid, instance, info, more()),
+            Self::Record(info) => Request::record(uuid, info, more()),
             Self::Tell(verb) => Request::provision(uuid, *verb),
-            Self::Deploy => Request::deploy(uuid, drive),
+            Self::Deploy => Request::deploy(uuid, &given.drive),
             Self::PowerOn => Request::power_on(uuid),
-            Self::Unreserve(info) => Request::unreserve(uuid, info),
+            Self::Unreserve(info) => Request::unreserve(uuid, info, more()),
         }
     }
 }
@@ -158,7 +162,8 @@ fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
         State::Enroll if !wish.provide && !wish.adopt => Next::Stop(Cause::NotProvided),
         State::Enroll => reach(node, now),
         State::Manageable if wish.adopt => prepared(node, wish, Step::Tell(Verb::Adopt)),
-        State::Manageable if wish.provide => Next::Do(Step::Tell(Verb::Provide)),
+        // It may be cleaned by its ramdisk.
+        State::Manageable if wish.provide => prepared(node, wish, Step::Tell(Verb::Provide)),
         State::Manageable => Next::Stop(Cause::NotProvided),
         State::Available if wish.adopt => Next::Stop(Cause::NotRunning),
         State::Available => prepared(node, wish, Step::Deploy),

@@ -4,6 +4,7 @@ use common::api::baremetal::DeprovisionPolicy;
 
 use crate::instance::{Ledger, left};
 use crate::next::Step;
+use crate::ramdisk::is_left;
 use crate::{Cause, Next, Node, State, Verb};
 
 /// The pace at which Ironic's works are looked at meanwhile, in seconds.
@@ -21,15 +22,16 @@ pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPoli
 ///
 /// # Guarantees
 /// [`Next::Done`] is said only if no machine is reserved for the host any more, also if the machine is
-/// gone or was given to somebody else behind our back. Cleaning is not waited for: Ironic takes the
-/// reservation away before it cleans.
+/// gone or was given to somebody else behind our back. Ironic takes the reservation away before it
+/// cleans, so cleaning is waited for only where the network of the ramdisk has to be taken off then.
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
 pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -> Next {
-    let Some(node) = node.filter(|it| it.is_of(instance)) else {
-        return Next::Done { is_current: true };
-    };
+    let Some(node) = node else { return Next::Done { is_current: true } };
+    if !node.is_of(instance) {
+        return undeployed(node, instance);
+    }
     if node.is_busy() {
         return Next::Wait { seconds: PACE, cause: Cause::Locked };
     }
@@ -72,5 +74,22 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             _,
         ) => wait(),
         (State::Other(_), _) => Next::Wait { seconds: PACE, cause: Cause::Unknown },
+    }
+}
+
+/// A machine that is not reserved for the host any more. Where its ramdisk's network is still the
+/// host's, it is reserved once more when it is clean, by which that network goes, and given up then:
+/// whoever else reserved it meanwhile has replaced the network.
+fn undeployed(node: &Node, instance: &str) -> Next {
+    let is_others = node.instance_uuid.is_some();
+    if is_others || !is_left(node, instance) {
+        return Next::Done { is_current: true };
+    }
+    let wait = |cause| Next::Wait { seconds: PACE, cause };
+    match &node.provision_state {
+        _ if node.is_busy() => wait(Cause::Locked),
+        State::Available => Next::Do(Step::Reserve(left(node, false))),
+        State::CleanFailed => Next::Stop(Cause::CleanFailed),
+        _ => wait(Cause::Working),
     }
 }

@@ -109,28 +109,33 @@ impl Request {
     }
 
     /// Reserves a machine, and says what its deployment needs, in one go: it is refused with 409 if the
-    /// machine is reserved, or another one is by this UUID.
-    pub fn reserve(uuid: &str, instance: &str, info: &Map<String, Value>) -> Self {
-        let patch = json!([
-            {"op": "add", "path": "/instance_uuid", "value": instance},
-            {"op": "add", "path": "/instance_info", "value": info},
-        ]);
-        Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(patch))
+    /// machine is reserved, or another one is by this UUID. `more` is said in the same go.
+    pub fn reserve(
+        uuid: &str,
+        instance: &str,
+        info: &Map<String, Value>,
+        more: Vec<Value>,
+    ) -> Self {
+        let reserve = json!({"op": "add", "path": "/instance_uuid", "value": instance});
+        Self::patch(uuid, vec![reserve, noted(info)], more)
     }
 
-    /// Says anew what a machine's deployment needs.
-    pub fn record(uuid: &str, info: &Map<String, Value>) -> Self {
-        let patch = json!([{"op": "add", "path": "/instance_info", "value": info}]);
-        Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(patch))
+    /// Says anew what a machine's deployment needs. `more` is said in the same go.
+    pub fn record(uuid: &str, info: &Map<String, Value>, more: Vec<Value>) -> Self {
+        Self::patch(uuid, vec![noted(info)], more)
     }
 
     /// Gives a machine's reservation up, and leaves that of what its deployment needs; its state stays.
-    pub fn unreserve(uuid: &str, info: &Map<String, Value>) -> Self {
-        let patch = json!([
-            {"op": "remove", "path": "/instance_uuid"},
-            {"op": "add", "path": "/instance_info", "value": info},
-        ]);
-        Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(patch))
+    /// `more` is said in the same go.
+    pub fn unreserve(uuid: &str, info: &Map<String, Value>, more: Vec<Value>) -> Self {
+        let free = json!({"op": "remove", "path": "/instance_uuid"});
+        Self::patch(uuid, vec![free, noted(info)], more)
+    }
+
+    /// Changes a machine's description: all of it, or nothing.
+    fn patch(uuid: &str, mut changes: Vec<Value>, more: Vec<Value>) -> Self {
+        changes.extend(more);
+        Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(Value::Array(changes)))
     }
 
     /// Tells a machine what to do; answered before it is done.
@@ -150,4 +155,9 @@ impl Request {
         let body = json!({"target": "power on"});
         Self::new(Method::Put, format!("/v1/nodes/{uuid}/states/power"), Some(body))
     }
+}
+
+/// The part of a patch that says what a machine's deployment needs.
+fn noted(info: &Map<String, Value>) -> Value {
+    json!({"op": "add", "path": "/instance_info", "value": info})
 }

@@ -122,6 +122,55 @@ fn a_machine_that_is_available_is_reserved_then_deployed() {
     assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
 }
 
+/// What a patch says, by path; nothing for what it takes away.
+fn patched(request: &Request) -> BTreeMap<String, Value> {
+    let body = request.body.as_ref().unwrap().expose().clone();
+    let ops = body.as_array().unwrap().clone();
+    ops.into_iter()
+        .map(|it| (it["path"].as_str().unwrap().to_owned(), it["value"].clone()))
+        .collect()
+}
+
+#[test]
+fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine_is_clean() {
+    let network = network_of("a");
+    let with = Wish { ramdisk: network.clone(), ..wish() };
+    let given = Given { ramdisk: network.clone(), ..Given::default() };
+    let Next::Do(reserve) = at(&node("available"), &with) else { panic!() };
+    let said = patched(&reserve.request(&node("available"), &with.instance, &given));
+    assert_eq!(said["/network_data"], *network.unwrap().expose());
+    assert_eq!(said["/instance_uuid"], json!(with.instance));
+    let mut extra = serde_json::Map::new();
+    extra.insert("edpm_ramdisk".into(), said["/extra/edpm_ramdisk"].clone());
+    let marked = |state: &str| Node { extra: extra.clone(), ..ours(state, &with) };
+    assert_eq!(at(&marked("available"), &with), Next::Do(Step::Deploy));
+    // Another one is written before the deployment or the cleaning that needs it, and not while it runs.
+    let other = Wish { ramdisk: Some(Secret::new(json!({"links": [1]}))), ..with.clone() };
+    assert!(matches!(at(&marked("available"), &other), Next::Do(Step::Record(_))));
+    let provided = Wish { provide: true, ..other.clone() };
+    assert!(matches!(at(&marked("manageable"), &provided), Next::Do(Step::Record(_))));
+    assert!(matches!(at(&marked("active"), &other), Next::Done { is_current: true }));
+
+    let back = |node: &Node| release(Some(node), &with.instance, DeprovisionPolicy::Deprovision);
+    assert_eq!(back(&marked("active")), Next::Do(Step::Tell(Verb::Deleted)));
+    let left = |state: &str| Node {
+        instance_uuid: None,
+        instance_info: serde_json::Map::new(),
+        ..marked(state)
+    };
+    let waits = Next::Wait { seconds: 10, cause: Cause::Working };
+    assert_eq!((back(&left("cleaning")), back(&left("manageable"))), (waits.clone(), waits));
+    assert_eq!(back(&left("clean failed")), Next::Stop(Cause::CleanFailed));
+    let Next::Do(step) = back(&left("available")) else { panic!() };
+    let said = patched(&step.request(&left("available"), &with.instance, &Given::default()));
+    let gone =
+        [("/network_data".to_owned(), Value::Null), ("/extra/edpm_ramdisk".into(), Value::Null)];
+    assert!(gone.iter().all(|(path, value)| said.get(path) == Some(value)), "{said:?}");
+    assert_eq!(said["/instance_uuid"], json!(with.instance));
+    let taken = Node { instance_uuid: Some("another".into()), ..left("available") };
+    assert_eq!(back(&taken), Next::Done { is_current: true });
+}
+
 #[test]
 fn every_state_of_a_reserved_machine_is_waited_for_or_told() {
     for state in ["deploying", "wait call-back", "cleaning", "clean wait", "inspecting", "deleting"]
@@ -355,12 +404,12 @@ const GOLDEN: &str = "b0cf78a6-741c-85ca-8eba-56c60dce83bd";
 fn the_newest_version_that_both_know_is_spoken() {
     let document = |min: &str, max: &str| json!({"default_version": {"id": "v1", "min_version": min, "version": max}});
     let check = |min, max| negotiated(&document(min, max)).map(|it| it.to_string());
-    assert_eq!(check("1.1", "1.115").unwrap(), "1.61");
+    assert_eq!(check("1.1", "1.115").unwrap(), "1.66");
     assert_eq!(check("1.1", "1.58").unwrap(), "1.58");
     let old = check("1.1", "1.30").unwrap_err();
     assert_eq!(
         old.to_string(),
-        "Ironic speaks versions 1.1 to 1.30 of its API, and 1.46 to 1.61 are spoken here"
+        "Ironic speaks versions 1.1 to 1.30 of its API, and 1.46 to 1.66 are spoken here"
     );
     assert_eq!(check("1.99", "1.120").unwrap_err().reason(), "VersionNotSupported");
     assert_eq!(negotiated(&json!({"versions": {}})), Err(Error::NotIronic));
@@ -498,10 +547,16 @@ static INSTANCES: LazyLock<BTreeMap<(usize, &str), String>> = LazyLock::new(|| {
     keys.map(|(set, host)| ((set, host), instance_uuid(&format!("set-{set}"), host, ""))).collect()
 });
 
+/// The network data of a host's ramdisk: only one of three hosts has it.
+fn network_of(host: &str) -> Option<Secret<Value>> {
+    (host == "a").then(|| Secret::new(json!({"links": [], "networks": [], "services": []})))
+}
+
 fn of(set: usize, host: &str) -> Wish {
     let instance = INSTANCES[&(set, host)].clone();
     let (host, drive) = (host.to_owned(), "d1".to_owned());
-    Wish { instance, host, drive, provide: true, attempts: ATTEMPTS, ..Wish::default() }
+    let ramdisk = network_of(&host);
+    Wish { instance, host, drive, ramdisk, provide: true, attempts: ATTEMPTS, ..Wish::default() }
 }
 
 /// The request that a doer sends who sees these machines, if any.
@@ -514,7 +569,10 @@ fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Re
     let chosen = || assign(&without, nodes).get(&host).and_then(|it| it.clone().ok());
     let node = mine.or_else(chosen)?;
     match next(node, &wish, now) {
-        Next::Do(step) => Some(step.request(node, &wish.instance, &Secret::new(json!({})))),
+        Next::Do(step) => {
+            let given = Given { ramdisk: wish.ramdisk.clone(), ..Given::default() };
+            Some(step.request(node, &wish.instance, &given))
+        }
         Next::Wait { .. } | Next::Stop(_) | Next::Done { .. } => None,
     }
 }
@@ -585,6 +643,10 @@ proptest! {
             prop_assert_eq!(ironic.deployed[&instance], expected);
             prop_assert_eq!(Ledger::of(node).unwrap().attempt, expected);
         }
+        for ((set, host), instance) in &*INSTANCES {
+            let expected = network_of(host).map(|it| it.expose().clone());
+            prop_assert_eq!(&ironic.deployed_over[instance], &expected, "{} {}", set, host);
+        }
     }
 
     /// Too few machines, and looks that are late: as many hosts as there are machines get one each.
@@ -624,14 +686,15 @@ proptest! {
         }
         for dead in dies.into_iter().chain([false; 12]) {
             for instance in instances() {
-                let node = ironic.nodes.iter().find(|it| it.is_of(&instance)).cloned();
+                let is_its = |it: &&Node| it.is_of(&instance) || ramdisk::is_left(it, &instance);
+                let node = ironic.nodes.iter().find(is_its).cloned();
                 let Next::Do(step) = release(node.as_ref(), &instance, DeprovisionPolicy::Deprovision)
                 else {
                     continue;
                 };
                 if !dead {
                     let node = node.unwrap();
-                    let _ = ironic.ask(&step.request(&node, &instance, &Secret::new(json!({}))));
+                    let _ = ironic.ask(&step.request(&node, &instance, &Given::default()));
                 }
             }
             ironic.pass();
@@ -640,6 +703,7 @@ proptest! {
         for node in &ironic.nodes {
             prop_assert_eq!(&node.instance_uuid, &None);
             prop_assert!(node.instance_info.is_empty(), "{:?}", node.instance_info);
+            prop_assert!(node.extra.is_empty() && !ironic.networks.contains_key(&node.uuid));
             prop_assert!(free.contains(&node.provision_state), "{}", node.provision_state);
         }
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use config_drive::of_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
+use ironic::ramdisk::is_left;
 use ironic::{
-    Ledger, Next, NoMachine, Node, Request, State, Step, Terms, Wish, assign, host_of,
+    Given, Ledger, Next, NoMachine, Node, Request, State, Step, Terms, Wish, assign, host_of,
     instance_uuid, next, policy, release,
 };
 use jiff::Timestamp;
@@ -31,6 +32,8 @@ pub struct Host<'a> {
     pub wanted: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is adopted, taken out, or has faults.
     pub drive: Option<Drive>,
+    /// The network data of its machine's ramdisk, where it names one and has no faults.
+    pub ramdisk: Option<Secret<Value>>,
     /// What is wrong with what it is made from.
     pub faults: Vec<Fault>,
     /// How it stands.
@@ -67,6 +70,12 @@ pub struct Fault {
     pub text: String,
 }
 
+impl Fault {
+    fn of(fault: config_drive::Fault) -> Self {
+        Self { is_missing: fault.cause == NO_SECRET, text: fault.to_string() }
+    }
+}
+
 /// All hosts by name, and what is wrong with them.
 #[derive(Debug)]
 pub struct Judged<'a> {
@@ -86,6 +95,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let instance = instance_uuid(&uid, name, "");
         let mut faults = Vec::new();
         let drive = drive(seen, name, wanted, &instance, &mut faults);
+        let ramdisk = ramdisk(seen, name, wanted, &mut faults);
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
@@ -94,7 +104,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let standing = if is_unseen { Standing::Unseen } else { Standing::Faulty(None) };
         all_faults.extend(faults.iter().cloned());
         let (name, wanted) = (name.to_owned(), Some(wanted));
-        hosts.push(Host { name, instance, wanted, drive, faults, standing });
+        hosts.push(Host { name, instance, wanted, drive, ramdisk, faults, standing });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -117,9 +127,8 @@ pub(super) fn drive(
     if host.adopt {
         return None;
     }
-    let Observed { set, namespace, texts, .. } = seen;
-    let member = Member { set: &set.spec, namespace, name, host, texts };
-    let found = match member.drive(instance) {
+    let set = &seen.set;
+    let found = match member(seen, name, host).drive(instance) {
         Ok(drive) => {
             let version = seen.machines.as_ref().map(|it| it.version).ok();
             let wanted = set.spec.config_drive_format;
@@ -131,10 +140,28 @@ pub(super) fn drive(
         }
         Err(found) => found,
     };
-    let of =
-        |it: config_drive::Fault| Fault { is_missing: it.cause == NO_SECRET, text: it.to_string() };
-    faults.extend(found.into_iter().map(of));
+    faults.extend(found.into_iter().map(Fault::of));
     None
+}
+
+/// The network data of a host's ramdisk, or what is wrong with it.
+fn ramdisk(
+    seen: &Observed,
+    name: &str,
+    host: &BaremetalHost,
+    faults: &mut Vec<Fault>,
+) -> Option<Secret<Value>> {
+    if host.adopt {
+        return None;
+    }
+    let version = seen.machines.as_ref().map(|it| it.version).ok();
+    let found = member(seen, name, host).ramdisk(version);
+    found.map_err(|it| faults.extend(it.into_iter().map(Fault::of))).ok().flatten()
+}
+
+fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Member<'a> {
+    let Observed { set, namespace, texts, .. } = seen;
+    Member { set: &set.spec, namespace, name, host, texts }
 }
 
 /// Hosts that were taken out, as status and machines tell of them.
@@ -152,6 +179,7 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
         instance: instance_uuid(uid, name, ""),
         wanted: None,
         drive: None,
+        ramdisk: None,
         faults: Vec::new(),
         standing: Standing::Unseen,
     };
@@ -175,7 +203,10 @@ fn place<'a>(
         host.standing = match (host.wanted, node) {
             (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => Standing::Kept(node),
             (None, Some(node)) => given_back(seen, node, &host.instance),
-            (None, None) => unknown(seen, machines, &host.name),
+            (None, None) => match machines.nodes.iter().find(|it| is_left(it, &host.instance)) {
+                Some(node) => given_back(seen, node, &host.instance),
+                None => unknown(seen, machines, &host.name),
+            },
             (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
                 Standing::Faulty(Some(node))
@@ -223,6 +254,7 @@ fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&
         image: ironic.image.clone(),
         root_device: ironic.root_device.clone(),
         drive,
+        ramdisk: host.ramdisk.clone(),
         adopt: wanted.adopt,
         provide: ironic.provide,
         attempts: u32::try_from(ironic.deploy_attempts).unwrap_or(1),
@@ -297,11 +329,12 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
             | Step::PowerOn
             | Step::Unreserve(_) => Secret::new(Value::Null),
         };
+        let given = Given { drive, ramdisk: host.ramdisk.clone() };
         let order = Order {
             host: host.name.clone(),
             node: node.uuid.clone(),
             state: node.provision_state.clone(),
-            request: step.request(node, &host.instance, &drive),
+            request: step.request(node, &host.instance, &given),
         };
         Some((refused.map(|it| it.at), order))
     };

@@ -357,6 +357,11 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
         Standing::Faulty(Some(node)) | Standing::Kept(node) => {
             at(node, node.provision_state.word(), told.as_ref(), blank())
         }
+        // Undeployed, and its ramdisk's network still to be taken off.
+        Standing::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
+            let (bmh_ref, state) = (node.uuid.clone(), node.provision_state.word());
+            HostStatus { bmh_ref, provisioning_state: state.to_owned(), ..blank() }
+        }
         // Chosen, and maybe another one's by now.
         Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
         Standing::At(node, next) => {

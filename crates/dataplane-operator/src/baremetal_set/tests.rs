@@ -107,7 +107,7 @@ impl Lab {
             neighbours: Vec::new(),
             model: Model::of(&states),
             unseen: None,
-            version: "1.61",
+            version: "1.66",
             is_abandoned: false,
             pauses: Pauses::default(),
             busy: BTreeSet::new(),

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+import uuid
 
 import bcrypt
 
@@ -40,12 +41,25 @@ connection = sqlite:///{folder}/ironic.sqlite
 [deploy]
 configdrive_use_object_store = {object_store}
 """
+# For an Ironic that has few workers, each of which is taken for some time.
+FEW_WORKERS = """
+[DEFAULT]
+enabled_inspect_interfaces = fake
+[conductor]
+workers_pool_size = 20
+reserved_workers_pool_percentage = 0
+sync_power_state_workers = 2
+periodic_max_workers = 2
+[fake]
+deploy_delay = 1
+inspect_delay = 40
+"""
 
 
 class Ironic:
     """A running Ironic. With an object store that it lacks, each deployment with a drive fails."""
 
-    def __init__(self, object_store=False):
+    def __init__(self, object_store=False, few_workers=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ironic-"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -55,10 +69,12 @@ class Ironic:
         hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         (self.folder / "htpasswd").write_text(f"{USER}:{hashed}\n")
         config = self.folder / "ironic.conf"
-        config.write_text(CONFIG.format(folder=self.folder, port=port, object_store=object_store))
-        program = IRONIC / "venv/bin/ironic"
+        text = CONFIG.format(folder=self.folder, port=port, object_store=object_store)
+        config.write_text(text + FEW_WORKERS * few_workers)
+        mended = [IRONIC / "venv/bin/python", pathlib.Path(__file__).with_name("few_workers.py")]
+        program = mended if few_workers else [IRONIC / "venv/bin/ironic"]
         with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen([program, "--config-file", config], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*program, "--config-file", config], stdout=log, stderr=log)
 
     def log(self):
         """Its last words."""
@@ -160,6 +176,19 @@ class Ironic:
         machine = {"name": name, "driver": "fake-hardware", "resource_class": name, **more}
         uuid = self.ask({"enroll": machine})["uuid"]
         return name, uuid
+
+    def enroll_many(self, count, *verbs):
+        """Machines of one resource class: one is brought there, the others are copies of it."""
+        name, first = self.enroll()
+        self.reach(first, *verbs)
+        with sqlite3.connect(self.folder / "ironic.sqlite", timeout=60) as tables:
+            columns = [it[1] for it in tables.execute("pragma table_info(nodes)")]
+            # A conductor may hold the first one for a moment yet.
+            same = ",".join(it for it in columns if it not in ("id", "uuid", "name", "reservation"))
+            copy = f"insert into nodes (uuid, name, {same}) select ?, ?, {same} from nodes where uuid = ?"
+            more = [(str(uuid.uuid4()), f"{name}-{it}", first) for it in range(1, count)]
+            tables.executemany(copy, more)
+        return name, [first, *(it[0] for it in more)]
 
     def reach(self, uuid, *verbs):
         """Another client brings a machine there."""

@@ -1,6 +1,7 @@
 # Sets of machines as our controller looks after them, against a real Ironic.
 """The API server's part is in memory; what Ironic says, refuses and fails at is its own."""
 
+import json
 import threading
 import unittest
 
@@ -12,6 +13,20 @@ HOSTS = {
 }
 ONE = {"compute-0": HOSTS["compute-0"]}
 READY = {"Ready": "Ready"}
+# The network of a ramdisk, but for what is added: an MTU and services.
+NETWORK = {
+    "links": [{"id": "nic", "type": "phy", "ethernet_mac_address": "52:54:00:aa:bb:cc"}],
+    "networks": [
+        {
+            "id": "ctlplane",
+            "network_id": "ctlplane",
+            "link": "nic",
+            "type": "ipv4",
+            "ip_address": "192.0.2.200",
+            "netmask": "255.255.255.0",
+        }
+    ],
+}
 AVAILABLE = [("manage", "manageable"), ("provide", "available")]
 
 
@@ -107,6 +122,34 @@ class WayAndBack(unittest.TestCase):
 
 class Deploying(unittest.TestCase):
     """What a deployment needs stands on the machine before it, and goes with the host."""
+
+    def test_a_ramdisk_has_its_network_until_the_machine_is_clean_wherever_the_operator_dies(self):
+        name, uuid = ironic.enroll(extra={"rack": "r1"})
+        hosts = {"compute-0": ONE["compute-0"] | {"preprovisioningNetworkDataName": "ramdisk"}}
+        secrets = {"ramdisk": {"networkData": json.dumps(NETWORK)}}
+        the_set = ironic.a_set("ramdisks", name, hosts, provide=True)
+        answer = ironic.follow(the_set, READY, secrets=secrets, deaths=[0, 2, 3, 4, 6])
+        self.assertEqual(verbs(answer, "compute-0").count("active"), 1, answer["asked"])
+        network = ironic.api("GET", f"/v1/nodes/{uuid}")["network_data"]
+        link = NETWORK["links"][0] | {"mtu": 1500}
+        self.assertEqual(network, NETWORK | {"links": [link], "services": []})
+
+        gone = ironic.follow(deleted(answer["set"]), secrets=secrets, deaths=[1, 3])
+        self.assertIsNone(gone["set"])
+        self.assertEqual(gone["asked"], [f"compute-0 {it}" for it in ("deleted", "patch", "patch")])
+        node = ironic.api("GET", f"/v1/nodes/{uuid}")
+        self.assertEqual((node["provision_state"], node["instance_uuid"]), ("available", None))
+        self.assertFalse(node["network_data"])
+        self.assertEqual((node["extra"], node["instance_info"]), ({"rack": "r1"}, {}))
+
+    def test_network_data_that_ironic_refuses_is_told_in_its_words_and_nothing_is_reserved(self):
+        name, uuid = ironic.enroll()
+        hosts = {"compute-0": ONE["compute-0"] | {"preprovisioningNetworkDataName": "ramdisk"}}
+        secrets = {"ramdisk": {"networkData": json.dumps(NETWORK | {"links": [{"id": "nic"}]})}}
+        the_set = ironic.a_set("refused", name, hosts, provide=True)
+        answer = ironic.follow(the_set, {"Ready": "RequestRefused"}, secrets=secrets)
+        self.assertIn("network_data", condition(answer["set"])["message"])
+        self.assertIsNone(ironic.api("GET", f"/v1/nodes/{uuid}")["instance_uuid"])
 
     def test_image_and_disk_are_told_and_nothing_else_of_the_machine_is_changed(self):
         given = {

@@ -174,7 +174,8 @@ pub struct BaremetalHost {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
     pub bmh_label_selector: BTreeMap<String, String>,
-    /// Name of a Secret with the network data of the ramdisk, with Metal3.
+    /// Name of a Secret whose key `networkData` has the network data of the ramdisk; it stands in the
+    /// namespace of the set with Ironic, and in that of the `BareMetalHost` with Metal3.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub preprovisioning_network_data_name: Option<String>,

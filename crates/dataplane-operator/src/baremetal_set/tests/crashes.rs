@@ -18,10 +18,13 @@ fn story(lab: &mut Lab, chapter: usize) {
     }
 }
 
-/// One machine must be provided first, and the other one's deployment fails once.
+/// One machine must be provided first, and the other one's deployment fails once; that one's ramdisk has
+/// a network of its own.
 fn lab() -> Lab {
-    let mut lab =
-        Lab::new(&json!({"ironic": {"provide": true}}), &["available", "enroll", "available"]);
+    let changes = json!({"ironic": {"provide": true}, "baremetalHosts": {
+        "a": {"preprovisioningNetworkDataName": "ramdisk"}}});
+    let mut lab = Lab::new(&changes, &["available", "enroll", "available"]);
+    lab.secret("ramdisk", &[("networkData", "{links: [{id: n}], networks: [{link: n}]}")]);
     let uuid = lab.model.nodes[0].uuid.clone();
     lab.model.failing.insert(uuid, 1);
     lab
@@ -38,7 +41,16 @@ fn end(lab: &Lab) -> Value {
         .model
         .nodes
         .iter()
-        .map(|it| json!([it.title(), it.provision_state.word(), it.instance_uuid, it.power_state]))
+        .map(|it| {
+            let network = lab.model.networks.get(&it.uuid);
+            json!([
+                it.title(),
+                it.provision_state.word(),
+                it.instance_uuid,
+                it.power_state,
+                network
+            ])
+        })
         .collect();
     let finalizers = lab.set.as_ref().map(|it| it.finalizers().to_vec());
     json!({"status": status, "machines": machines, "deployed": lab.model.deployed, "held": finalizers})

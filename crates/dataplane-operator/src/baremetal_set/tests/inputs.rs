@@ -160,6 +160,36 @@ fn an_api_that_is_too_old_for_the_form_is_told_and_auto_takes_the_other_form() {
 }
 
 #[test]
+fn the_network_of_a_ramdisk_is_a_secrets_and_holds_the_host_that_names_it_alone() {
+    let named = json!({"baremetalHosts": {"a": {"preprovisioningNetworkDataName": "ramdisk"}}});
+    let mut lab = Lab::new(&named, &["available", "available"]);
+    lab.rest().unwrap();
+    let path = "spec.baremetalHosts[a].preprovisioningNetworkDataName: \"ramdisk\"";
+    lab.says("Ready", False, "SecretNotFound", &[path, "is no Secret there", "key networkData"]);
+    assert_eq!(lab.machines(), [("active", Some("b".into())), ("available", None)]);
+    lab.secret("ramdisk", &[("networkData", "[]")]);
+    lab.rest().unwrap();
+    lab.says("Ready", False, "InvalidInput", &[path, "is a Secret whose networkData is no object"]);
+    lab.secret("ramdisk", &[("networkData", "{links: [{id: n}], networks: [{link: n}]}")]);
+    lab.version = "1.65";
+    lab.rest().unwrap();
+    lab.says("Ready", False, "InvalidInput", &[path, "needs version 1.66 of Ironic's API"]);
+    assert_eq!(lab.model.deployed.values().sum::<u32>(), 1);
+    lab.version = "1.66";
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    let node = &lab.model.nodes[1];
+    let over = &lab.model.deployed_over[node.instance_uuid.as_ref().unwrap()];
+    assert_eq!(over.as_ref().unwrap()["links"], json!([{"id": "n", "mtu": 1500}]));
+    // What changes later is for the next deployment, and the host's own system is what it was.
+    let n_before = lab.log.len();
+    lab.secret("ramdisk", &[("networkData", "{links: [{id: m}], networks: [{link: m}]}")]);
+    lab.rest().unwrap();
+    lab.says("UpToDate", True, "UpToDate", &[]);
+    assert_eq!(lab.asked(n_before), [""; 0]);
+}
+
+#[test]
 fn credentials_that_are_missing_are_told_as_an_input() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     let (path, keys) = ("spec.ironic.secret", "username and password");

@@ -117,6 +117,85 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     assert!(lab.set.is_none());
 }
 
+/// A set whose host gives its ramdisk a network, and two machines.
+fn over_a_network() -> Lab {
+    let named = json!({"baremetalHosts": {
+        "a": {"preprovisioningNetworkDataName": "ramdisk"}, "b": null}});
+    let mut lab = Lab::new(&named, &["available", "available"]);
+    lab.secret("ramdisk", &[("networkData", "{links: [{id: n}], networks: [{link: n}]}")]);
+    lab.rest().unwrap();
+    assert_eq!(lab.model.networks.len(), 1);
+    lab
+}
+
+#[test]
+fn the_network_of_a_ramdisk_stays_until_the_machine_is_clean_and_goes_then() {
+    let mut lab = over_a_network();
+    lab.delete();
+    lab.pass().unwrap();
+    lab.model.pass();
+    assert_eq!(lab.machines()[0], ("cleaning", None));
+    let n_before = lab.log.len();
+    lab.pass().unwrap();
+    assert_eq!((lab.asked(n_before), lab.model.networks.len()), (vec![], 1));
+    let told = lab.host("a").unwrap();
+    assert_eq!(told.bmh_ref, lab.model.nodes[0].uuid);
+    assert_eq!((told.provisioning_state.as_str(), told.annotated_for_deletion), ("cleaning", true));
+    lab.rest().unwrap();
+    assert!(lab.set.is_none() && lab.model.networks.is_empty());
+    assert_eq!(lab.asked(n_before), ["PATCH m0 node ", "PATCH m0 node "]);
+    let node = &lab.model.nodes[0];
+    assert!(node.extra.is_empty() && node.instance_uuid.is_none() && node.instance_info.is_empty());
+}
+
+#[test]
+fn a_cleaning_that_fails_keeps_the_network_that_another_one_needs() {
+    let mut lab = over_a_network();
+    lab.delete();
+    lab.pass().unwrap();
+    lab.model.pass();
+    lab.model.nodes[0].provision_state = State::CleanFailed;
+    lab.model.nodes[0].target_provision_state = None;
+    lab.rest().unwrap();
+    lab.says("Ready", False, "CleanFailed", &["machine m0"]);
+    assert_eq!(lab.model.networks.len(), 1);
+    lab.model.nodes[0].provision_state = State::Available;
+    lab.rest().unwrap();
+    assert!(lab.set.is_none() && lab.model.networks.is_empty());
+}
+
+#[test]
+fn whoever_takes_a_machine_with_anothers_network_for_ramdisks_has_replaced_it() {
+    let mut lab = over_a_network();
+    lab.delete();
+    lab.pass().unwrap();
+    lab.model.pass();
+    lab.model.pass();
+    let gone = lab.set.take();
+    lab.set = Some(set_of(
+        "other",
+        &json!({"baremetalHosts": {"a": null, "b": {"machine": {"node": "m0"}}}}),
+    ));
+    lab.rest().unwrap();
+    assert_eq!(lab.host("b").unwrap().bmh_ref, lab.model.nodes[0].uuid);
+    assert!(lab.model.networks.is_empty() && lab.model.nodes[0].extra.is_empty());
+    let owner = lab.model.nodes[0].instance_uuid.clone();
+    lab.set = gone;
+    lab.rest().unwrap();
+    assert_eq!((lab.set.is_none(), &lab.model.nodes[0].instance_uuid), (true, &owner));
+}
+
+#[test]
+fn a_machine_that_is_retained_leaves_the_network_of_its_ramdisk_with_the_reservation() {
+    let mut lab = over_a_network();
+    lab.edit(&json!({"deprovisionPolicy": "Retain"}));
+    lab.delete();
+    let n_before = lab.log.len();
+    lab.rest().unwrap();
+    assert_eq!(lab.asked(n_before), ["PATCH m0 node "]);
+    assert_eq!((lab.machines()[0].0, lab.model.networks.len()), ("active", 0));
+}
+
 #[test]
 fn a_set_that_is_deleted_goes_when_its_machines_are_given_back() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
