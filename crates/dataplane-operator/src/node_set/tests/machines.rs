@@ -1,7 +1,6 @@
 //! Node sets whose machines are provisioned.
 
 use common::engine::host_key::HostKey;
-use common::plan::Step;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -13,7 +12,7 @@ const READY: &str = "NodeSetBaremetalProvisionReady";
 
 impl World {
     /// Two hosts whose machines are to be provisioned.
-    fn bare() -> Self {
+    pub(super) fn bare() -> Self {
         Self::of(&json!({
             "preProvisioned": false,
             "baremetalSetTemplate": {
