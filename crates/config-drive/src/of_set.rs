@@ -120,6 +120,11 @@ impl Member<'_> {
         let authorized_keys = lines.map(str::to_owned).collect();
         let root_password = self.root_password(&mut faults);
         let domain = set.template.domain_name.as_ref().filter(|it| !it.is_empty());
+        let network = self.network();
+        let is_given = self.host.network_data.is_some() || set.network_data.is_some();
+        if network.is_none() && !is_given {
+            faults.extend(self.without_address());
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -130,7 +135,7 @@ impl Member<'_> {
             users: vec![User { name: login, authorized_keys }],
             root_password,
             keep_root_size: false,
-            network: self.network(),
+            network,
             given,
         })
     }
@@ -199,6 +204,25 @@ impl Member<'_> {
         };
         faults.push(Fault::new(path, name, cause, way));
         None
+    }
+
+    /// Of a host that has no address and is told how to use one: it would get no network data at all.
+    fn without_address(&self) -> Option<Fault> {
+        let Self { set, host, .. } = *self;
+        let is_some = |it: &&String| !it.is_empty();
+        let own = || host.ctlplane_gateway.as_ref().filter(is_some);
+        let shared = || set.ctlplane_gateway.as_ref().filter(is_some);
+        let (path, value) = if let Some(vlan_id) = host.ctlplane_vlan {
+            (self.own_path("ctlplaneVlan"), vlan_id.to_string())
+        } else if let Some(gateway) = own() {
+            (self.own_path("ctlplaneGateway"), gateway.clone())
+        } else {
+            ("spec.ctlplaneGateway".to_owned(), shared()?.clone())
+        };
+        let cause = format!("is not there, and {path} {value} is of use only with an address");
+        let way = "give the host its address with the length of the prefix, as in 192.168.122.100/24, or \
+                   networkData; with neither of these, and without VLAN and gateway, the image asks DHCP";
+        Some(Fault::hidden(self.own_path("ctlPlaneIP"), cause, way))
     }
 
     /// The control plane's network; none without an address.
@@ -467,9 +491,41 @@ mod tests {
     }
 
     #[test]
-    fn without_an_address_the_image_goes_its_own_way() {
-        let drive = made(&json!({"baremetalHosts": {"compute-0": {}}})).unwrap();
-        assert!(!drive.files().contains_key("network_data.json"));
+    fn without_an_address_and_a_word_on_its_network_the_image_goes_its_own_way() {
+        for gateway in [Value::Null, json!("")] {
+            let host = json!({"compute-0": {"ctlplaneInterface": "eno2"}});
+            let drive = json!({"ctlplaneGateway": gateway, "baremetalHosts": host});
+            assert!(!made(&drive).unwrap().files().contains_key("network_data.json"));
+        }
+    }
+
+    #[test]
+    fn a_gateway_or_a_vlan_without_an_address_is_a_fault() {
+        let told = |path: &str| {
+            format!(
+                "spec.baremetalHosts[compute-0].ctlPlaneIP: the value is not there, and {path} is of \
+                 use only with an address; give the host its address with the length of the prefix, as \
+                 in 192.168.122.100/24, or networkData; with neither of these, and without VLAN and \
+                 gateway, the image asks DHCP"
+            )
+        };
+        let host = |host: Value| json!({"compute-0": host});
+        refused(
+            &json!({"baremetalHosts": host(json!({}))}),
+            &told("spec.ctlplaneGateway 192.0.2.1"),
+        );
+        for (field, value) in [("ctlplaneVlan", json!(44)), ("ctlplaneGateway", json!("192.0.2.9"))]
+        {
+            let fields = json!({ field: value, "ctlPlaneIP": "" });
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let path = format!("spec.baremetalHosts[compute-0].{field} {shown}");
+            let changes = json!({"ctlplaneGateway": null, "baremetalHosts": host(fields)});
+            refused(&changes, &told(&path));
+        }
+        // A human's own network needs none of them.
+        let own = json!({"networkData": {"name": "own"}});
+        let drive = made(&json!({"baremetalHosts": host(own)})).unwrap();
+        assert!(drive.files().contains_key("network_data.json"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub mod template;
 pub mod told;
 
 #[cfg(test)]
-mod test_model;
+pub(crate) mod test_model;
 
 pub use course::Course;
 pub use observe::{Machines, Seen};

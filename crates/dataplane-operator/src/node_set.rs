@@ -13,6 +13,7 @@ pub mod inputs;
 pub mod inventory;
 pub mod ipam;
 pub mod machines;
+pub mod names;
 pub mod observe;
 pub mod others;
 pub mod outcome;

@@ -82,10 +82,8 @@ pub fn known_name(node: &Node) -> String {
 
 /// The name by which a machine was asked for that a node has, or had.
 fn recorded(node: &Node) -> Option<&str> {
-    let machine = machine_of(node)?;
-    // Before one is chosen, a name can be corrected.
-    let is_some = machine.machine.is_some() || machine.installation.is_some();
-    machine.host.as_deref().filter(|_| is_some)
+    let machine = machine_of(node).filter(|it| it.is_chosen())?;
+    machine.host.as_deref()
 }
 
 fn machine_of(node: &Node) -> Option<&HostMachine> {

@@ -556,6 +556,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
 }
 
+mod crashes;
 mod holding;
 mod host_keys;
 mod limits;

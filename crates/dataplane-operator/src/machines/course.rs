@@ -106,6 +106,7 @@ impl Course {
         let is_replaced = is_new && before.is_some();
         let mut record = HostMachine {
             host: None,
+            node: None,
             machine,
             state,
             since,

@@ -1,5 +1,7 @@
-//! A set of machines in memory, for tests: the API server's part of it, and its operator's.
+//! A set of machines in memory, for tests: the API server's part of it, its operator's, and an asker
+//! that dies.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::baremetal::BaremetalSet;
@@ -98,5 +100,105 @@ impl Seen {
     /// The ssh server of an address answers.
     pub fn answer(&mut self, address: &str) {
         self.answering.insert(format!("{address}:22"));
+    }
+}
+
+/// The operator of a set: it deploys what is asked for, and takes back what is not, a state at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Provisioner {
+    /// How often each host was `deployed` or `given back`, as `word host`.
+    pub did: BTreeMap<String, u32>,
+}
+
+impl Provisioner {
+    /// Each machine goes one state on; whether any did.
+    ///
+    /// Of a set that is to be deleted nothing happens while somebody else holds it.
+    pub fn act(&mut self, seen: &mut Seen) -> bool {
+        let Some(set) = seen.set.clone() else { return false };
+        let is_deleted = set.metadata.deletion_timestamp.is_some();
+        if is_deleted && !set.finalizers().is_empty() {
+            return false;
+        }
+        let asked = &set.spec.baremetal_hosts;
+        let status = set.status.clone().unwrap_or_default();
+        let is_left = |it: &String| is_deleted || !asked.contains_key(it);
+        let mut has_acted = status.observed_generation != set.metadata.generation;
+        for (host, told) in status.baremetal_hosts.iter().filter(|(it, _)| is_left(it)) {
+            has_acted = true;
+            if told.annotated_for_deletion {
+                self.note("given back", host);
+            } else {
+                let fields = json!({ "provisioningState": "active", "annotatedForDeletion": true });
+                seen.say(host, &fields);
+            }
+        }
+        for host in asked.keys().filter(|_| !is_deleted) {
+            let before = status.baremetal_hosts.get(host).map(|it| it.provisioning_state.as_str());
+            match before {
+                Some("active") => continue,
+                Some(_) => seen.say_state(host, "active"),
+                None => {
+                    self.note("deployed", host);
+                    seen.say_state(host, "deploying");
+                }
+            }
+            has_acted = true;
+        }
+        let is_back = |host: &String| {
+            is_left(host)
+                && status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion)
+        };
+        let all: Vec<String> = status.baremetal_hosts.keys().cloned().collect();
+        let now = seen.set_mut();
+        now.status.get_or_insert_default().observed_generation = now.metadata.generation;
+        now.status.get_or_insert_default().baremetal_hosts.retain(|it, _| !is_back(it));
+        if is_deleted && all.iter().all(is_back) {
+            seen.set = None;
+            has_acted = true;
+        }
+        has_acted
+    }
+
+    fn note(&mut self, word: &str, host: &str) {
+        *self.did.entry(format!("{word} {host}")).or_default() += 1;
+    }
+}
+
+/// Where one who asks dies: at which of its writes, and whether the write is acted upon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Death {
+    /// The number of the write, from 0.
+    pub call: usize,
+    /// Whether it is acted upon.
+    pub is_after: bool,
+}
+
+/// It died.
+#[derive(Debug)]
+pub struct Died;
+
+/// The writes of one who dies once at most.
+#[derive(Debug, Default)]
+pub struct Life {
+    /// Where it dies.
+    pub death: Option<Death>,
+    /// How many writes there were.
+    pub n_calls: usize,
+}
+
+impl Life {
+    /// One write.
+    pub fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
+        let call = self.n_calls;
+        self.n_calls += 1;
+        if self.death == Some(Death { call, is_after: false }) {
+            return Err(Died);
+        }
+        write();
+        if self.death == Some(Death { call, is_after: true }) {
+            return Err(Died);
+        }
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ use crate::group::faults::{Fault, missing_source, sources_of, ssh_fault, unknown
 use crate::group::{networks, vars};
 use crate::node_set::host::{self, Host};
 use crate::node_set::inventory::given;
+use crate::node_set::names::Names;
 use crate::node_set::observe::Observed;
 
 /// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
@@ -28,6 +29,10 @@ pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
+    if host::machine_template(&seen.set).is_some() {
+        let names = Names::of(seen);
+        faults.extend(hosts.iter().filter_map(|it| names.fault(&seen.set, it)));
+    }
     faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
     faults.extend(of_claims(seen));
     faults

@@ -25,6 +25,7 @@ use crate::machines::template::{merged, with_prefix};
 use crate::machines::{Wish, set, told};
 use crate::node_set::host::{Host, hosts, machine_template};
 use crate::node_set::ipam::{DNS_SERVERS, labels};
+use crate::node_set::names::Names;
 use crate::node_set::observe::Observed;
 use crate::node_set::served::Served;
 
@@ -48,20 +49,31 @@ impl Machines {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
         let recorded = |it: &str| recorded?.get(it).cloned();
         let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
+        let names = Names::of(seen);
+        // Of hosts that are called differently now, too.
+        for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?))) {
+            let ready = record.ready && !machines.are_asked;
+            machines.records.insert(name.to_owned(), HostMachine { ready, ..record });
+        }
         let own = own_set(seen).map(|it| &**it);
-        let mut names: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
-        names.sort_unstable();
-        let without_room = set::without_room(own, names.into_iter());
+        let mut asked: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
+        asked.sort_unstable();
+        let without_room = set::without_room(own, asked.into_iter());
         for host in hosts {
             let mut record = recorded(&host.name);
             if machines.are_asked {
-                let course = if without_room.contains(&host.name) {
+                let course = if let Some(fault) = names.fault(&seen.set, host) {
+                    Err(fault)
+                } else if without_room.contains(&host.name) {
                     Err(set::full(&Target::of(&*seen.set), &host.name))
                 } else {
                     course(seen, host, now)
                 };
                 record = match &course {
-                    Ok(course) => Some(course.record.clone()),
+                    Ok(course) => {
+                        let (node, host) = (Some(host.key.to_owned()), Some(host.name.clone()));
+                        Some(HostMachine { node, host, ..course.record.clone() })
+                    }
                     Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
                 };
                 machines.courses.insert(host.name.clone(), course);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
 use common::conditions::declared::undeclared;
 use common::conditions::find;
-use common::plan::{Plan, Write};
+use common::plan::{Plan, Step, Write};
 use common::yaml;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -26,6 +26,7 @@ use crate::group::observe::Inventory;
 use crate::reasons::KINDS;
 use crate::vars::Objects;
 
+mod crashes;
 mod deployments;
 mod faults;
 mod inventories;
@@ -124,61 +125,73 @@ impl World {
         self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
     }
 
-    /// One pass.
-    fn pass(&mut self) -> Plan {
+    /// The judgement on what is there.
+    fn plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
         let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &set));
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
-        let plan = decide::decide(&self.seen, self.now);
+        decide::decide(&self.seen, self.now)
+    }
+
+    /// One pass.
+    fn pass(&mut self) -> Plan {
+        let plan = self.plan();
         for step in plan.all() {
-            let (kind, name) = (&step.target.kind.kind, &step.target.name);
-            let kind = kind.trim_start_matches("OpenStackDataPlane");
-            let verb = match &step.write {
-                Write::Apply { object, .. } if kind == "OpenStackBaremetalSet" => {
-                    self.seen.machines.applied(object);
-                    "apply"
-                }
-                Write::Delete { .. } if kind == "OpenStackBaremetalSet" => {
-                    self.seen.machines.deleted(self.now);
-                    "delete"
-                }
-                Write::Apply { object, .. } if name == SECRET => {
-                    self.store(object);
-                    "apply"
-                }
-                Write::Apply { object, .. } => {
-                    self.serve(object);
-                    "apply"
-                }
-                Write::Delete { .. } if name != SECRET => {
-                    self.take_back(kind, name);
-                    "delete"
-                }
-                Write::Status { status, .. } => {
-                    self.take_status(status);
-                    "status"
-                }
-                Write::Hold { finalizer } => {
-                    let set = Arc::make_mut(&mut self.seen.set);
-                    set.finalizers_mut().push(finalizer.clone());
-                    "hold"
-                }
-                Write::Delete { .. } => {
-                    self.seen.inventory = None;
-                    "delete"
-                }
-                Write::Release { rest, .. } if kind == "OpenStackBaremetalSet" => {
-                    self.seen.machines.released(rest);
-                    "release"
-                }
-                Write::Release { .. } => "release",
-                Write::Create { .. } => "create",
-            };
-            self.writes.push(format!("{verb} {kind} {name}"));
+            self.take(step);
         }
         plan
+    }
+
+    fn take(&mut self, step: &Step) {
+        let (kind, name) = (&step.target.kind.kind, &step.target.name);
+        let kind = kind.trim_start_matches("OpenStackDataPlane");
+        let verb = match &step.write {
+            Write::Apply { object, .. } if kind == "OpenStackBaremetalSet" => {
+                self.seen.machines.applied(object);
+                "apply"
+            }
+            Write::Delete { .. } if kind == "OpenStackBaremetalSet" => {
+                self.seen.machines.deleted(self.now);
+                "delete"
+            }
+            Write::Apply { object, .. } if name == SECRET => {
+                self.store(object);
+                "apply"
+            }
+            Write::Apply { object, .. } => {
+                self.serve(object);
+                "apply"
+            }
+            Write::Delete { .. } if name != SECRET => {
+                self.take_back(kind, name);
+                "delete"
+            }
+            Write::Status { status, .. } => {
+                self.take_status(status);
+                "status"
+            }
+            Write::Hold { finalizer } => {
+                let set = Arc::make_mut(&mut self.seen.set);
+                set.finalizers_mut().push(finalizer.clone());
+                "hold"
+            }
+            Write::Delete { .. } => {
+                self.seen.inventory = None;
+                "delete"
+            }
+            Write::Release { rest, .. } if kind == "OpenStackBaremetalSet" => {
+                self.seen.machines.released(rest);
+                "release"
+            }
+            Write::Release { rest, .. } => {
+                Arc::make_mut(&mut self.seen.set).finalizers_mut().clone_from(rest);
+                "release"
+            }
+            Write::Create { .. } => "create",
+        };
+        self.writes.push(format!("{verb} {kind} {name}"));
     }
 
     fn store(&mut self, object: &Value) {

@@ -154,6 +154,18 @@ pub(super) const NODE_SET: Aspect = aspect(
         NAME_TAKEN,
         MACHINE_ELSEWHERE,
         SET_FULL,
+        Word::bad(
+            "HostNameChanged",
+            "A host has another name than the one by which its machine was asked for.",
+            "No.",
+            "Set `hostName` as the message says, or take the node out.",
+        ),
+        Word::bad(
+            "HostTwice",
+            "A host has the name by which the machine of another one is known.",
+            "No.",
+            "Correct `hostName` as the message says.",
+        ),
     ],
 );
 

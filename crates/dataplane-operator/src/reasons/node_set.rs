@@ -97,6 +97,12 @@ const INPUTS: &[Word] = &[
         "Correct `hostName`, or the node's key.",
     ),
     Word::bad(
+        "HostNameChanged",
+        "A host has another name than the one by which its machine was asked for.",
+        "No.",
+        "Set `hostName` as the message says, or take the node out.",
+    ),
+    Word::bad(
         "HostAddressMissing",
         "A pre-provisioned node has no IP address in `ansible.ansibleHost`.",
         "No.",

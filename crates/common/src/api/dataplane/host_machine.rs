@@ -13,6 +13,11 @@ pub struct HostMachine {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub host: Option<String>,
+    /// On a node set: the key in `spec.nodes` of the host that has it. The host keeps it, whatever its
+    /// `hostName` says later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub node: Option<String>,
     /// UUID of Ironic's node, or name of the `BareMetalHost`; absent while none is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
@@ -45,6 +50,12 @@ pub struct HostMachine {
 }
 
 impl HostMachine {
+    /// Whether a name was given to a machine by which it stays known: before one is chosen, the name can
+    /// be corrected.
+    pub fn is_chosen(&self) -> bool {
+        self.machine.is_some() || self.installation.is_some()
+    }
+
     /// Which installation was made for the host; none while it runs on one that was there before.
     pub fn own_installation(&self) -> Option<&str> {
         self.installation.as_deref().filter(|_| !self.adopted)

@@ -20,6 +20,27 @@ use crate::conditions::Condition;
 /// How many hosts one node set may have: its status tells of each of them.
 pub const MAX_HOSTS: usize = 500;
 
+/// What is refused of an update while machines are known by the names of hosts; what was accepted once
+/// stays. The name of a host is `hostName`, or its key; a template with a domain takes `hostName` only
+/// where that has one of its own.
+const HOSTS_KEEP_THEIR_NAMES: &str = "\
+    !has(self.status) || !has(self.status.machines) || self.status.machines.all(it, \
+        !has(self.status.machines[it].node) || !has(self.status.machines[it].host) \
+        || (!has(self.status.machines[it].machine) && !has(self.status.machines[it].installation)) \
+        || !(self.status.machines[it].node in self.spec.nodes) \
+        || !(self.status.machines[it].node in oldSelf.spec.nodes) \
+        || (has(self.spec.nodes[self.status.machines[it].node].hostName) == has(oldSelf.spec.nodes[self.status.machines[it].node].hostName) \
+            && (!has(self.spec.nodes[self.status.machines[it].node].hostName) \
+                || self.spec.nodes[self.status.machines[it].node].hostName == oldSelf.spec.nodes[self.status.machines[it].node].hostName)) \
+        || (has(self.spec.nodes[self.status.machines[it].node].hostName) && self.spec.nodes[self.status.machines[it].node].hostName != '' \
+                && (self.spec.nodes[self.status.machines[it].node].hostName.contains('.') \
+                    || !has(self.spec.baremetalSetTemplate) || !has(self.spec.baremetalSetTemplate.domainName) \
+                    || self.spec.baremetalSetTemplate.domainName == '') \
+            ? self.spec.nodes[self.status.machines[it].node].hostName == self.status.machines[it].host \
+                || self.spec.nodes[self.status.machines[it].node].hostName.startsWith(self.status.machines[it].host + '.') \
+            : self.status.machines[it].node == self.status.machines[it].host \
+                || self.status.machines[it].node.startsWith(self.status.machines[it].host + '.')))";
+
 /// The hosts, what they have in common, and the services that are deployed to them.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -41,6 +62,8 @@ pub const MAX_HOSTS: usize = 500;
     label("backup.openstack.org/restore-order", "60"),
     validation = Rule::new("self.metadata.name.size() <= 63")
         .message("the name is also the value of labels: at most 63 characters"),
+    validation = Rule::new(HOSTS_KEEP_THEIR_NAMES)
+        .message("a host has a machine, which was asked for by its name, as status.machines tells: it would be given back, and another one deployed. Leave hostName in spec.nodes as it is up to its first dot, or take the node out and put it in under another key"),
     printcolumn(
         name = "Status",
         type_ = "string",
@@ -320,6 +343,7 @@ pub struct NodeSetStatus {
     pub deployed_version: Option<String>,
     /// The machine of each host that is provisioned for it, by the host's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 1000))]
     pub machines: BTreeMap<String, HostMachine>,
     /// Digest of the bare metal that the hosts are on.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -182,6 +182,63 @@ fn a_name_that_no_label_can_have_is_refused() {
 }
 
 #[test]
+fn the_hosts_of_a_node_set_keep_their_names_while_they_have_machines() {
+    let machines = |all: &[(&str, &str)]| -> Value {
+        let record = |host: &str, node: &str| {
+            json!({ "host": host, "node": node, "machine": "m", "state": "active",
+                "since": "2026-01-01T00:00:00Z" })
+        };
+        all.iter().map(|(name, node)| ((*name).to_owned(), record(name, node))).collect()
+    };
+    let set = |nodes: Value, machines: &Value, domain: &str| {
+        json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
+            "metadata": { "name": "compute" }, "status": { "machines": machines },
+            "spec": {
+                "nodes": nodes, "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+                "preProvisioned": false,
+                "baremetalSetTemplate": { "ctlplaneInterface": "eth0", "domainName": domain },
+            },
+        })
+    };
+    let told = |old: &Value, new: &Value, machines: &Value, domain: &str| {
+        let (new, old) = (set(new.clone(), machines, domain), set(old.clone(), machines, domain));
+        broken::<NodeSet>(&new, Some(&old))
+    };
+    let called = |name: &str| json!({ "n0": { "hostName": name } });
+    let (n0, plain) = (machines(&[("n0", "n0")]), json!({ "n0": {} }));
+    for (old, new, is_told, domain) in [
+        (&plain, called("n00"), true, ""),
+        (&plain, called("n0.example.org"), false, ""),
+        (&called("n0.example.org"), plain.clone(), false, ""),
+        // Where there is a domain, the key is what the host is called.
+        (&plain, called("n00"), false, "example.org"),
+        (&plain, called("n00.example.org"), true, "example.org"),
+        // What was accepted once stays, and so does the way back.
+        (&called("n00"), json!({ "n0": { "hostName": "n00" }, "n1": {} }), false, ""),
+        (&called("n00"), plain.clone(), false, ""),
+        (&called("n00"), called("n01"), true, ""),
+        (&plain, json!({}), false, ""),
+        (&plain, json!({ "k": { "hostName": "n0" } }), false, ""),
+    ] {
+        let told = told(old, &new, &n0, domain);
+        assert_eq!(told.contains("a host has a machine"), is_told, "{old} -> {new}: {told}");
+    }
+    let (a, b) = (json!({ "hostName": "a" }), json!({ "hostName": "b" }));
+    let both = machines(&[("a", "x"), ("b", "y")]);
+    let (old, new) = (json!({ "x": a, "y": b }), json!({ "x": b, "y": a }));
+    assert!(told(&old, &new, &both, "").contains("a host has a machine"));
+    // None is chosen yet, or none of this version told of it.
+    for field in ["machine", "node", "host"] {
+        let mut open = n0.clone();
+        open["n0"].as_object_mut().unwrap().remove(field);
+        assert_eq!(told(&plain, &called("n00"), &open, ""), "");
+    }
+    let unheard = json!({ "metadata": { "name": "compute" }, "spec": set(plain, &n0, "")["spec"] });
+    assert_eq!(broken::<NodeSet>(&unheard, Some(&unheard)), "");
+}
+
+#[test]
 fn a_deployment_stays_as_it_was_made() {
     let old = json!({"nodeSets": ["a"], "servicesOverride": [], "ansibleExtraVars": {"a": 1}});
     assert_eq!(broken::<DeploymentSpec>(&old, Some(&old)), "");

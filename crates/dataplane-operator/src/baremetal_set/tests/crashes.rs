@@ -57,7 +57,7 @@ fn end(lab: &Lab) -> Value {
 }
 
 /// Plays a story with one death, after which another operator goes on; the ends of its chapters.
-fn ends(story: Story, death: Option<Death>) -> (Vec<Value>, usize) {
+fn ends((lab, story): (fn() -> Lab, Story), death: Option<Death>) -> (Vec<Value>, usize) {
     let mut lab = lab();
     lab.death = death;
     let mut ends = Vec::new();
@@ -73,7 +73,7 @@ fn ends(story: Story, death: Option<Death>) -> (Vec<Value>, usize) {
 
 #[test]
 fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same() {
-    let (expected, n_calls) = ends(story, None);
+    let (expected, n_calls) = ends((lab, story), None);
     // One failure was to be, and counted.
     let deployed = expected[0]["deployed"].as_object().unwrap();
     let mut counts: Vec<u64> = deployed.values().map(|it| it.as_u64().unwrap()).collect();
@@ -81,12 +81,51 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same
     assert_eq!(counts, [1, 2]);
     assert_eq!(expected[2]["held"], Value::Null);
     assert!(n_calls > 20, "{n_calls}");
+    dies_anywhere((lab, story), &expected, n_calls);
+}
+
+/// The operator dies at each of its calls, and the ends are those that are expected.
+fn dies_anywhere(play: (fn() -> Lab, Story), expected: &[Value], n_calls: usize) {
     for call in 0..n_calls {
         for is_after in [false, true] {
-            let (found, _) = ends(story, Some(Death { call, is_after }));
+            let (found, _) = ends(play, Some(Death { call, is_after }));
             assert_eq!(found, expected, "call {call}, after it: {is_after}");
         }
     }
+}
+
+/// A host that Ironic must take over, one that it knows to run, and one that is deployed; all of them
+/// are to run on.
+fn retaining() -> Lab {
+    let adopted = |node: &str| json!({"adopt": true, "machine": {"node": node}});
+    let hosts = json!({"a": adopted("m0"), "c": adopted("m2")});
+    let changes = json!({"deprovisionPolicy": "Retain", "baremetalHosts": hosts});
+    let mut lab = Lab::new(&changes, &["manageable", "available", "active"]);
+    lab.model.nodes[2].power_state = Some("power on".into());
+    lab
+}
+
+#[test]
+fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and_runs_on() {
+    let (expected, n_calls) = ends((retaining, story), None);
+    let runs_on = |chapter: usize, idx: usize, is_reserved: bool| {
+        let machine = &expected[chapter]["machines"][idx];
+        assert_eq!((&machine[1], &machine[3]), (&json!("active"), &json!("power on")));
+        assert_eq!(machine[2] != Value::Null, is_reserved, "{chapter}: {machine}");
+    };
+    for (chapter, reserved) in
+        [[true, true, true], [false, true, true], [false; 3]].into_iter().enumerate()
+    {
+        (0..3).for_each(|idx| runs_on(chapter, idx, reserved[idx]));
+        // Only the one that was free: the others ran before.
+        assert_eq!(expected[chapter]["deployed"].as_object().unwrap().len(), 1);
+    }
+    let state =
+        |host: &str| expected[0]["status"]["baremetalHosts"][host]["provisioningState"].clone();
+    assert_eq!([state("a"), state("b"), state("c")], ["active", "active", "active"]);
+    assert_eq!((&expected[2]["status"], &expected[2]["held"]), (&Value::Null, &Value::Null));
+    assert!(n_calls > 15, "{n_calls}");
+    dies_anywhere((retaining, story), &expected, n_calls);
 }
 
 /// Somebody undeploys a machine that runs, and the operator dies at one of its calls thereafter; how many

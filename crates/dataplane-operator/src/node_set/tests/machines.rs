@@ -1,7 +1,6 @@
 //! Node sets whose machines are provisioned.
 
 use common::engine::host_key::HostKey;
-use common::plan::Step;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -13,7 +12,7 @@ const READY: &str = "NodeSetBaremetalProvisionReady";
 
 impl World {
     /// Two hosts whose machines are to be provisioned.
-    fn bare() -> Self {
+    pub(super) fn bare() -> Self {
         Self::of(&json!({
             "preProvisioned": false,
             "baremetalSetTemplate": {
@@ -258,4 +257,111 @@ fn hosts_that_run_already_are_taken_over_and_stay_deployed() {
     world.now = "2026-01-02T00:00:00Z".parse().unwrap();
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+}
+
+#[test]
+fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
+    let mut world = World::provisioned();
+    world.deployed("d");
+    world.settle();
+    let before = world.seen.machines.set_mut().spec.clone();
+    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.contains("Baremetal")), "{writes:?}");
+    assert_eq!(world.seen.machines.set_mut().spec, before);
+    let told = world.message("InputReady");
+    for part in
+        ["Node n0 of OpenStackDataPlaneNodeSet compute is called n00 now", "asked for as n0,"]
+    {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(told.contains("Set spec.nodes[n0].hostName to n0.example.org again"), "{told}");
+    assert_eq!(world.condition("InputReady"), is("False", "HostNameChanged"));
+    assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
+    assert_eq!(world.condition("SetupReady").0, "False");
+    // Nothing runs on it, whatever it is called by whoever runs something.
+    assert!(!world.machine("n0").ready && world.machine("n1").ready);
+    assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n00"));
+    world.edit("/nodes/n0/hostName", json!("n0.example.org"));
+    world.settle();
+    assert_eq!(world.condition(READY), is("True", "Provisioned"));
+    assert_eq!(world.condition("InputReady").0, "True");
+    assert_eq!(world.seen.machines.set_mut().spec, before);
+    assert!(world.machine("n0").ready);
+}
+
+#[test]
+fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back() {
+    let mut world = World::bare();
+    world.settle();
+    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
+    let mut world = World::provisioned();
+    world.seen.machines.set = None;
+    world.edit("/nodes/n0/hostName", json!("n00.example.org"));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
+}
+
+#[test]
+fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
+    let mut world = World::provisioned();
+    world.edit("/nodes/n0/hostName", json!("n1.example.org"));
+    world.edit("/nodes/n1/hostName", json!("n0.example.org"));
+    let before = world.seen.machines.set_mut().spec.clone();
+    world.settle();
+    assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
+    // A newcomer, and the one who has the machine has slipped.
+    let mut world = World::provisioned();
+    world.edit("/nodes/n1/hostName", json!("n2.example.org"));
+    let newcomer = json!({ "hostName": "n1.example.org",
+        "ansible": { "ansibleHost": "192.0.2.12" } });
+    world.edit("/nodes/a", newcomer);
+    world.settle();
+    let told = world.message("InputReady");
+    let expected = "Node a of OpenStackDataPlaneNodeSet compute has the host name n1, by which the \
+                    machine of node n1 is known: correct spec.nodes[a].hostName.";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!(world.machine("n1").node.as_deref(), Some("n1"));
+    assert!(!world.machine("n1").ready);
+    assert_eq!(world.seen.machines.set_mut().spec, before);
+    // It is no host's any more, and goes back.
+    world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+}
+
+#[test]
+fn a_domain_by_which_a_host_is_called_differently_wipes_nothing() {
+    let mut world = World::bare();
+    world.edit("/nodes/n0/hostName", json!("web"));
+    world.edit("/baremetalSetTemplate/domainName", json!(""));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
+    world.seen.machines.say_state("web", "active");
+    world.settle();
+    world.edit("/baremetalSetTemplate/domainName", json!("example.org"));
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
+    let told = world.message("InputReady");
+    assert!(told.contains("Set spec.nodes[n0].hostName to web.example.org again"), "{told}");
+    world.edit("/nodes/n0/hostName", json!("web.example.org"));
+    world.settle();
+    assert_eq!(world.condition("InputReady").0, "True");
+    assert_eq!(world.seen.machines.hosts(), ["n1", "web"]);
+}
+
+#[test]
+fn a_machine_goes_with_the_name_to_another_key() {
+    let mut world = World::provisioned();
+    let nodes = json!({
+        "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+        "k1": { "hostName": "n1.example.org", "ansible": { "ansibleHost": "192.0.2.11" } },
+    });
+    world.edit("/nodes", nodes);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert_eq!(world.machine("n1").node.as_deref(), Some("k1"));
+    assert_eq!(world.condition(READY), is("True", "Provisioned"));
 }
