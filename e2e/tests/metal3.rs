@@ -16,9 +16,12 @@ const SET: &str = "metal";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
-const SOON: Duration = Duration::from_secs(20);
+const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
+const SOON: Duration = Duration::from_secs(60);
 /// The operator looks for a kind that it missed once in a minute.
 const FOUND: Duration = Duration::from_secs(90);
+/// The finalizer of somebody who needs the machines.
+const NEEDED: &str = "example.org/needed";
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 
 fn conditions(set: &BaremetalSet) -> &[Condition] {
@@ -35,6 +38,7 @@ async fn set(ns: &Namespace) -> Result<()> {
         "hardwareReqs": { "memReqs": { "gbReq": { "gb": 32 } } },
         "osImageDeploymentType": "PassThrough",
         "osContainerImageUrl": IMAGE,
+        "osImageChecksum": CHECKSUM,
         "deploymentSSHSecret": "keys",
         "ctlplaneInterface": "eth0",
         "ctlplaneGateway": "192.0.2.1",
@@ -73,6 +77,17 @@ async fn taken_back(ns: &Namespace, name: &str) -> Result<()> {
     ns.wait::<BareMetalHost>(name, "free", SOON, is_free).await.map(drop)
 }
 
+/// Somebody holds the set, or does not any more.
+async fn held(ns: &Namespace, is_held: bool) -> Result<()> {
+    let set = ns.api::<BaremetalSet>().get(SET).await?;
+    let others = set.finalizers().iter().map(String::as_str).filter(|it| *it != NEEDED);
+    let finalizers: Vec<&str> = others.chain(is_held.then_some(NEEDED)).collect();
+    // No other write comes in between.
+    let version = set.resource_version();
+    let change = json!({ "metadata": { "finalizers": finalizers, "resourceVersion": version } });
+    ns.merge::<BaremetalSet>(SET, change).await.map(drop)
+}
+
 /// The Secrets that were made for hosts of a set.
 async fn secrets(ns: &Namespace) -> Result<Vec<Secret>> {
     let labels = ListParams::default().labels("openstackbaremetalset.openstack.org/name=metal");
@@ -96,7 +111,8 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     for (name, host) in [("m0", "a"), ("m1", "b")] {
         let machine = asked(&ns, name).await?;
         assert_eq!(machine.labels()["metal-osbms-hostname"], host);
-        assert_eq!(machine.spec.image.clone().context("no image")?.url, IMAGE);
+        let image = machine.spec.image.clone().context("no image")?;
+        assert_eq!((image.url.as_str(), image.checksum.as_deref()), (IMAGE, Some(CHECKSUM)));
         let secret =
             machine.spec.user_data.clone().and_then(|it| it.name).context("no userData")?;
         assert_eq!(secret, format!("metal-cloudinit-userdata-{host}"));
@@ -127,7 +143,14 @@ async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_se
     }
     assert_eq!(secrets(&ns).await?.len(), 3);
 
+    held(&ns, true).await?;
     ns.api::<BaremetalSet>().delete(SET, &DeleteParams::default()).await?;
+    let is_told = |it: &BaremetalSet| says(conditions(it), PROVISIONED, "DeletionWaits", &[NEEDED]);
+    ns.wait::<BaremetalSet>(SET, "held while it goes", SOON, is_told).await?;
+    let machine = ns.api::<BareMetalHost>().get("m1").await?;
+    assert!(machine.spec.image.is_some() && machine.spec.consumer_ref.is_some());
+    assert!(machine.spec.online, "somebody still needs it");
+    held(&ns, false).await?;
     taken_back(&ns, "m1").await?;
     ns.gone::<BaremetalSet>(SET, SOON).await?;
     assert_eq!(secrets(&ns).await?.len(), 0);

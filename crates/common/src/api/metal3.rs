@@ -45,6 +45,9 @@ pub struct BareMetalHostSpec {
     /// What is cleaned from its disks: `metadata` or `disabled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub automated_cleaning_mode: Option<String>,
+    /// Whether it is restarted where it would be powered off: `online` must be true then.
+    #[serde(default)]
+    pub disable_power_off: bool,
     /// Whether somebody else has provisioned it.
     #[serde(default)]
     pub externally_provisioned: bool,

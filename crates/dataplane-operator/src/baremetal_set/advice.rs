@@ -79,7 +79,7 @@ pub(super) fn anew(seen: &Observed, host: &str) -> String {
 }
 
 /// The command after which a host's machine is not remembered any more.
-fn forget(seen: &Observed, host: &str) -> String {
+pub(super) fn forget(seen: &Observed, host: &str) -> String {
     // As JSON pointers write it (RFC 6901).
     let key = host.replace('~', "~0").replace('/', "~1");
     format!(
@@ -100,7 +100,7 @@ pub(super) fn in_use(host: &str, machine: &str) -> String {
 }
 
 /// A machine that is given up and runs on.
-pub(super) fn retained(seen: &Observed, host: &str, node: &Node) -> String {
+pub(super) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
     let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
     let addresses: Vec<&str> =
         told.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
@@ -109,7 +109,7 @@ pub(super) fn retained(seen: &Observed, host: &str, node: &Node) -> String {
     } else {
         format!(" and answers at {}: give that address to no other host", addresses.join(", "))
     };
-    format!("machine {} is given up as it is: it runs on{at}", node.title())
+    format!("machine {machine} is given up as it is: it runs on{at}")
 }
 
 /// What a human does about an error.

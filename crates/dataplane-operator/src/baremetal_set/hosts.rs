@@ -167,7 +167,9 @@ fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Mem
 /// Hosts that were taken out, as status and machines tell of them.
 fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    let told = told.filter(|(_, it)| it.instance.is_some()).map(|(name, _)| name.as_str());
+    // Another provisioner's machine has no reservation here.
+    let had = |it: &HostStatus| it.bmh_ref != UNASSIGNED || it.instance.is_some();
+    let told = told.filter(|(_, it)| had(it)).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
     let mut found: BTreeSet<&str> =
         told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();

@@ -4,11 +4,13 @@
 //! annotation says from what it was provisioned. Each write can be repeated, and none is made before what
 //! it relies on was seen, so that a crash at any point is followed by the same steps.
 
+mod advice;
 pub mod choose;
 pub mod decide;
 pub mod hosts;
 pub mod image;
 pub mod look;
+pub mod mine;
 pub mod seen;
 pub mod status;
 pub mod writes;

@@ -109,7 +109,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
             match next {
                 Next::Done { .. } => None,
                 Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
-                    of(Warning, "MachineRetained", retained(seen, &host.name, node))
+                    of(Warning, "MachineRetained", retained(seen, &host.name, node.title()))
                 }
                 Next::Do(step) => of(Info, Cause::Working.reason(), doing(node, step)),
                 Next::Wait { cause, .. } => {
@@ -187,7 +187,7 @@ pub(super) fn input_of(texts: &[&str], is_missing: bool) -> Finding {
 }
 
 /// The first few texts, and how many more there are.
-fn shown(texts: &[&str], between: &str) -> String {
+pub(super) fn shown(texts: &[&str], between: &str) -> String {
     let first = texts.iter().take(NAMED).copied().collect::<Vec<_>>().join(between);
     match texts.len().checked_sub(NAMED) {
         None | Some(0) => first,

@@ -143,6 +143,18 @@ const MACHINES: &[Word] = &[
         "Give the command in the message.",
     ),
     Word::bad(
+        "MachinePaused",
+        "A `BareMetalHost` is paused, so Metal3 leaves it alone.",
+        "When it is not.",
+        "Give the command in the message.",
+    ),
+    Word::bad(
+        "MachineTwice",
+        "Several `BareMetalHosts` are labelled for one host, for one was copied; none is touched.",
+        "When one is.",
+        "Take the labels and `consumerRef` off the copies.",
+    ),
+    Word::bad(
         "MachineGoing",
         "The `BareMetalHost` of a host is being deleted.",
         "When it is gone and another one can be taken.",
@@ -162,9 +174,9 @@ const MACHINES: &[Word] = &[
     ),
     Word::bad(
         "MachineGone",
-        "The machine of a host was deleted from Ironic, or its reservation taken away, while it ran or \
-         before it was given back.",
-        "When Ironic shows it again.",
+        "The machine of a host was deleted, or its reservation taken away, while it ran, or cannot be \
+         seen to be given back.",
+        "When it is there again.",
         "Make sure that it is off, then give the command in the message.",
     ),
     Word::bad(
@@ -213,9 +225,9 @@ const MACHINES: &[Word] = &[
     ),
     Word::bad(
         "MachineTaken",
-        "A machine is reserved by somebody else.",
+        "A machine is reserved or used by somebody else.",
         "When it is free.",
-        "Name another one.",
+        "Name another one, or do as the message says.",
     ),
     Word::bad(
         "MachineInMaintenance",

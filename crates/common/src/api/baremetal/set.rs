@@ -234,8 +234,8 @@ pub struct HostStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ip_addresses: BTreeMap<String, String>,
     /// The machine's state, in the provisioner's words: `active` with Ironic and `provisioned` with
-    /// Metal3 once it is a host. With Ironic, `powering on` follows when it is deployed, and `gone` is
-    /// a machine that was a host and is not the set's any more.
+    /// Metal3 once it is a host. `powering on` is one that is deployed and not powered on yet, and `gone`
+    /// is one that the host lost: its error says how.
     #[serde(default)]
     pub provisioning_state: String,
     /// Whether the host was taken out of the set, and its machine is being given back.
@@ -247,15 +247,17 @@ pub struct HostStatus {
     /// Name of the Secret with the host's network data, with Metal3.
     #[serde(default)]
     pub network_data_secret_name: String,
-    /// With Ironic, the UUID by which a machine is reserved for the host; once one is, `@` follows and
-    /// the time at which its deployment was noted, which is another one after each undeployment.
+    /// Which installation this is; each deployment of a machine is another one. With Ironic, the UUID by
+    /// which a machine is reserved for the host; once one is, `@` follows and the time at which its
+    /// deployment was noted. With Metal3, the time at which the machine's provisioning began; absent
+    /// before it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     /// Hash of the config drive that the machine was deployed with; the drive itself stands nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive_hash: Option<String>,
     /// Whether the machine has an operating system, as far as it was seen: it may answer at the host's
-    /// addresses, so that no other one is taken before this one is given back. With Ironic.
+    /// addresses, so that no other one is taken before this one is given back, or forgotten by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub installed: bool,
     /// Whether the machine was deployed with the present config drive; absent where that is not known.

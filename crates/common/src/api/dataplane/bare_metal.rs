@@ -44,6 +44,12 @@ pub struct BaremetalSetTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub os_container_image_url: Option<String>,
+    /// The checksum of the image at `osContainerImageUrl`, or the URL of a file with it, with Metal3 and
+    /// `PassThrough`: needed but for an `oci://` URL. MD5, SHA-256 and SHA-512 are told apart by
+    /// themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub os_image_checksum: Option<String>,
     /// How the operating system's image reaches the host.
     #[serde(default)]
     pub os_image_deployment_type: ImageDeployment,

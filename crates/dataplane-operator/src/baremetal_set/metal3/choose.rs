@@ -8,7 +8,7 @@ use common::api::dataplane::bare_metal::HardwareReqs;
 use common::api::metal3::{BareMetalHost, Cpu, Disk};
 use kube::ResourceExt;
 
-use super::seen::{UID, consumer_title, state};
+use super::seen::{UID, consumer_title, has_image, is_detached, is_paused, state};
 
 /// The states in which a machine can be provisioned at once; `ready` is what older releases say.
 const FREE: [&str; 2] = ["available", "ready"];
@@ -168,8 +168,8 @@ fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
     let told = |is: bool, text: &str| is.then(|| text.to_owned());
     let spec = &machine.spec;
     let status = machine.status.clone().unwrap_or_default();
-    let has_image = spec.image.as_ref().is_some_and(|it| !it.url.is_empty());
-    let is_taken = machine.labels().contains_key(UID) || has_image || spec.custom_deploy.is_some();
+    let is_taken =
+        machine.labels().contains_key(UID) || has_image(machine) || spec.custom_deploy.is_some();
     let state = match state(machine) {
         "" => "none",
         state => state,
@@ -179,7 +179,8 @@ fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
         told(spec.externally_provisioned, "provisioned by others"),
         consumer_title(machine).map(|_| "used by others".to_owned()),
         told(is_taken, "used by others"),
-        told(status.operational_status == "detached", "detached"),
+        told(is_detached(machine), "detached"),
+        told(is_paused(machine), "paused"),
         told(!status.error_type.is_empty(), "with an error"),
         (!FREE.contains(&state)).then(|| format!("in state {state}")),
     ]

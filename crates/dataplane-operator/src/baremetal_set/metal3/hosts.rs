@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, DeprovisionPolicy, UNASSIGNED};
+use common::api::baremetal::{BaremetalHost, DeprovisionPolicy};
 use common::api::metal3::{BareMetalHost, Image};
 use config_drive::Drive;
 use ironic::instance_uuid;
 use kube::ResourceExt;
 
+use super::advice::taken_secret;
 use super::choose::{NoMachine, Terms, choose};
 use super::image::{NoImage, image};
-use super::seen::{DRIVE, LONGEST_NAME, host_of, other_consumer, state, title};
+use super::mine::{Loss, lost, mine, twice, unseen};
+use super::seen::{DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title};
 use super::writes;
 use crate::baremetal_set::addresses;
 use crate::baremetal_set::hosts::{Fault, drive};
@@ -18,6 +20,8 @@ use crate::baremetal_set::observe::Observed;
 
 /// The state of a machine that is a host.
 pub const PROVISIONED: &str = "provisioned";
+/// The state of a machine that others have provisioned.
+const EXTERNAL: &str = "externally provisioned";
 /// The states in which a machine has something of ours on its disk, or is about to get or lose it.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
@@ -30,6 +34,8 @@ pub struct Host<'a> {
     pub wanted: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is taken out, or has faults.
     pub drive: Option<Drive>,
+    /// What is wrong with what it is made from.
+    pub faults: Vec<Fault>,
     /// How it stands.
     pub standing: Standing<'a>,
 }
@@ -39,14 +45,14 @@ pub struct Host<'a> {
 pub enum Standing<'a> {
     /// Nothing is known of any machine.
     Unseen,
-    /// It has no machine, and something is wrong with what it is made from.
-    Faulty,
-    /// It has no machine, and its image is not served yet.
-    NoImage,
+    /// Something is wrong with what it is made from; its machine, on which nothing is yet, if it has one.
+    Faulty(Option<&'a BareMetalHost>),
+    /// It has no machine, and there is no image for one: why.
+    NoImage(String),
     /// No machine can be taken.
     Without(NoMachine),
-    /// It had this machine, which is not the set's any more: `namespace/name`, and who has it.
-    Lost(String, Option<String>),
+    /// It had this machine, as the status tells of it, and lost it.
+    Lost(String, Loss),
     /// It has a machine, or takes one.
     At(&'a BareMetalHost, Next),
     /// It was taken out, and its machine is given back.
@@ -93,23 +99,27 @@ pub struct Judged<'a> {
 /// Judges all hosts.
 pub fn judge(seen: &Observed) -> Judged<'_> {
     let image = image(&seen.set.spec, seen.metal3.server.as_deref());
-    let mut faults = set_faults(seen);
-    let is_held_back = !faults.is_empty();
-    if let Err(NoImage::Fault(text)) = &image {
-        faults.extend(seen.wanted().next().map(|_| fault(text.clone())));
-    }
+    let of_set = set_faults(seen);
+    let of_image = match &image {
+        Err(NoImage::Fault(text)) => Some(fault(text.clone())),
+        Err(NoImage::Waiting(_)) | Ok(_) => None,
+    };
+    let mut faults = of_set.clone();
     let mut shared = addresses::faults(seen);
     let mut hosts = Vec::new();
     for (name, wanted) in seen.wanted() {
-        let mut own = host_faults(name, wanted);
+        let mut own = host_faults(seen, name, wanted);
         let instance = instance_uuid(&seen.uid(), name, "");
         let drive = drive(seen, name, wanted, &instance, &mut own);
         own.extend(shared.remove(name).map(fault));
-        let is_good = own.is_empty() && !is_held_back;
-        faults.extend(own);
-        let standing = if is_good { Standing::Unseen } else { Standing::Faulty };
-        let drive = drive.filter(|_| is_good);
-        hosts.push(Host { name: name.to_owned(), wanted: Some(wanted), drive, standing });
+        own.extend(of_set.iter().cloned());
+        let drive = drive.filter(|_| own.is_empty());
+        own.extend(of_image.clone());
+        faults.extend(own.iter().cloned());
+        let is_good = own.is_empty();
+        let standing = if is_good { Standing::Unseen } else { Standing::Faulty(None) };
+        let (name, wanted) = (name.to_owned(), Some(wanted));
+        hosts.push(Host { name, wanted, drive, faults: own, standing });
     }
     faults.sort();
     faults.dedup();
@@ -128,7 +138,7 @@ fn fault(text: String) -> Fault {
 fn set_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.set.spec;
     let mut faults = Vec::new();
-    if seen.metal3.is_unwatched {
+    if !seen.metal3.is_watched(&spec.template.bmh_namespace) {
         faults.push(fault(format!(
             "spec.bmhNamespace: \"{}\" is none of the namespaces that the operators watch; add it to \
              watchNamespaces of the chart",
@@ -148,9 +158,12 @@ fn set_faults(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-/// What Metal3 cannot do for a host.
-fn host_faults(name: &str, host: &BaremetalHost) -> Vec<Fault> {
-    let mut faults = Vec::new();
+/// What Metal3 cannot do for a host, or must not.
+fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
+    let taken = writes::names(&seen.set, name).into_iter();
+    let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
+    let namespace = &seen.set.spec.template.bmh_namespace;
+    let mut faults: Vec<Fault> = taken.map(|it| taken_secret(namespace, &it)).collect();
     if host.vendor_data.is_some() {
         faults.push(fault(no_vendor_data(&format!("spec.baremetalHosts[{name}].vendorData"))));
     }
@@ -170,32 +183,37 @@ fn no_vendor_data(path: &str) -> String {
 /// Finds each host's machine, and what comes next for it.
 fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Vec<Host<'a>>) {
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
-    let mine: BTreeMap<String, &BareMetalHost> =
-        machines.iter().filter_map(|it| Some((host_of(it, &seen.set)?, &**it))).collect();
+    let mine = mine(seen);
     let spec = &seen.set.spec.template;
     let mut without: BTreeMap<String, Terms<'_>> = BTreeMap::new();
     for host in &mut *hosts {
         let Some(wanted) = host.wanted else { continue };
-        let is_good = !matches!(host.standing, Standing::Faulty);
-        host.standing = match mine.get(&host.name).copied() {
-            Some(machine) => match other_consumer(machine, &seen.set) {
-                Some(other) => Standing::Lost(title(machine), Some(other)),
-                None => Standing::At(machine, next(seen, host, machine, image.ok())),
-            },
-            None => match (lost(seen, &host.name), is_good, image) {
-                (Some(lost), ..) => lost,
-                // Nothing is taken for a set that goes.
-                (None, ..) if seen.is_needed() => Standing::Unseen,
-                (None, false, _) | (None, true, Err(NoImage::Fault(_))) => Standing::Faulty,
-                (None, true, Err(NoImage::Waiting(_))) => Standing::NoImage,
-                (None, true, Ok(_)) => {
-                    let mut labels = spec.bmh_label_selector.clone();
-                    labels.extend(wanted.bmh_label_selector.clone());
-                    let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
-                    without.insert(host.name.clone(), Terms { namespace, labels, hardware });
-                    continue;
+        let is_good = host.faults.is_empty();
+        if let Some(own @ [machine, ..]) = mine.get(&host.name).map(Vec::as_slice) {
+            host.standing = match twice(seen, &host.name, own) {
+                Some(stop) => Standing::At(machine, stop),
+                None if !is_good && !BUSY.contains(&state(machine)) => {
+                    Standing::Faulty(Some(machine))
                 }
-            },
+                None => Standing::At(machine, next(seen, host, machine, image.ok())),
+            };
+            continue;
+        }
+        host.standing = match (lost(seen, &host.name), image) {
+            (Some((machine, loss)), _) => Standing::Lost(machine, loss),
+            // Nothing is taken for a set that goes.
+            (None, _) if seen.is_needed() => Standing::Unseen,
+            (None, _) if !is_good => Standing::Faulty(None),
+            (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
+                Standing::NoImage(text.clone())
+            }
+            (None, Ok(_)) => {
+                let mut labels = spec.bmh_label_selector.clone();
+                labels.extend(wanted.bmh_label_selector.clone());
+                let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
+                without.insert(host.name.clone(), Terms { namespace, labels, hardware });
+                continue;
+            }
         };
     }
     let mut chosen = choose(&without, machines);
@@ -206,17 +224,38 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             Err(none) => Standing::Without(none),
         };
     }
-    let present: BTreeSet<String> = hosts.iter().map(|it| it.name.clone()).collect();
-    let leaves = |(name, machine): (&String, &'a BareMetalHost)| {
-        let is_ours = other_consumer(machine, &seen.set).is_none() && !present.contains(name);
+    let leaving = leaving(seen, &mine, hosts);
+    hosts.extend(leaving);
+}
+
+/// The hosts that were taken out, as machines and, where these cannot be seen, the status tell of them.
+/// Of several machines of one, one is given back after the other.
+fn leaving<'a>(
+    seen: &Observed,
+    mine: &BTreeMap<String, Vec<&'a BareMetalHost>>,
+    present: &[Host<'_>],
+) -> Vec<Host<'a>> {
+    let present: BTreeSet<&str> = present.iter().map(|it| it.name.as_str()).collect();
+    let of_machine = |(name, own): (&String, &Vec<&'a BareMetalHost>)| {
+        let machine = *own.first()?;
         let standing = if seen.is_taken_out_by_hand(name) {
             Standing::Kept(machine)
         } else {
             Standing::Leaving(machine, given_back(seen, machine))
         };
-        is_ours.then(|| Host { name: name.clone(), wanted: None, drive: None, standing })
+        Some((name.clone(), standing))
     };
-    hosts.extend(mine.iter().map(|(name, it)| (name, *it)).filter_map(leaves).collect::<Vec<_>>());
+    let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let unseen = told.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
+        let (machine, loss) = unseen(seen, it)?;
+        Some((name.clone(), Standing::Lost(machine, loss)))
+    });
+    let all = mine.iter().filter_map(of_machine).chain(unseen);
+    let host = |(name, standing): (String, Standing<'a>)| {
+        let faults = Vec::new();
+        Host { name, wanted: None, drive: None, faults, standing }
+    };
+    all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
 }
 
 /// What comes next for the machine of a host, which may be only chosen.
@@ -278,30 +317,18 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
         );
         return Some(Next::Stop("MachineFailed", text));
     }
-    if status.operational_status == "detached" && !is_provisioned {
-        let text = format!(
-            "BareMetalHost {name} is detached, so Metal3 leaves it alone; give the command `kubectl \
-             annotate -n {} bmh {} baremetalhost.metal3.io/detached-`",
-            machine.namespace().unwrap_or_default(),
-            machine.name_any()
-        );
-        return Some(Next::Stop("MachineDetached", text));
-    }
-    None
-}
-
-/// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
-/// address. Who deprovisioned it meant it to be provisioned again.
-fn lost<'a>(seen: &Observed, name: &str) -> Option<Standing<'a>> {
-    let told = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
-    if !told.installed || told.bmh_ref == UNASSIGNED {
-        return None;
-    }
-    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
-    let machine = machines.iter().find(|it| title(it) == told.bmh_ref);
-    let may_run = machine.is_none_or(|it| BUSY.contains(&state(it)));
-    let other = machine.and_then(|it| other_consumer(it, &seen.set));
-    may_run.then(|| Standing::Lost(told.bmh_ref.clone(), other))
+    let alone = [
+        (is_detached(machine), "detached", "MachineDetached"),
+        (is_paused(machine), "paused", "MachinePaused"),
+    ];
+    let (_, how, reason) = alone.into_iter().find(|(is, ..)| *is && !is_provisioned)?;
+    let text = format!(
+        "BareMetalHost {name} is {how}, so Metal3 leaves it alone; give the command `kubectl annotate -n \
+         {} bmh {} baremetalhost.metal3.io/{how}-`",
+        machine.namespace().unwrap_or_default(),
+        machine.name_any()
+    );
+    Some(Next::Stop(reason, text))
 }
 
 /// What comes next for the machine of a host that was taken out.
@@ -310,12 +337,11 @@ fn lost<'a>(seen: &Observed, name: &str) -> Option<Standing<'a>> {
 /// Where it is deprovisioned, it stays the set's until nothing of the host is on it any more, so that
 /// nobody takes a machine that is half erased.
 fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
-    if seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain) {
+    if is_retained(seen, machine) {
         return Next::Free;
     }
-    let spec = &machine.spec;
     let is_told = machine.annotations().contains_key(DRIVE);
-    let has_image = spec.image.as_ref().is_some_and(|it| !it.url.is_empty());
+    let has_image = has_image(machine);
     if is_told {
         return Next::TakeBack;
     }
@@ -332,4 +358,12 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
         return Next::Free;
     }
     stop(machine, false).unwrap_or(Next::Wait)
+}
+
+/// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all
+/// the same, without anybody who can log in, and one whose image is gone is about to be erased.
+pub(super) fn is_retained(seen: &Observed, machine: &BareMetalHost) -> bool {
+    let is_wanted = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
+    let now = state(machine);
+    is_wanted && (now == EXTERNAL || (now == PROVISIONED && has_image(machine)))
 }

@@ -4,6 +4,13 @@ use common::api::baremetal::BaremetalSetSpec;
 use common::api::dataplane::bare_metal::ImageDeployment;
 use common::api::metal3::{Image, ProvisionServer};
 
+/// How the URL of an image begins that has its checksum in itself: Metal3 takes any other one only with
+/// its checksum (baremetal-operator, `Image.GetChecksum`).
+const OCI: &str = "oci://";
+/// The kind of a checksum that is told by its length: without it, older releases of Metal3 believe each
+/// to be MD5.
+const DETECTED: &str = "auto";
+
 /// Why there is no image.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum NoImage {
@@ -22,15 +29,20 @@ pub fn image(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Resul
 }
 
 fn passed_through(spec: &BaremetalSetSpec) -> Result<Image, NoImage> {
-    let url = spec.template.os_container_image_url.clone().filter(|it| !it.is_empty());
-    let lack = || {
-        NoImage::Fault(
-            "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is what Metal3 gets, \
-             and it is missing; write the URL of the image"
-                .into(),
-        )
+    let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
+    let Some(url) = given(&spec.template.os_container_image_url) else {
+        let text = "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is what Metal3 \
+                    gets, and it is missing; write the URL of the image";
+        return Err(NoImage::Fault(text.into()));
     };
-    Ok(Image { url: url.ok_or_else(lack)?, ..Image::default() })
+    let checksum = given(&spec.template.os_image_checksum);
+    if checksum.is_none() && !url.starts_with(OCI) {
+        let text = "spec.osImageChecksum: Metal3 takes no image at a URL without its checksum; give it \
+                    or the URL of its file, or an oci:// URL";
+        return Err(NoImage::Fault(text.into()));
+    }
+    let checksum_type = checksum.is_some().then(|| DETECTED.to_owned());
+    Ok(Image { url, checksum, checksum_type, format: None })
 }
 
 fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<Image, NoImage> {
@@ -57,7 +69,13 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
             format!("OpenStackProvisionServer {name} does not serve its image yet: see its status");
         return Err(NoImage::Waiting(text));
     };
-    let checksum = some(told.local_image_checksum_url);
-    let checksum_type = some(told.os_image_checksum_type).filter(|_| checksum.is_some());
-    Ok(Image { url, checksum, checksum_type, format: None })
+    // Told later than the image, and Metal3 takes none without.
+    let Some(checksum) = some(told.local_image_checksum_url) else {
+        let text = format!(
+            "OpenStackProvisionServer {name} does not serve the checksum of its image yet: see its status"
+        );
+        return Err(NoImage::Waiting(text));
+    };
+    let checksum_type = some(told.os_image_checksum_type);
+    Ok(Image { url, checksum: Some(checksum), checksum_type, format: None })
 }

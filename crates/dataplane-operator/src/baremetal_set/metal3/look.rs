@@ -14,7 +14,8 @@ use shell::error::Result;
 use shell::leader::Candidate;
 use shell::queue::Queue;
 
-use super::seen::{Made, Seen, UID};
+use super::seen::{Made, Seen, UID, is_of};
+use super::writes::of_hosts;
 use crate::node_set::wake::GATHER;
 use crate::optional::Optional;
 
@@ -68,9 +69,9 @@ impl Metal3 {
         let secrets = self.secrets.indexed(BY_SET, &by_set(&set.uid().unwrap_or_default()));
         let mut secrets: Vec<Made> = secrets.iter().map(|it| Made::of(&**it)).collect();
         secrets.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        let is_unwatched =
-            !self.namespaces.is_empty() && !self.namespaces.contains(&spec.bmh_namespace);
-        Ok(Seen { machines, secrets, server, is_unwatched })
+        let is_others = |it: &Key| self.secrets.get(it).is_some_and(|it| !is_of(&*it, set));
+        let taken = of_hosts(set).into_iter().filter(is_others).map(|it| it.name).collect();
+        Ok(Seen { machines, secrets, server, taken, namespaces: self.namespaces.clone() })
     }
 }
 

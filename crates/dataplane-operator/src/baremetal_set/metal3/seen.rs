@@ -1,5 +1,6 @@
 //! What the judgement sees of Metal3: plain copies, and whose a `BareMetalHost` is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::baremetal::BaremetalSet;
@@ -18,6 +19,10 @@ pub const DRIVE: &str = "edpm.openstack.org/config-drive-hash";
 /// The longest name of a set: with what follows it, it is a label's name of 63 characters.
 pub const LONGEST_NAME: usize = 63 - HOST_SUFFIX.len();
 
+/// Annotations of whoever wants Metal3 to leave a machine alone.
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+const DETACHED: &str = "baremetalhost.metal3.io/detached";
+
 const HOST_SUFFIX: &str = "-osbms-hostname";
 
 /// The label with the name of the host.
@@ -34,8 +39,18 @@ pub struct Seen {
     pub secrets: Vec<Made>,
     /// The server that the set names, if there is one.
     pub server: Option<Arc<ProvisionServer>>,
-    /// Whether the namespace to choose from is not watched.
-    pub is_unwatched: bool,
+    /// The Secrets of others in the namespace to choose from that have the names of those of the set's
+    /// hosts.
+    pub taken: BTreeSet<String>,
+    /// The namespaces that are watched; empty means all.
+    pub namespaces: Vec<String>,
+}
+
+impl Seen {
+    /// Whether the machines of a namespace are seen.
+    pub fn is_watched(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|it| it == namespace)
+    }
 }
 
 /// A Secret that was made for a host; its content is nobody's business.
@@ -79,9 +94,29 @@ pub fn state(machine: &BareMetalHost) -> &str {
 
 /// The host of the set for which a machine is labelled.
 pub fn host_of(machine: &BareMetalHost, set: &BaremetalSet) -> Option<String> {
-    let labels = machine.labels();
-    let is_own = labels.get(UID).is_some() && labels.get(UID) == set.metadata.uid.as_ref();
-    labels.get(&host_label(&set.name_any())).filter(|_| is_own).cloned()
+    machine.labels().get(&host_label(&set.name_any())).filter(|_| is_of(machine, set)).cloned()
+}
+
+/// Whether a machine or a Secret is labelled for the set.
+pub fn is_of(object: &impl Resource, set: &BaremetalSet) -> bool {
+    let uid = object.labels().get(UID);
+    uid.is_some() && uid == set.metadata.uid.as_ref()
+}
+
+/// Whether a machine is to have an image.
+pub fn has_image(machine: &BareMetalHost) -> bool {
+    machine.spec.image.as_ref().is_some_and(|it| !it.url.is_empty())
+}
+
+/// Whether somebody has told Metal3 to pause with a machine.
+pub fn is_paused(machine: &BareMetalHost) -> bool {
+    machine.annotations().contains_key(PAUSED)
+}
+
+/// Whether a machine is detached from Metal3, or is about to be.
+pub fn is_detached(machine: &BareMetalHost) -> bool {
+    let is_done = machine.status.as_ref().is_some_and(|it| it.operational_status == "detached");
+    is_done || machine.annotations().contains_key(DETACHED)
 }
 
 /// Who else uses a machine, as `Kind namespace/name`.

@@ -10,15 +10,17 @@ use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::hosts::{BUSY, Host, Judged, Next, PROVISIONED, Standing};
+use super::advice::lost;
+use super::hosts::{Host, Judged, Next, PROVISIONED, Standing, is_retained};
 use super::image::NoImage;
+use super::mine::{may_run, told};
 use super::seen::{DRIVE, host_of, state, title};
-use crate::baremetal_set::advice::in_use;
+use crate::baremetal_set::advice::{in_use, retained};
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
 use crate::baremetal_set::observe::Observed;
 use crate::baremetal_set::status::{
     INPUT_READY, Matter, PROVISIONED as PROVISIONING, SERVER_READY, UP_TO_DATE, input_of,
-    ip_addresses, provisioned_of, unknown, up_to_date_of, whole, worries,
+    ip_addresses, provisioned_of, shown, unknown, up_to_date_of, whole, worries,
 };
 
 /// The status step, where the status says something else.
@@ -28,7 +30,7 @@ pub fn step(
     refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Option<Step> {
-    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(matter).collect();
+    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
     let hosts = hosts(seen, judged, &matters);
     if seen.metal3.machines.is_none() {
         let findings = vec![absent(), not_asked(), unknown(PROVISIONING)];
@@ -74,26 +76,22 @@ fn server(judged: &Judged<'_>) -> Finding {
     }
 }
 
-fn matter<'a>(host: &'a Host<'_>) -> Option<Matter<'a>> {
+fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     use Severity::{Error, Info, Warning};
     let of = |severity, reason, message: String| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     let (machine, next) = match &host.standing {
         Standing::Unseen => return None,
-        Standing::Faulty => {
-            let text = "waits until what InputReady tells of is corrected";
-            return of(Info, "InputMissing", text.into());
+        Standing::Faulty(_) => {
+            let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
+            return of(Error, "InputMissing", shown(&texts, "; "));
         }
-        Standing::NoImage => {
-            return of(Info, "ImageNotServed", format!("waits for its image: see {SERVER_READY}"));
-        }
+        Standing::NoImage(text) => return of(Warning, "ImageNotServed", text.clone()),
         Standing::Without(none) => return of(Warning, "NoMachine", none.to_string()),
-        Standing::Lost(machine, Some(other)) => {
-            return of(Error, "MachineTaken", taken(&host.name, machine, other));
-        }
-        Standing::Lost(machine, None) => {
-            return of(Error, "MachineGone", gone(&host.name, machine));
+        Standing::Lost(machine, loss) => {
+            let (reason, text) = lost(seen, &host.name, machine, loss);
+            return of(Error, reason, text);
         }
         Standing::Kept(machine) => {
             return of(Warning, "HostInUse", in_use(&host.name, &title(machine)));
@@ -116,6 +114,9 @@ fn matter<'a>(host: &'a Host<'_>) -> Option<Matter<'a>> {
             "MachineInProgress",
             format!("BareMetalHost {name} is about to be provisioned"),
         ),
+        Next::Free if is_retained(seen, machine) => {
+            of(Warning, "MachineRetained", retained(seen, &host.name, &name))
+        }
         Next::TakeBack | Next::Free => {
             of(Info, "MachineInProgress", format!("BareMetalHost {name} is given back"))
         }
@@ -126,22 +127,6 @@ fn matter<'a>(host: &'a Host<'_>) -> Option<Matter<'a>> {
     }
 }
 
-fn taken(host: &str, machine: &str, other: &str) -> String {
-    format!(
-        "its BareMetalHost {machine} is used by {other} now; have it given back there, or make sure that \
-         nothing of {host} runs on it, then take {host} out of spec.baremetalHosts, and put it in again \
-         once it is not in status.baremetalHosts"
-    )
-}
-
-fn gone(host: &str, machine: &str) -> String {
-    format!(
-        "its BareMetalHost {machine} was deleted or taken from the set while it ran, so that two could \
-         answer at one address if another was taken; make sure that it is off, then take {host} out of \
-         spec.baremetalHosts, and put it in again once it is not in status.baremetalHosts"
-    )
-}
-
 /// The hosts; what cannot be seen stays as it was.
 fn hosts(
     seen: &Observed,
@@ -149,16 +134,17 @@ fn hosts(
     matters: &[Matter<'_>],
 ) -> BTreeMap<String, HostStatus> {
     let worries = worries(matters);
-    let told =
-        |name: &str| seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(name)).cloned();
     if seen.metal3.machines.is_none() {
         return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
     }
     let entry = |host: &Host<'_>| {
         let blank = blank(host);
-        let before = told(&host.name);
+        let before = told(seen, &host.name).cloned();
         let entry = match &host.standing {
-            Standing::Unseen | Standing::Faulty | Standing::NoImage | Standing::Without(_) => blank,
+            Standing::Unseen
+            | Standing::Faulty(None)
+            | Standing::NoImage(_)
+            | Standing::Without(_) => blank,
             Standing::Lost(machine, _) => {
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
                 HostStatus { bmh_ref, provisioning_state, ..before.unwrap_or(blank) }
@@ -168,15 +154,15 @@ fn hosts(
             }
             // Chosen, and maybe another one's by now.
             Standing::At(..) => blank,
-            Standing::Leaving(machine, _) | Standing::Kept(machine) => {
-                at(machine, false, before.as_ref(), blank)
-            }
+            Standing::Faulty(Some(machine))
+            | Standing::Leaving(machine, _)
+            | Standing::Kept(machine) => at(machine, false, before.as_ref(), blank),
         };
         let worry = worries.get(host.name.as_str());
         let (error, needs_human) =
             (worry.map(|it| it.text.clone()), worry.is_some_and(|it| it.needs_human));
         // Its machine answers there until it is given back.
-        let kept = || told(&host.name).map(|it| it.ip_addresses).unwrap_or_default();
+        let kept = || told(seen, &host.name).map(|it| it.ip_addresses.clone()).unwrap_or_default();
         let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
         let is_current = match host.standing {
             Standing::At(_, Next::Done { is_current }) => Some(is_current),
@@ -212,8 +198,9 @@ fn at(
     let before = before.filter(|it| it.bmh_ref == title(machine));
     let drive = machine.annotations().get(DRIVE).filter(|_| now == PROVISIONED);
     let history = machine.status.as_ref().map(|it| &it.operation_history);
-    let installed =
-        now == PROVISIONED || (BUSY.contains(&now) && before.is_some_and(|it| it.installed));
+    let installed = now == PROVISIONED || (may_run(now) && before.is_some_and(|it| it.installed));
+    // Who takes the history off a machine that runs has not provisioned it again.
+    let kept = before.filter(|_| now == PROVISIONED).and_then(|it| it.instance.clone());
     let state = if is_off { POWERING_ON } else { now };
     HostStatus {
         bmh_ref: title(machine),
@@ -221,7 +208,7 @@ fn at(
         user_data_secret_name: name(&spec.user_data),
         network_data_secret_name: name(&spec.network_data),
         // Each provisioning is another installation.
-        instance: history.and_then(|it| it.provision.start.clone()),
+        instance: history.and_then(|it| it.provision.start.clone()).or(kept),
         config_drive_hash: drive.cloned(),
         installed,
         ..blank

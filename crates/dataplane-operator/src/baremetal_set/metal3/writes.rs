@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use common::api::baremetal::{BaremetalSet, DeprovisionPolicy, Provisioner};
+use common::api::baremetal::{BaremetalSet, Provisioner};
 use common::api::metal3::{BareMetalHost, Image};
 use common::plan::{Kind, Step, Target};
 use config_drive::Drive;
@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 use shell::cache::Key;
 
-use super::hosts::{Host, Judged, Next, Standing};
+use super::hosts::{Host, Judged, Next, Standing, is_retained};
 use super::seen::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
 use crate::baremetal_set::observe::Observed;
 
@@ -50,15 +50,18 @@ fn secret_name(set: &BaremetalSet, part: &str, host: &str) -> String {
     format!("{}-cloudinit-{part}-{host}", set.name_any())
 }
 
+/// The names of the Secrets of a host, whether there is something for each of them or not.
+pub fn names(set: &BaremetalSet, host: &str) -> [String; PARTS.len()] {
+    PARTS.map(|(_, _, part)| secret_name(set, part, host))
+}
+
 /// The Secrets that are made for the hosts of a set, whether they are there or not.
 pub fn of_hosts(set: &BaremetalSet) -> Vec<Key> {
     if set.spec.effective_provisioner() != Provisioner::Metal3 {
         return Vec::new();
     }
     let namespace = &set.spec.template.bmh_namespace;
-    let key = |host: &String| {
-        PARTS.map(|(_, _, part)| Key::new(namespace.as_str(), secret_name(set, part, host)))
-    };
+    let key = |host: &String| names(set, host).map(|it| Key::new(namespace.as_str(), it));
     let told = set.status.iter().flat_map(|it| it.baremetal_hosts.keys());
     set.spec.baremetal_hosts.keys().chain(told).flat_map(key).collect()
 }
@@ -141,10 +144,11 @@ fn reserve(
     apply(machine, labels(seen, &host.name), annotations, held(seen, spec))
 }
 
-/// Image, data and power go. How it is cleaned, and over which network, stays until it is clean.
+/// Image, data and power go; the power stays where Metal3 may not switch it off. How it is cleaned, and
+/// over which network, stays until it is clean.
 fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step {
     let spec = json!({
-        "online": false,
+        "online": machine.spec.disable_power_off,
         "automatedCleaningMode": machine.spec.automated_cleaning_mode,
         "preprovisioningNetworkDataName": machine.spec.preprovisioning_network_data_name,
     });
@@ -153,8 +157,8 @@ fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step 
 
 /// It is nobody's afterwards. A machine that is retained keeps its image, and is left powered on.
 fn free(seen: &Observed, machine: &BareMetalHost) -> Step {
-    let is_retained = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
-    let mut spec = json!({ "online": is_retained });
+    let is_retained = is_retained(seen, machine);
+    let mut spec = json!({ "online": is_retained || machine.spec.disable_power_off });
     if is_retained {
         spec["image"] = json!(machine.spec.image);
         spec["automatedCleaningMode"] = json!(machine.spec.automated_cleaning_mode);
@@ -199,14 +203,15 @@ fn swept(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
     }
     let mut kept: BTreeSet<(String, String)> = BTreeSet::new();
     for host in &judged.hosts {
-        let (Standing::At(machine, _) | Standing::Leaving(machine, _) | Standing::Kept(machine)) =
-            &host.standing
+        let (Standing::At(machine, _)
+        | Standing::Leaving(machine, _)
+        | Standing::Kept(machine)
+        | Standing::Faulty(Some(machine))) = &host.standing
         else {
             continue;
         };
         let namespace = machine.namespace().unwrap_or_default();
-        let name = |part| secret_name(&seen.set, part, &host.name);
-        kept.extend(PARTS.into_iter().map(|(_, _, part)| (namespace.clone(), name(part))));
+        kept.extend(names(&seen.set, &host.name).map(|it| (namespace.clone(), it)));
     }
     let delete = |it: &Made| {
         let Made { namespace, name, uid, .. } = it.clone();

@@ -6,14 +6,19 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::baremetal_set::metal3::Seen;
-use crate::baremetal_set::metal3::seen::Made;
+use crate::baremetal_set::metal3::seen::{Made, UID, is_of};
+use crate::baremetal_set::metal3::writes::of_hosts;
 
 mod cases;
 mod choice;
 mod crashes;
+mod given_back;
+mod inputs;
+mod lost;
 mod stays;
 
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
+const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
 
 /// The API server, Metal3, and an operator that keeps nothing from one pass to the next.
 struct World {
@@ -26,7 +31,8 @@ struct World {
     /// Secrets that the operator made, by name.
     made: BTreeMap<String, Value>,
     server: Option<ProvisionServer>,
-    is_unwatched: bool,
+    /// The namespaces that the operators watch; empty means all.
+    watched: Vec<String>,
     /// How often the provisioning of a machine fails yet.
     failing: BTreeMap<String, u32>,
     /// How often each machine was provisioned.
@@ -59,6 +65,7 @@ impl World {
         let mut spec = json!({
             "provisioner": "metal3", "ironic": null, "bmhNamespace": "metal",
             "osImageDeploymentType": "PassThrough", "osContainerImageUrl": IMAGE,
+            "osImageChecksum": CHECKSUM,
         });
         merge(&mut spec, changes);
         let mut inputs = Secrets::new();
@@ -71,7 +78,7 @@ impl World {
             owned: BTreeMap::new(),
             made: BTreeMap::new(),
             server: None,
-            is_unwatched: false,
+            watched: Vec::new(),
             failing: BTreeMap::new(),
             deployed: BTreeMap::new(),
             version: 1,
@@ -115,6 +122,12 @@ impl World {
         all.iter().find(|it| it["metadata"]["name"] == name).unwrap()
     }
 
+    /// Somebody gives the command that has a host's machine forgotten.
+    fn forget(&mut self, host: &str) {
+        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
+        status.baremetal_hosts.remove(host).unwrap();
+    }
+
     fn state(&self, name: &str) -> &str {
         self.machine(name)["status"]["provisioning"]["state"].as_str().unwrap()
     }
@@ -123,16 +136,26 @@ impl World {
         let mut seen = Observed::new(Arc::new(self.set.clone()?), &self.inputs, Vec::new());
         let read =
             |it: &Value| Arc::new(serde_json::from_value::<BareMetalHost>(it.clone()).unwrap());
-        let secret = |it: &Value| {
-            let secret: k8s_openapi::api::core::v1::Secret =
-                serde_json::from_value(it.clone()).unwrap();
-            Made::of(&secret)
+        let secret = |it: &Value| -> k8s_openapi::api::core::v1::Secret {
+            serde_json::from_value(it.clone()).unwrap()
         };
+        seen.metal3.namespaces.clone_from(&self.watched);
+        let is_seen = |it: &&Value| {
+            seen.metal3.is_watched(it["metadata"]["namespace"].as_str().unwrap_or_default())
+        };
+        let secrets = self.made.values().filter(is_seen).map(secret);
+        let (own, others): (Vec<_>, Vec<_>) = secrets.partition(|it| is_of(it, &seen.set));
+        let own_names = of_hosts(&seen.set);
+        let is_taken = |name: &String| own_names.iter().any(|it| it.name == *name);
         seen.metal3 = Seen {
-            machines: self.machines.as_ref().map(|all| all.iter().map(read).collect()),
-            secrets: self.made.values().map(secret).collect(),
+            machines: self
+                .machines
+                .as_ref()
+                .map(|it| it.iter().filter(is_seen).map(read).collect()),
+            secrets: own.iter().map(Made::of).collect(),
             server: self.server.clone().map(Arc::new),
-            is_unwatched: self.is_unwatched,
+            taken: others.iter().map(|it| it.name_any()).filter(is_taken).collect(),
+            namespaces: self.watched.clone(),
         };
         Some(seen)
     }
@@ -165,6 +188,10 @@ impl World {
             }
             ("Secret", Write::Apply { object, .. }) => {
                 self.log.push(format!("secret {}", target.name));
+                if let Some(found) = self.made.get(&target.name) {
+                    let uid = |it: &Value| it["metadata"]["labels"][UID].clone();
+                    assert_eq!(uid(found), uid(object), "{}", target.name);
+                }
                 let mut object = object.clone();
                 object["metadata"]["uid"] = json!(format!("uid-{}", target.name));
                 self.made.insert(target.name.clone(), object);
@@ -221,6 +248,7 @@ impl World {
         merge(&mut patch, &wanted);
         self.log.push(format!("apply {}", target.name));
         self.change(&target.name, &patch);
+        admit(&self.machine(&target.name)["spec"]);
     }
 
     /// What Metal3 does in a while.
@@ -273,8 +301,7 @@ impl World {
     /// The Secrets are where Metal3 looks for them, in the machine's namespace.
     fn boot(&self, machine: &Value) {
         let set = self.set.as_ref().and_then(|it| it.metadata.uid.as_deref());
-        if machine["metadata"]["labels"]["openstackbaremetalset.openstack.org/uid"].as_str() != set
-        {
+        if machine["metadata"]["labels"][UID].as_str() != set {
             // Others' machines get what others wrote.
             return;
         }
@@ -318,6 +345,15 @@ impl World {
         let status = self.set.as_ref()?.status.as_ref()?;
         status.baremetal_hosts.get(name).cloned()
     }
+}
+
+/// What Metal3's webhook demands (baremetal-operator, `Image.GetChecksum` and `validatePowerStatus`).
+#[track_caller]
+fn admit(spec: &Value) {
+    let image = &spec["image"];
+    let is_oci = image["url"].as_str().is_some_and(|it| it.starts_with("oci://"));
+    assert!(image.is_null() || is_oci || image["checksum"].is_string(), "{spec}");
+    assert!(spec["online"] == true || spec["disablePowerOff"] != true, "{spec}");
 }
 
 /// Null for each field of `before` that is not in `after`.

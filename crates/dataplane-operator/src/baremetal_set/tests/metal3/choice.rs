@@ -33,6 +33,11 @@ fn what_excluded_how_many_is_told() {
     );
     let detached = json!({"status": {"operationalStatus": "detached"}});
     none(&json!({}), &[("x", detached)], "1 detached");
+    for how in ["detached", "paused"] {
+        let key = format!("baremetalhost.metal3.io/{how}");
+        let alone = json!({"metadata": {"annotations": {key: ""}}});
+        none(&json!({}), &[("x", alone)], &format!("1 {how}"));
+    }
 }
 
 #[test]

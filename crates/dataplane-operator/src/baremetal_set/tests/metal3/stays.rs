@@ -24,6 +24,17 @@ fn a_machine_that_is_provisioned_anew_is_another_installation() {
 }
 
 #[test]
+fn a_machine_that_runs_stays_the_same_installation_when_its_history_is_lost() {
+    let mut world = World::new(&json!({}), &["x", "y"]);
+    world.rest().unwrap();
+    let before = world.host("a").unwrap();
+    assert!(before.instance.is_some());
+    world.change("x", &json!({"status": {"operationHistory": null}}));
+    world.rest().unwrap();
+    assert_eq!(world.host("a").unwrap(), before);
+}
+
+#[test]
 fn a_set_that_is_held_while_it_goes_keeps_its_machines_and_takes_no_new_one() {
     let user = "dataplane.openstack.org/machines-in-use";
     let hosts = json!({"baremetalHosts": {"c": {"ctlPlaneIP": "192.0.2.12/24"}}});
