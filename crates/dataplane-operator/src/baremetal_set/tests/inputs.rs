@@ -170,7 +170,7 @@ fn the_network_of_a_ramdisk_is_a_secrets_and_holds_the_host_that_names_it_alone(
     lab.secret("ramdisk", &[("networkData", "[]")]);
     lab.rest().unwrap();
     lab.says("Ready", False, "InvalidInput", &[path, "is a Secret whose networkData is no object"]);
-    lab.secret("ramdisk", &[("networkData", "{links: [{id: n}], networks: [{link: n}]}")]);
+    lab.secret("ramdisk", &[("networkData", "{links: [{id: n0}], networks: [{link: n0}]}")]);
     lab.version = "1.65";
     lab.rest().unwrap();
     lab.says("Ready", False, "InvalidInput", &[path, "needs version 1.66 of Ironic's API"]);
@@ -180,7 +180,7 @@ fn the_network_of_a_ramdisk_is_a_secrets_and_holds_the_host_that_names_it_alone(
     lab.says("Ready", True, "Ready", &[]);
     let node = &lab.model.nodes[1];
     let over = &lab.model.deployed_over[node.instance_uuid.as_ref().unwrap()];
-    assert_eq!(over.as_ref().unwrap()["links"], json!([{"id": "n", "mtu": 1500}]));
+    assert_eq!(over.as_ref().unwrap()["links"], json!([{"id": "n0", "mtu": 1500}]));
     // What changes later is for the next deployment, and the host's own system is what it was.
     let n_before = lab.log.len();
     lab.secret("ramdisk", &[("networkData", "{links: [{id: m}], networks: [{link: m}]}")]);
