@@ -85,7 +85,7 @@ async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     ask_in(NAMESPACE, method, path, body).await
 }
 
-/// How curl asks an Ironic with http_basic.
+/// How curl asks an Ironic with `http_basic`.
 pub fn curl(user: &str, password: &str) -> String {
     format!(
         "user = \"{user}:{password}\"\nheader = \"X-OpenStack-Ironic-API-Version: latest\"\n\

@@ -185,7 +185,7 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
     let ironic = OwnIronic::start(&ns, Flavour::Keystone, KEYSTONES_IRONIC).await?;
     ironic.enroll(MACHINE, json!({})).await?;
     ns.secret(SSH_SECRET, &[("authorized_keys", KEY)]).await?;
-    let login = |password: &str| {
+    let secret = |password: &str| {
         let text = |it: &str| it.to_owned();
         [
             ("authURL", text(KEYSTONE)),
@@ -195,9 +195,9 @@ async fn a_set_logs_in_to_keystone_before_it_asks_its_ironic() -> Result<()> {
         ]
     };
     let log_in = async |password: &str| {
-        let login = login(password);
-        let login: Vec<(&str, &str)> = login.iter().map(|(key, it)| (*key, it.as_str())).collect();
-        ns.secret(ironic::SECRET, &login).await
+        let secret = secret(password);
+        let pairs: Vec<(&str, &str)> = secret.iter().map(|(key, it)| (*key, it.as_str())).collect();
+        ns.secret(ironic::SECRET, &pairs).await
     };
     log_in("not-the-password").await?;
     let spec = json!({

@@ -17,7 +17,7 @@ const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 /// The operator looks for a kind that it missed once in a minute.
 const FOUND: Duration = Duration::from_secs(90);
 /// The finalizer of somebody who needs the machines.

@@ -88,7 +88,8 @@ impl Effective {
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
         let strategy = own_strategy.over(role_strategy(plane, role));
         let host = node.spec.ansible_host.clone();
-        let host = host.or_else(|| machine_address(role, node)).or(node.spec.host_name.clone());
+        let host =
+            host.or_else(|| machine_address(role, node)).or_else(|| node.spec.host_name.clone());
         let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
         Self {
             name: node.name_any(),

@@ -102,7 +102,7 @@ impl Model {
         for op in patch.as_array().unwrap() {
             match (op["op"].as_str().unwrap(), op["path"].as_str().unwrap()) {
                 ("add", "/instance_info") => {
-                    changed.instance_info = op["value"].as_object().unwrap().clone();
+                    changed.instance_info.clone_from(op["value"].as_object().unwrap());
                 }
                 ("add", "/instance_uuid") => {
                     let instance = op["value"].as_str().unwrap();

@@ -90,6 +90,28 @@ fn undeployed(node: &Node, instance: &str) -> Next {
         _ if node.is_busy() => wait(Cause::Locked),
         State::Available => Next::Do(Step::Reserve(left(node, false))),
         State::CleanFailed => Next::Stop(Cause::CleanFailed),
-        _ => wait(Cause::Working),
+        State::Enroll
+        | State::Verifying
+        | State::Manageable
+        | State::Inspecting
+        | State::InspectWait
+        | State::InspectFailed
+        | State::Cleaning
+        | State::CleanWait
+        | State::CleanHold
+        | State::Deploying
+        | State::WaitCallBack
+        | State::DeployHold
+        | State::DeployFailed
+        | State::Active
+        | State::Deleting
+        | State::Error
+        | State::Adopting
+        | State::AdoptFailed
+        | State::Rescue(_)
+        | State::RescueFailed(_)
+        | State::Service(_)
+        | State::ServiceFailed
+        | State::Other(_) => wait(Cause::Working),
     }
 }

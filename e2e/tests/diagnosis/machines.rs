@@ -38,7 +38,7 @@ const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
 
 #[tokio::test]
 async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> Result<()> {
-    let ironics = Ironics::start().await?;
+    let ironics = Box::pin(Ironics::start()).await?;
     let before = async |ns: &Namespace, fault: &Fault| ironics.before(ns, fault).await;
     let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
     let fate = async |ns: &Namespace, fault: &Fault| ironics.fate(ns, fault).await;

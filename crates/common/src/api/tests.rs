@@ -242,7 +242,7 @@ fn a_compute_stays_in_its_cell_and_on_its_node() {
 
 #[test]
 fn a_host_keeps_its_name_while_it_has_a_machine() {
-    let node = |name: Option<&str>, status: &Value| {
+    let made = |name: Option<&str>, status: &Value| {
         let mut node = json!({
             "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
             "metadata": { "name": "n0" }, "spec": {}, "status": status,
@@ -257,7 +257,7 @@ fn a_host_keeps_its_name_while_it_has_a_machine() {
         json!({ "machine": { "host": "n0", "machine": "m", "state": "active", "since": since } });
     let none = json!({ "machine": { "host": "n0", "state": "requested", "since": since } });
     let check = |status: &Value, before: Option<&str>, after: Option<&str>| {
-        broken::<Node>(&node(after, status), Some(&node(before, status)))
+        broken::<Node>(&made(after, status), Some(&made(before, status)))
     };
     assert!(check(&has, None, Some("n00")).contains("delete the node and make one"));
     assert!(check(&has, Some("n0"), Some("x.example.org")).contains("delete the node"));

@@ -71,7 +71,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn of(fault: config_drive::Fault) -> Self {
+    fn of(fault: &config_drive::Fault) -> Self {
         Self { is_missing: fault.cause == NO_SECRET, text: fault.to_string() }
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn drive(
         }
         Err(found) => found,
     };
-    faults.extend(found.into_iter().map(Fault::of));
+    faults.extend(found.iter().map(Fault::of));
     None
 }
 
@@ -156,7 +156,7 @@ fn ramdisk(
     }
     let version = seen.machines.as_ref().map(|it| it.version).ok();
     let found = member(seen, name, host).ramdisk(version);
-    found.map_err(|it| faults.extend(it.into_iter().map(Fault::of))).ok().flatten()
+    found.map_err(|it| faults.extend(it.iter().map(Fault::of))).ok().flatten()
 }
 
 fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Member<'a> {

@@ -89,7 +89,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     };
     match &host.standing {
         Standing::Kept(node) if host.wanted.is_none() => {
-            of(Warning, "HostInUse", in_use(&host.name, &node.title()))
+            of(Warning, "HostInUse", in_use(&host.name, node.title()))
         }
         Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
         Standing::Faulty(_) => {

@@ -172,7 +172,7 @@ impl Lab {
             let path = order.request.path.rsplit('/').next().unwrap_or_default();
             let path = if path == order.node { "node" } else { path };
             let body = order.request.body.as_ref().map(|it| it.expose()["target"].clone());
-            let target = body.iter().filter_map(Value::as_str).next().unwrap_or_default();
+            let target = body.iter().find_map(Value::as_str).unwrap_or_default();
             let name = self.title(&order.node);
             self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
             let outcome = self.call(|lab| lab.answer(&order))?;

@@ -130,7 +130,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
     let part = parts::of_host(seen, &effective.name);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it))));
-    let (mut wanted, inputs) = wanted(seen, &effective, part, of_host, recorded);
+    let (mut wanted, inputs) = wanted(seen, &effective, part, &of_host, recorded);
     if has_unknown_vars {
         for it in &mut wanted {
             *it = as_recorded(recorded, &it.service);
@@ -230,7 +230,7 @@ fn wanted(
     seen: &Observed,
     effective: &Effective,
     part: usize,
-    of_host: Inputs,
+    of_host: &Inputs,
     recorded: &[ServiceRun],
 ) -> (Vec<Wanted>, Inputs) {
     let n_parts = parts::count(seen);
@@ -243,7 +243,7 @@ fn wanted(
         };
         let sources = source_digests(seen, name);
         let of_service = inputs::of_service(service, name, &sources);
-        let hash = inputs::hash([&of_host, &of_service]);
+        let hash = inputs::hash([of_host, &of_service]);
         let run_hash = inputs::run_hash(&hash, &effective.options);
         let group = group(effective, service, &of_service);
         // A run mounts one inventory.

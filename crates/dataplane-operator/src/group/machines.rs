@@ -188,7 +188,7 @@ impl Asker {
         let kept = self.movers(seen).into_keys();
         hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
         let mut fields = template.fields.clone();
-        for (name, value) in self.defaults(seen, &nodes) {
+        for (name, value) in Self::defaults(seen, &nodes) {
             fields.entry(name.to_owned()).or_insert(value);
         }
         let labels = BTreeMap::new();
@@ -198,7 +198,6 @@ impl Asker {
 
     /// What the set says where the template says nothing.
     fn defaults(
-        &self,
         seen: &Observed,
         nodes: &[(&Arc<Node>, Effective)],
     ) -> BTreeMap<&'static str, serde_json::Value> {

@@ -2,6 +2,7 @@
 //! another name while its machine keeps the one by which it was asked for.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use common::api::baremetal::BaremetalSet;
@@ -47,8 +48,8 @@ impl Names {
 
     fn give(&mut self, node: &Node, host: Option<String>) {
         let Some(host) = host.filter(|it| !self.owners.contains_key(it)) else { return };
-        if !self.asked.contains_key(&node.name_any()) {
-            self.asked.insert(node.name_any(), host.clone());
+        if let Entry::Vacant(asked) = self.asked.entry(node.name_any()) {
+            asked.insert(host.clone());
             self.owners.insert(host, node.name_any());
         }
     }

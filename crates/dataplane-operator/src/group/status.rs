@@ -320,7 +320,7 @@ pub fn role_step(
     all.push(ready);
     all.extend(data_plane(seen.plane.is_some(), role));
     // Each node says it of itself: here it is told how many there are.
-    let of_machines = refusal.filter(|it| set::is_refused(it));
+    let of_machines = refusal.filter(set::is_refused);
     let all_hosts = hosts.iter().map(|it| &it.0);
     let machines = asker.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
     all.extend(machines.as_ref().map(|it| it.finding.clone()));

@@ -35,6 +35,7 @@ const UNASSIGNED: &str = "unassigned";
 
 /// How far the machine of a host is.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Course {
     /// Whether an operating system is on it.
     pub is_installed: bool,
@@ -99,8 +100,9 @@ impl Course {
         let state = told.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
         let state = state.unwrap_or(REQUESTED).to_owned();
         let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
-        let since =
-            recorded.filter(is_same).map_or(Time(whole_seconds(now)), |it| it.since.clone());
+        let since = recorded
+            .filter(is_same)
+            .map_or_else(|| Time(whole_seconds(now)), |it| it.since.clone());
         let was_reachable = !is_new && recorded.is_some_and(|it| it.reachable);
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn read(template: Value) -> Result<Template, String> {
-        let given: AnyMap = serde_json::from_value(template).unwrap();
+        let given: AnyMap = serde_json::from_value(template).map_err(|it| it.to_string())?;
         Template::read(&given, "spec.baremetalSetTemplate of OpenStackDataPlaneRole compute")
             .map_err(|it| it.message)
     }

@@ -105,7 +105,7 @@ impl Seen {
 
 /// The operator of a set: it deploys what is asked for, and takes back what is not, a state at a time.
 #[derive(Clone, Debug, Default)]
-pub struct Provisioner {
+pub(crate) struct Provisioner {
     /// How often each host was `deployed` or `given back`, as `word host`.
     pub did: BTreeMap<String, u32>,
 }
@@ -114,7 +114,7 @@ impl Provisioner {
     /// Each machine goes one state on; whether any did.
     ///
     /// Of a set that is to be deleted nothing happens while somebody else holds it.
-    pub fn act(&mut self, seen: &mut Seen) -> bool {
+    pub(crate) fn act(&mut self, seen: &mut Seen) -> bool {
         let Some(set) = seen.set.clone() else { return false };
         let is_deleted = set.metadata.deletion_timestamp.is_some();
         if is_deleted && !set.finalizers().is_empty() {
@@ -167,7 +167,7 @@ impl Provisioner {
 
 /// Where one who asks dies: at which of its writes, and whether the write is acted upon.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Death {
+pub(crate) struct Death {
     /// The number of the write, from 0.
     pub call: usize,
     /// Whether it is acted upon.
@@ -176,11 +176,11 @@ pub struct Death {
 
 /// It died.
 #[derive(Debug)]
-pub struct Died;
+pub(crate) struct Died;
 
 /// The writes of one who dies once at most.
 #[derive(Debug, Default)]
-pub struct Life {
+pub(crate) struct Life {
     /// Where it dies.
     pub death: Option<Death>,
     /// How many writes there were.
@@ -189,7 +189,7 @@ pub struct Life {
 
 impl Life {
     /// One write.
-    pub fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
+    pub(crate) fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
         let call = self.n_calls;
         self.n_calls += 1;
         if self.death == Some(Death { call, is_after: false }) {

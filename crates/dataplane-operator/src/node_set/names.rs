@@ -44,7 +44,7 @@ impl<'a> Names<'a> {
             let template = machine_template(set).and_then(|it| it.template.domain_name.as_deref());
             let domain = template.filter(|it| !it.is_empty());
             // Where the template has a domain, a name without one is not looked at.
-            let way = domain.map_or((*known).to_owned(), |it| format!("{known}.{it}"));
+            let way = domain.map_or_else(|| (*known).to_owned(), |it| format!("{known}.{it}"));
             let text = format!(
                 "Node {key} of {title} is called {called} now, and its machine was asked for as \
                  {known}, which it stays: under another name it would be given back, and another one \

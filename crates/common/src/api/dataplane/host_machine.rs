@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The machine of a host, as the `OpenStackBaremetalSet` of its role, node or node set tells.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own that a status tells")]
 pub struct HostMachine {
     /// The name by which a set was asked for it; absent where no set has the host any more. It stays,
     /// whatever the host is called later: under another name another machine would be taken.

@@ -149,11 +149,9 @@ fn hosts(
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
                 HostStatus { bmh_ref, provisioning_state, ..before.unwrap_or(blank) }
             }
-            Standing::At(machine, next) if host_of(machine, &seen.set).is_some() => {
-                at(machine, *next == Next::Off, before.as_ref(), blank)
-            }
             // Chosen, and maybe another one's by now.
-            Standing::At(..) => blank,
+            Standing::At(machine, _) if host_of(machine, &seen.set).is_none() => blank,
+            Standing::At(machine, next) => at(machine, *next == Next::Off, before.as_ref(), blank),
             Standing::Faulty(Some(machine))
             | Standing::Leaving(machine, _)
             | Standing::Kept(machine) => at(machine, false, before.as_ref(), blank),
@@ -164,9 +162,10 @@ fn hosts(
         // Its machine answers there until it is given back.
         let kept = || told(seen, &host.name).map(|it| it.ip_addresses.clone()).unwrap_or_default();
         let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
-        let is_current = match host.standing {
-            Standing::At(_, Next::Done { is_current }) => Some(is_current),
-            _ => None,
+        let is_current = if let Standing::At(_, Next::Done { is_current }) = host.standing {
+            Some(is_current)
+        } else {
+            None
         };
         let annotated_for_deletion =
             host.wanted.is_none() && !matches!(host.standing, Standing::Kept(_));

@@ -37,7 +37,14 @@ pub fn steps(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
             }
             Standing::Leaving(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
             Standing::Leaving(machine, Next::Free) => vec![free(seen, machine)],
-            _ => Vec::new(),
+            Standing::Unseen
+            | Standing::Faulty(_)
+            | Standing::NoImage(_)
+            | Standing::Without(_)
+            | Standing::Lost(..)
+            | Standing::At(..)
+            | Standing::Leaving(..)
+            | Standing::Kept(_) => Vec::new(),
         }
     };
     let mut steps: Vec<Step> = judged.hosts.iter().flat_map(of_host).collect();
@@ -141,7 +148,7 @@ fn reserve(
         spec["preprovisioningNetworkDataName"] = json!(name);
     }
     let annotations = json!({ DRIVE: drive.hash() });
-    apply(machine, labels(seen, &host.name), annotations, held(seen, spec))
+    apply(machine, &labels(seen, &host.name), &annotations, held(seen, spec))
 }
 
 /// Image, data and power go; the power stays where Metal3 may not switch it off. How it is cleaned, and
@@ -152,7 +159,7 @@ fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step 
         "automatedCleaningMode": machine.spec.automated_cleaning_mode,
         "preprovisioningNetworkDataName": machine.spec.preprovisioning_network_data_name,
     });
-    apply(machine, labels(seen, &host.name), json!({}), held(seen, spec))
+    apply(machine, &labels(seen, &host.name), &json!({}), held(seen, spec))
 }
 
 /// It is nobody's afterwards. A machine that is retained keeps its image, and is left powered on.
@@ -163,7 +170,7 @@ fn free(seen: &Observed, machine: &BareMetalHost) -> Step {
         spec["image"] = json!(machine.spec.image);
         spec["automatedCleaningMode"] = json!(machine.spec.automated_cleaning_mode);
     }
-    apply(machine, json!({}), json!({}), spec)
+    apply(machine, &json!({}), &json!({}), spec)
 }
 
 /// Whose it is.
@@ -181,7 +188,7 @@ fn held(seen: &Observed, mut spec: Value) -> Value {
 }
 
 /// The UID keeps the apply from making a machine anew that is gone.
-fn apply(machine: &BareMetalHost, labels: Value, annotations: Value, mut spec: Value) -> Step {
+fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec: Value) -> Step {
     if let Some(spec) = spec.as_object_mut() {
         spec.retain(|_, it| !it.is_null());
     }

@@ -154,7 +154,7 @@ impl World {
                 .map(|it| it.iter().filter(is_seen).map(read).collect()),
             secrets: own.iter().map(Made::of).collect(),
             server: self.server.clone().map(Arc::new),
-            taken: others.iter().map(|it| it.name_any()).filter(is_taken).collect(),
+            taken: others.iter().map(kube::ResourceExt::name_any).filter(is_taken).collect(),
             namespaces: self.watched.clone(),
         };
         Some(seen)
@@ -220,7 +220,9 @@ impl World {
                 set.status = Some(serde_json::from_value(status.clone()).unwrap());
                 self.notices.extend(notices.clone());
             }
-            _ => panic!("{write:?}"),
+            Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => {
+                panic!("{write:?}")
+            }
         }
     }
 
@@ -244,7 +246,7 @@ impl World {
         let mut wanted = object.clone();
         wanted["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         let before = self.owned.insert(target.name.clone(), wanted.clone());
-        let mut patch = before.map(|it| removed(&it, &wanted)).unwrap_or(json!({}));
+        let mut patch = before.map_or_else(|| json!({}), |it| removed(&it, &wanted));
         merge(&mut patch, &wanted);
         self.log.push(format!("apply {}", target.name));
         self.change(&target.name, &patch);

@@ -36,7 +36,7 @@ impl Play {
             0 => {}
             1 => world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]),
             2 => {
-                world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": HOSTS[0].1 } } }))
+                world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": HOSTS[0].1 } } }));
             }
             3 => world.end("d", true, ["c1", "s1"]),
             _ => {
@@ -150,9 +150,9 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_keeps_it_as_long_as
         let hosts = expected[chapter]["set"][0]["baremetalHosts"].as_object();
         hosts.map(|it| it.keys().cloned().collect::<Vec<_>>())
     };
-    for chapter in 0..3 {
+    for (chapter, end) in expected.iter().enumerate().take(3) {
         assert_eq!(hosts(chapter).unwrap(), ["n0", "n1"]);
-        assert_eq!(expected[chapter]["set"][1], json!([IN_USE]));
+        assert_eq!(end["set"][1], json!([IN_USE]));
     }
     let ready =
         |chapter: usize, host: &str| expected[chapter]["status"]["machines"][host]["ready"].clone();
