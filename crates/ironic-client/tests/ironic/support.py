@@ -44,15 +44,13 @@ configdrive_use_object_store = {object_store}
 # For an Ironic that has few workers, each of which is taken for some time.
 FEW_WORKERS = """
 [DEFAULT]
-enabled_inspect_interfaces = fake
 [conductor]
-workers_pool_size = 20
+workers_pool_size = 8
 reserved_workers_pool_percentage = 0
 sync_power_state_workers = 2
 periodic_max_workers = 2
 [fake]
 deploy_delay = 1
-inspect_delay = 40
 """
 
 

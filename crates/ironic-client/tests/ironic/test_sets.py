@@ -216,7 +216,10 @@ class Failing(unittest.TestCase):
 
     def test_a_requirement_that_nothing_meets_is_counted_and_the_other_host_goes_on(self):
         name, uuid = ironic.enroll()
-        hosts = {"compute-0": {}, "compute-1": {"machine": {"traits": ["CUSTOM_GPU"]}}}
+        hosts = {
+            "compute-0": {"ctlPlaneIP": "192.0.2.10/24"},
+            "compute-1": {"ctlPlaneIP": "192.0.2.11/24", "machine": {"traits": ["CUSTOM_GPU"]}},
+        }
         the_set = ironic.a_set("wanting", name, hosts, provide=True)
         answer = ironic.follow(the_set, {"Ready": "NoMachine"})
         self.assertRegex(condition(answer["set"])["message"], "1 without trait CUSTOM_GPU")
