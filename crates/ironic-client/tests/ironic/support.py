@@ -45,7 +45,7 @@ configdrive_use_object_store = {object_store}
 FEW_WORKERS = """
 [DEFAULT]
 [conductor]
-workers_pool_size = 8
+workers_pool_size = 10
 reserved_workers_pool_percentage = 0
 sync_power_state_workers = 2
 periodic_max_workers = 2
