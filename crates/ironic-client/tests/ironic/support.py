@@ -41,23 +41,12 @@ connection = sqlite:///{folder}/ironic.sqlite
 [deploy]
 configdrive_use_object_store = {object_store}
 """
-# For an Ironic that has few workers, each of which is taken for some time.
-FEW_WORKERS = """
-[DEFAULT]
-[conductor]
-workers_pool_size = 10
-reserved_workers_pool_percentage = 0
-sync_power_state_workers = 2
-periodic_max_workers = 2
-[fake]
-deploy_delay = 1
-"""
 
 
 class Ironic:
     """A running Ironic. With an object store that it lacks, each deployment with a drive fails."""
 
-    def __init__(self, object_store=False, few_workers=False):
+    def __init__(self, object_store=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ironic-"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -67,12 +56,10 @@ class Ironic:
         hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         (self.folder / "htpasswd").write_text(f"{USER}:{hashed}\n")
         config = self.folder / "ironic.conf"
-        text = CONFIG.format(folder=self.folder, port=port, object_store=object_store)
-        config.write_text(text + FEW_WORKERS * few_workers)
-        mended = [IRONIC / "venv/bin/python", pathlib.Path(__file__).with_name("few_workers.py")]
-        program = mended if few_workers else [IRONIC / "venv/bin/ironic"]
+        config.write_text(CONFIG.format(folder=self.folder, port=port, object_store=object_store))
+        program = IRONIC / "venv/bin/ironic"
         with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen([*program, "--config-file", config], stdout=log, stderr=log)
+            self.process = subprocess.Popen([program, "--config-file", config], stdout=log, stderr=log)
 
     def log(self):
         """Its last words."""
