@@ -219,8 +219,9 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
 /// It works on when this program has ended, and whatever becomes of its file.
 pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     let _lock = sh::lock("lab")?;
-    let (state, program) = (paths::state(), std::env::current_exe()?);
-    let content = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
+    // By this name it can be read when a build has replaced its file meanwhile.
+    let (state, program) = (paths::state(), Path::new("/proc/self/exe"));
+    let content = fs::read(program).with_context(|| format!("read {}", program.display()))?;
     let part = parts::machines(image);
     let copy = env.bin.join("machines");
     if sh::write_if_changed(&state.join("machines.sha256"), &sh::sha256(&content))?
@@ -228,7 +229,7 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     {
         // The old one may be running, and cannot be written to.
         let fresh = copy.with_extension("new");
-        fs::copy(&program, &fresh)?;
+        fs::copy(program, &fresh)?;
         fs::rename(&fresh, &copy)?;
     }
     bring_up(env, &state, &[part]).map(drop)
