@@ -108,6 +108,8 @@ async fn image(ns: &Namespace) -> Result<String> {
     pod.containers.first().and_then(|it| it.image.clone()).context("no image")
 }
 
+/// Its configuration. It looks at the power of machines seldom, for it forgets then what went wrong with
+/// them.
 fn config(flavour: Flavour) -> String {
     format!(
         "[DEFAULT]
@@ -125,6 +127,8 @@ tempdir = /run/ironic
 [api]
 host_ip = 0.0.0.0
 port = 6385
+[conductor]
+sync_power_state_interval = 3600
 [database]
 connection = sqlite:////run/ironic/ironic.sqlite
 [deploy]
