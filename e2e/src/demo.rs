@@ -15,7 +15,7 @@ use crate::{Namespace, holds, run};
 /// The hosts, their nodes and their computes: all of one name.
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 /// How long both hosts may take to be deployed again.
-pub const DEPLOYMENT: Duration = Duration::from_mins(5);
+pub const DEPLOYMENT: Duration = Duration::from_mins(8);
 
 /// What one task in each play of a compute, and no other task, asks of the host just once.
 const MARKS: [&str; 3] = [
