@@ -127,6 +127,17 @@ impl Namespace {
         changed.with_context(|| format!("change {name}"))
     }
 
+    /// Asserts that no object of a kind holds any of the values; and that there are objects to look at.
+    pub async fn holds_nowhere<K: Kind>(&self, values: &[&str]) -> Result<()> {
+        let (kind, objects) = (K::kind(&()), self.list::<K>().await?);
+        assert!(!objects.is_empty(), "no {kind}");
+        let text = serde_json::to_string(&objects)?;
+        for value in values {
+            assert!(!text.contains(value), "a {kind} holds {value}: {text}");
+        }
+        Ok(())
+    }
+
     /// Creates or replaces a Secret's content.
     pub async fn secret(&self, name: &str, content: &[(&str, &str)]) -> Result<()> {
         let content: serde_json::Map<String, Value> =

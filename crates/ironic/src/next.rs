@@ -128,7 +128,7 @@ pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     match on_the_way(node, wish, now) {
         // Ironic would refuse it with 409.
         Next::Do(_) if node.is_busy() => Next::Wait { seconds: SOON, cause: Cause::Locked },
-        // Ironic tells that something failed before it tells what.
+        // Whoever works on it may yet tell what went wrong.
         Next::Stop(_) if node.is_busy() && is_silent => {
             Next::Wait { seconds: SOON, cause: Cause::Locked }
         }

@@ -61,7 +61,7 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
 }
 
 fn claim(set: &BaremetalSet, host: &str) -> Claim {
-    let told = set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
+    let told = set.told(host);
     Claim {
         has_no_machine: told.is_none_or(|it| it.bmh_ref == UNASSIGNED),
         leaves: false,

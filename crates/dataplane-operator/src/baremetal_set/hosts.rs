@@ -266,7 +266,7 @@ fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&
 /// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
 /// address. Who undeployed it meant it to be deployed again.
 fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Standing<'a>> {
-    let told: &HostStatus = seen.set.status.as_ref()?.baremetal_hosts.get(name)?;
+    let told = seen.set.told(name)?;
     let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
     (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
@@ -275,7 +275,7 @@ fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<St
 /// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
 /// seen to be given back: these credentials may not see it, or this may be another Ironic.
 fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> Standing<'a> {
-    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(name));
+    let told = seen.set.told(name);
     let had = told.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
     let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
     had.filter(|it| !is_shown(it)).map_or(Standing::Released, |uuid| Standing::Lost(uuid, None))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus, UNASSIGNED};
+use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
@@ -343,9 +343,12 @@ pub(super) fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
-    let told = seen.set.status.as_ref().and_then(|it| it.baremetal_hosts.get(&host.name)).cloned();
+    let told = seen.set.told(&host.name).cloned();
     let told_addresses = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
-    let blank = || blank(host);
+    let blank = || {
+        let instance = Some(host.instance.clone());
+        HostStatus { instance, ..HostStatus::unassigned(&host.name) }
+    };
     let entry = match &host.standing {
         Standing::Released => return None,
         Standing::Unseen => told.unwrap_or_else(blank),
@@ -408,23 +411,5 @@ fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) ->
         config_drive_hash: drive.map(|it| it.drive),
         installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
         ..blank
-    }
-}
-
-fn blank(host: &Host<'_>) -> HostStatus {
-    HostStatus {
-        hostname: host.name.clone(),
-        bmh_ref: UNASSIGNED.into(),
-        ip_addresses: BTreeMap::new(),
-        provisioning_state: String::new(),
-        annotated_for_deletion: false,
-        user_data_secret_name: String::new(),
-        network_data_secret_name: String::new(),
-        instance: Some(host.instance.clone()),
-        config_drive_hash: None,
-        installed: false,
-        is_current: None,
-        needs_human: false,
-        error: None,
     }
 }

@@ -17,6 +17,7 @@ use super::decide::decide;
 use super::hosts::{Order, orders};
 use super::observe::{Machines, Observed, Secrets, Unseen};
 use super::pauses::{Asked, Pauses, Refused};
+use crate::machines::test_model::{Death, Died, Life, ends_alike};
 use crate::reasons::KINDS;
 
 mod cases;
@@ -27,17 +28,6 @@ mod metal3;
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
-
-/// Where the operator dies: at which of its calls, and whether the call is acted upon.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Death {
-    call: usize,
-    is_after: bool,
-}
-
-/// It died.
-#[derive(Debug)]
-struct Died;
 
 /// The API server, Ironic, and an operator that keeps nothing from one pass to the next but who pauses.
 struct Lab {
@@ -53,8 +43,7 @@ struct Lab {
     pauses: Pauses,
     /// Machines for which Ironic has no worker, by UUID.
     busy: BTreeSet<String>,
-    calls: usize,
-    death: Option<Death>,
+    life: Life,
     /// Requests to Ironic and writes to the API server, in order.
     log: Vec<String>,
     notices: Vec<Notice>,
@@ -111,8 +100,7 @@ impl Lab {
             is_abandoned: false,
             pauses: Pauses::default(),
             busy: BTreeSet::new(),
-            calls: 0,
-            death: None,
+            life: Life::default(),
             log: Vec::new(),
             notices: Vec::new(),
         };
@@ -202,18 +190,12 @@ impl Lab {
 
     /// One call to somebody else, at which the operator may die.
     fn call<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
-        let call = self.calls;
-        self.calls += 1;
-        if self.death == Some(Death { call, is_after: false }) {
+        let answer =
+            self.life.begin().map(|()| act(self)).and_then(|it| self.life.end().map(|()| it));
+        if answer.is_err() {
             self.pauses = Pauses::default();
-            return Err(Died);
         }
-        let answer = act(self);
-        if self.death == Some(Death { call, is_after: true }) {
-            self.pauses = Pauses::default();
-            return Err(Died);
-        }
-        Ok(answer)
+        answer
     }
 
     fn write(&mut self, step: &Step) {
@@ -259,8 +241,25 @@ impl Lab {
         panic!("no end: {:?}", &self.log[self.log.len() - 20..]);
     }
 
+    /// The states of the machines, and for whom each is reserved.
+    fn machines(&self) -> Vec<(&str, Option<String>)> {
+        let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
+        self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
+    }
+
+    /// Requests to Ironic among what was done since.
+    fn asked(&self, since: usize) -> Vec<&str> {
+        let own = ["hold", "status", "release"];
+        self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
+    }
+}
+
+/// What becomes of a set, and what it says.
+trait Told {
+    fn set(&self) -> Option<&BaremetalSet>;
+
     fn condition(&self, type_: &str) -> Condition {
-        let status = self.set.as_ref().unwrap().status.as_ref().unwrap();
+        let status = self.set().unwrap().status.as_ref().unwrap();
         find(&status.conditions, type_).unwrap_or_else(|| panic!("no {type_}")).clone()
     }
 
@@ -274,19 +273,12 @@ impl Lab {
     }
 
     fn host(&self, name: &str) -> Option<HostStatus> {
-        let status = self.set.as_ref()?.status.as_ref()?;
-        status.baremetal_hosts.get(name).cloned()
+        self.set()?.told(name).cloned()
     }
+}
 
-    /// The states of the machines, and for whom each is reserved.
-    fn machines(&self) -> Vec<(&str, Option<String>)> {
-        let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
-        self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
-    }
-
-    /// Requests to Ironic among what was done since.
-    fn asked(&self, since: usize) -> Vec<&str> {
-        let own = ["hold", "status", "release"];
-        self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
+impl Told for Lab {
+    fn set(&self) -> Option<&BaremetalSet> {
+        self.set.as_ref()
     }
 }

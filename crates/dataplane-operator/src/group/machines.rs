@@ -206,9 +206,10 @@ impl Asker {
         let secret = shared.and_then(|it| it.ansible_ssh_private_key_secret.clone()).or_else(own);
         let user_data = shared.and_then(|it| it.user_data.as_ref()).map(|it| json!(it));
         let network_data = shared.and_then(|it| it.network_data.as_ref()).map(|it| json!(it));
+        let domain = set::domain(nodes.iter().map(|(_, it)| it.host_name.as_str()));
         let values = [
             ("deploymentSSHSecret", secret.map(|it| json!(it))),
-            ("domainName", domain(nodes).map(|it| json!(it))),
+            ("domainName", domain.map(|it| json!(it))),
             ("networkData", network_data),
             ("userData", user_data),
         ];
@@ -280,11 +281,4 @@ fn entry(template: &Template, name: &str, node: &Node, effective: &Effective) ->
         host.network_data = own.network_data.clone().or(host.network_data);
     }
     host
-}
-
-/// The domain of all hosts, where they have one in common.
-fn domain(nodes: &[(&Arc<Node>, Effective)]) -> Option<String> {
-    let of = |it: &Effective| it.host_name.split_once('.').map(|it| it.1.to_owned());
-    let domains: BTreeSet<Option<String>> = nodes.iter().map(|(_, it)| of(it)).collect();
-    domains.into_iter().reduce(|_, _| None).flatten()
 }

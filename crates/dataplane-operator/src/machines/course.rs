@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::api::baremetal::{BaremetalSet, HostStatus};
+use common::api::baremetal::{BaremetalSet, HostStatus, UNASSIGNED};
 use common::api::dataplane::HostMachine;
 use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
 use common::engine::host_key::HostKey;
@@ -30,8 +30,6 @@ const INPUT: &str = "InputReady";
 const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
 /// The condition of a set that sums up its machines.
 const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
-/// What a set says instead of a machine while it has none.
-const UNASSIGNED: &str = "unassigned";
 
 /// How far the machine of a host is.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +80,7 @@ pub struct Known<'a> {
 impl Course {
     /// Of a host by its set, which may not be there yet.
     pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
-        let told = set.and_then(|it| it.status.as_ref()?.baremetal_hosts.get(host));
+        let told = set.and_then(|it| it.told(host));
         let recorded = known.recorded;
         let machine = told.map(|it| &it.bmh_ref).filter(|it| *it != UNASSIGNED).cloned();
         let installation = set.zip(told).and_then(|(set, told)| installed(set, host, told));

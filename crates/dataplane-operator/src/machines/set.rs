@@ -121,6 +121,13 @@ pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     }
 }
 
+/// The domain of all hosts, where they have one in common.
+pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let domains: BTreeSet<Option<&str>> =
+        host_names.map(|it| it.split_once('.').map(|it| it.1)).collect();
+    domains.into_iter().reduce(|_, _| None).flatten()
+}
+
 /// Whether what is told of a refused write is of a set.
 pub fn is_refused(told: &Finding) -> bool {
     refusal::is_of(told, &Kind::of::<BaremetalSet>())

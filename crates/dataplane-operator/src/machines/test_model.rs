@@ -2,6 +2,7 @@
 //! that dies.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use common::api::baremetal::BaremetalSet;
@@ -190,15 +191,38 @@ pub(crate) struct Life {
 impl Life {
     /// One write.
     pub(crate) fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
-        let call = self.n_calls;
-        self.n_calls += 1;
-        if self.death == Some(Death { call, is_after: false }) {
-            return Err(Died);
-        }
+        self.begin()?;
         write();
-        if self.death == Some(Death { call, is_after: true }) {
-            return Err(Died);
+        self.end()
+    }
+
+    /// A call begins.
+    pub(crate) fn begin(&mut self) -> Result<(), Died> {
+        self.n_calls += 1;
+        self.goes_on(false)
+    }
+
+    /// The call that began last was acted upon.
+    pub(crate) fn end(&self) -> Result<(), Died> {
+        self.goes_on(true)
+    }
+
+    fn goes_on(&self, is_after: bool) -> Result<(), Died> {
+        let now = Death { call: self.n_calls - 1, is_after };
+        if self.death == Some(now) { Err(Died) } else { Ok(()) }
+    }
+}
+
+/// That a story with so many calls ends as expected wherever it is interrupted by a death.
+pub(crate) fn ends_alike<T: Debug + PartialEq>(
+    expected: &T,
+    n_calls: usize,
+    end: impl Fn(Death) -> T,
+) {
+    for call in 0..n_calls {
+        for is_after in [false, true] {
+            let found = end(Death { call, is_after });
+            assert_eq!(&found, expected, "call {call}, after it: {is_after}");
         }
-        Ok(())
     }
 }

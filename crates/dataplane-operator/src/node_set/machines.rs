@@ -260,9 +260,7 @@ fn fields(
     let given = serde_json::to_value(template).unwrap_or_default();
     let mut fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
     let own = &seen.set.spec.node_template;
-    let domains: BTreeSet<Option<&str>> =
-        hosts.iter().map(|it| it.host_name.split_once('.').map(|it| it.1)).collect();
-    let domain = domains.into_iter().reduce(|_, _| None).flatten();
+    let domain = set::domain(hosts.iter().map(|it| it.host_name.as_str()));
     let dns = served.vars.values().find_map(|it| it.get(DNS_SERVERS)).filter(|it| is_some(it));
     let mtu = served.vars.values().find_map(|it| it.get("ctlplane_mtu"));
     let mtu = mtu.filter(|it| it.as_i64().is_some_and(|it| it >= 576));

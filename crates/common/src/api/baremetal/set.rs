@@ -279,6 +279,34 @@ fn unassigned() -> String {
 /// What [`HostStatus::bmh_ref`] says without a machine.
 pub const UNASSIGNED: &str = "unassigned";
 
+impl BaremetalSet {
+    /// What the status tells of a host.
+    pub fn told(&self, host: &str) -> Option<&HostStatus> {
+        self.status.as_ref()?.baremetal_hosts.get(host)
+    }
+}
+
+impl HostStatus {
+    /// Of a host without a machine, of which nothing else is known.
+    pub fn unassigned(host: &str) -> Self {
+        Self {
+            hostname: host.to_owned(),
+            bmh_ref: unassigned(),
+            ip_addresses: BTreeMap::new(),
+            provisioning_state: String::new(),
+            annotated_for_deletion: false,
+            user_data_secret_name: String::new(),
+            network_data_secret_name: String::new(),
+            instance: None,
+            config_drive_hash: None,
+            installed: false,
+            is_current: None,
+            needs_human: false,
+            error: None,
+        }
+    }
+}
+
 impl BaremetalSetSpec {
     /// Who provisions the machines.
     pub fn effective_provisioner(&self) -> Provisioner {

@@ -27,11 +27,6 @@ pub enum Loss {
     Elsewhere,
 }
 
-/// What the status tells of a host.
-pub(super) fn told<'a>(seen: &'a Observed, host: &str) -> Option<&'a HostStatus> {
-    seen.set.status.as_ref()?.baremetal_hosts.get(host)
-}
-
 /// Whether something of ours may run on a machine that had it, by its state.
 pub(super) fn may_run(state: &str) -> bool {
     !UNDEPLOYED.contains(&state)
@@ -48,7 +43,7 @@ pub(super) fn mine(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
         }
     }
     for (host, all) in &mut mine {
-        let told = told(seen, host).map(|it| it.bmh_ref.as_str());
+        let told = seen.set.told(host).map(|it| it.bmh_ref.as_str());
         all.sort_by_key(|it| told != Some(&*title(it)));
     }
     mine
@@ -73,7 +68,7 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
 /// The machine that a host lost, and how. One that goes away while it runs is not replaced by itself: it
 /// may still answer at the host's address. Who deprovisioned it meant it to be provisioned again.
 pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
-    let told = told(seen, host)?;
+    let told = seen.set.told(host)?;
     let unseen = unseen(seen, told);
     if unseen.is_some() || !told.installed || told.bmh_ref == UNASSIGNED {
         return unseen;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{HostStatus, UNASSIGNED};
+use common::api::baremetal::HostStatus;
 use common::api::metal3::BareMetalHost;
 use common::conditions::{Finding, Severity};
 use common::plan::Step;
@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use super::advice::lost;
 use super::hosts::{Host, Judged, Next, PROVISIONED, Standing, is_retained};
 use super::image::NoImage;
-use super::mine::{may_run, told};
+use super::mine::may_run;
 use super::seen::{DRIVE, host_of, state, title};
 use crate::baremetal_set::advice::{in_use, retained};
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
@@ -138,8 +138,8 @@ fn hosts(
         return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
     }
     let entry = |host: &Host<'_>| {
-        let blank = blank(host);
-        let before = told(seen, &host.name).cloned();
+        let blank = HostStatus::unassigned(&host.name);
+        let before = seen.set.told(&host.name);
         let entry = match &host.standing {
             Standing::Unseen
             | Standing::Faulty(None)
@@ -147,20 +147,20 @@ fn hosts(
             | Standing::Without(_) => blank,
             Standing::Lost(machine, _) => {
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
-                HostStatus { bmh_ref, provisioning_state, ..before.unwrap_or(blank) }
+                HostStatus { bmh_ref, provisioning_state, ..before.cloned().unwrap_or(blank) }
             }
             // Chosen, and maybe another one's by now.
             Standing::At(machine, _) if host_of(machine, &seen.set).is_none() => blank,
-            Standing::At(machine, next) => at(machine, *next == Next::Off, before.as_ref(), blank),
+            Standing::At(machine, next) => at(machine, *next == Next::Off, before, blank),
             Standing::Faulty(Some(machine))
             | Standing::Leaving(machine, _)
-            | Standing::Kept(machine) => at(machine, false, before.as_ref(), blank),
+            | Standing::Kept(machine) => at(machine, false, before, blank),
         };
         let worry = worries.get(host.name.as_str());
         let (error, needs_human) =
             (worry.map(|it| it.text.clone()), worry.is_some_and(|it| it.needs_human));
         // Its machine answers there until it is given back.
-        let kept = || told(seen, &host.name).map(|it| it.ip_addresses.clone()).unwrap_or_default();
+        let kept = || before.map(|it| it.ip_addresses.clone()).unwrap_or_default();
         let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
         let is_current = if let Standing::At(_, Next::Done { is_current }) = host.standing {
             Some(is_current)
@@ -211,23 +211,5 @@ fn at(
         config_drive_hash: drive.cloned(),
         installed,
         ..blank
-    }
-}
-
-fn blank(host: &Host<'_>) -> HostStatus {
-    HostStatus {
-        hostname: host.name.clone(),
-        bmh_ref: UNASSIGNED.into(),
-        ip_addresses: BTreeMap::new(),
-        provisioning_state: String::new(),
-        annotated_for_deletion: false,
-        user_data_secret_name: String::new(),
-        network_data_secret_name: String::new(),
-        instance: None,
-        config_drive_hash: None,
-        installed: false,
-        is_current: None,
-        needs_human: false,
-        error: None,
     }
 }

@@ -59,16 +59,16 @@ fn end(lab: &Lab) -> Value {
 /// Plays a story with one death, after which another operator goes on; the ends of its chapters.
 fn ends((lab, story): (fn() -> Lab, Story), death: Option<Death>) -> (Vec<Value>, usize) {
     let mut lab = lab();
-    lab.death = death;
+    lab.life.death = death;
     let mut ends = Vec::new();
     for chapter in 0..CHAPTERS {
         story(&mut lab, chapter);
         while lab.rest().is_err() {
-            lab.death = None;
+            lab.life.death = None;
         }
         ends.push(end(&lab));
     }
-    (ends, lab.calls)
+    (ends, lab.life.n_calls)
 }
 
 #[test]
@@ -81,17 +81,7 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same
     assert_eq!(counts, [1, 2]);
     assert_eq!(expected[2]["held"], Value::Null);
     assert!(n_calls > 20, "{n_calls}");
-    dies_anywhere((lab, story), &expected, n_calls);
-}
-
-/// The operator dies at each of its calls, and the ends are those that are expected.
-fn dies_anywhere(play: (fn() -> Lab, Story), expected: &[Value], n_calls: usize) {
-    for call in 0..n_calls {
-        for is_after in [false, true] {
-            let (found, _) = ends(play, Some(Death { call, is_after }));
-            assert_eq!(found, expected, "call {call}, after it: {is_after}");
-        }
-    }
+    ends_alike(&expected, n_calls, |it| ends((lab, story), Some(it)).0);
 }
 
 /// A host that Ironic must take over, one that it knows to run, and one that is deployed; all of them
@@ -126,7 +116,7 @@ fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and
     let last = &expected[2];
     assert_eq!((&last["status"]["baremetalHosts"], &last["held"]), (&Value::Null, &Value::Null));
     assert!(n_calls > 15, "{n_calls}");
-    dies_anywhere((retaining, story), &expected, n_calls);
+    ends_alike(&expected, n_calls, |it| ends((retaining, story), Some(it)).0);
 }
 
 /// Somebody undeploys a machine that runs, and the operator dies at one of its calls thereafter; how many
@@ -136,16 +126,16 @@ fn deployed_again(death: Option<Death>) -> usize {
     lab.rest().unwrap();
     let before = lab.host("a").unwrap().instance;
     lab.undeploy(0);
-    (lab.calls, lab.death) = (0, death);
+    (lab.life.n_calls, lab.life.death) = (0, death);
     while lab.rest().is_err() {
-        lab.death = None;
+        lab.life.death = None;
     }
     let after = lab.host("a").unwrap();
     assert_eq!(after.provisioning_state, "active", "{death:?}");
     assert_ne!(after.instance, before, "{death:?}");
     assert_eq!(after.instance, ironic::deployment(&lab.model.nodes[0]), "{death:?}");
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2, "{death:?}");
-    lab.calls
+    lab.life.n_calls
 }
 
 #[test]

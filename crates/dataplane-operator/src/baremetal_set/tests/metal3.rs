@@ -38,8 +38,7 @@ struct World {
     /// How often each machine was provisioned.
     deployed: BTreeMap<String, u32>,
     version: u64,
-    calls: usize,
-    death: Option<Death>,
+    life: Life,
     log: Vec<String>,
     notices: Vec<Notice>,
 }
@@ -82,8 +81,7 @@ impl World {
             failing: BTreeMap::new(),
             deployed: BTreeMap::new(),
             version: 1,
-            calls: 0,
-            death: None,
+            life: Life::default(),
             log: Vec::new(),
             notices: Vec::new(),
         }
@@ -167,15 +165,9 @@ impl World {
         let plan = decide(&seen, Timestamp::UNIX_EPOCH);
         assert!(plan.steps.iter().all(|it| it.target.kind.kind == "OpenStackBaremetalSet"));
         for step in plan.all() {
-            let call = self.calls;
-            self.calls += 1;
-            if self.death == Some(Death { call, is_after: false }) {
-                return Err(Died);
-            }
+            self.life.begin()?;
             self.write(step);
-            if self.death == Some(Death { call, is_after: true }) {
-                return Err(Died);
-            }
+            self.life.end()?;
         }
         Ok(plan)
     }
@@ -328,24 +320,11 @@ impl World {
         }
         panic!("no end: {:?}", self.log);
     }
+}
 
-    fn condition(&self, type_: &str) -> Condition {
-        let status = self.set.as_ref().unwrap().status.as_ref().unwrap();
-        find(&status.conditions, type_).unwrap_or_else(|| panic!("no {type_}")).clone()
-    }
-
-    #[track_caller]
-    fn says(&self, type_: &str, status: Truth, reason: &str, parts: &[&str]) {
-        let found = self.condition(type_);
-        assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
-        for part in parts {
-            assert!(found.message.contains(part), "{part:?} is not in {:?}", found.message);
-        }
-    }
-
-    fn host(&self, name: &str) -> Option<HostStatus> {
-        let status = self.set.as_ref()?.status.as_ref()?;
-        status.baremetal_hosts.get(name).cloned()
+impl Told for World {
+    fn set(&self) -> Option<&BaremetalSet> {
+        self.set.as_ref()
     }
 }
 

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::machines::OTHER;
 use super::*;
 use crate::machines::set::IN_USE;
-use crate::machines::test_model::{Death, Died, Life, Provisioner};
+use crate::machines::test_model::{Death, Died, Life, Provisioner, ends_alike};
 
 /// How far the story goes.
 const CHAPTERS: usize = 5;
@@ -98,8 +98,7 @@ impl Play {
     fn others(&mut self) -> bool {
         let mut has_acted = self.provisioner.act(&mut self.world.seen.machines);
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            let set = self.world.seen.machines.set.as_ref().and_then(|it| it.status.as_ref());
-            let told = set.and_then(|it| it.baremetal_hosts.get(host));
+            let told = self.world.seen.machines.set.as_ref().and_then(|it| it.told(host));
             if told.is_some_and(|it| it.provisioning_state == "active") {
                 self.world.seen.machines.answer(address);
             }
@@ -182,10 +181,5 @@ fn wherever_the_operator_dies_each_node_gets_one_machine_and_keeps_it_as_long_as
         json!({ "deployed n0": 1, "deployed n1": 1, "given back n0": 1, "given back n1": 1 });
     assert_eq!(last["did"], once);
     assert!(n_calls > 20, "{n_calls}");
-    for call in 0..n_calls {
-        for is_after in [false, true] {
-            let (found, _) = ends(Some(Death { call, is_after }));
-            assert_eq!(found, expected, "call {call}, after it: {is_after}");
-        }
-    }
+    ends_alike(&expected, n_calls, |it| ends(Some(it)).0);
 }

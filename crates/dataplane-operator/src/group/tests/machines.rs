@@ -702,7 +702,7 @@ impl World {
 
     fn is_there(&self, host: &str) -> bool {
         let set = self.seen.machines.set.as_ref().unwrap();
-        let told = set.status.as_ref().and_then(|it| it.baremetal_hosts.get(host));
+        let told = set.told(host);
         set.meta().deletion_timestamp.is_none()
             && told
                 .is_some_and(|it| it.provisioning_state == "active" && !it.annotated_for_deletion)

@@ -28,9 +28,9 @@ fn hosts_are_provisioned_by_one_write_each_and_say_so() {
     assert_eq!((&x["spec"]["online"], &x["spec"]["image"]), (&json!(true), &image));
     assert_eq!(x["spec"]["consumerRef"]["name"], "set");
     assert_eq!(x["spec"]["automatedCleaningMode"], "metadata");
-    let n_before = world.calls;
+    let n_before = world.life.n_calls;
     world.pass().unwrap();
-    assert_eq!(world.calls, n_before, "nothing is written where nothing changed");
+    assert_eq!(world.life.n_calls, n_before, "nothing is written where nothing changed");
 }
 
 #[test]

@@ -30,16 +30,16 @@ fn end(world: &World) -> Value {
 
 fn ends(death: Option<Death>) -> (Vec<Value>, usize) {
     let mut world = world();
-    world.death = death;
+    world.life.death = death;
     let mut ends = Vec::new();
     for chapter in 0..3 {
         story(&mut world, chapter);
         while world.rest().is_err() {
-            world.death = None;
+            world.life.death = None;
         }
         ends.push(end(&world));
     }
-    (ends, world.calls)
+    (ends, world.life.n_calls)
 }
 
 #[test]
@@ -50,10 +50,5 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_no_secret_is_left()
     assert_eq!(expected[1]["made"].as_object().unwrap().len(), 3);
     assert_eq!((&expected[2]["set"], &expected[2]["made"]), (&Value::Null, &json!({})));
     assert!(n_calls > 20, "{n_calls}");
-    for call in 0..n_calls {
-        for is_after in [false, true] {
-            let (found, _) = ends(Some(Death { call, is_after }));
-            assert_eq!(found, expected, "call {call}, after it: {is_after}");
-        }
-    }
+    ends_alike(&expected, n_calls, |it| ends(Some(it)).0);
 }
