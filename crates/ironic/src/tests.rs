@@ -251,6 +251,25 @@ fn a_failure_that_ironic_has_not_explained_yet_is_waited_for_as_long_as_it_works
 }
 
 #[test]
+fn words_that_ironic_takes_back_are_told_until_the_machine_fails_otherwise() {
+    let cause = Cause::DeployFailed;
+    let mut it = node("deploy failed");
+    let silent = cause.message(&it);
+    it.last_error = Some("no disk".into());
+    let told = cause.message(&it);
+    assert_eq!(cause.message_after(&it, None), told);
+    it.last_error = Some("no image".into());
+    assert!(cause.message_after(&it, Some(&told)).contains("no image"));
+    for taken_back in [None, Some(String::new())] {
+        it.last_error = taken_back;
+        assert_eq!(cause.message_after(&it, Some(&told)), told);
+        assert_eq!(cause.message_after(&it, Some(&silent)), silent);
+        let other = Cause::CleanFailed;
+        assert_eq!(other.message_after(&it, Some(&told)), other.message(&it));
+    }
+}
+
+#[test]
 fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     let wish = wish();
     let mut it = ours("deploy failed", &wish);

@@ -106,6 +106,9 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }
+            let told = seen.set.told(&host.name).filter(|it| it.bmh_ref == node.uuid);
+            let message =
+                |it: &Cause| it.message_after(node, told.and_then(|it| it.error.as_deref()));
             match next {
                 Next::Done { .. } => None,
                 Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
@@ -115,9 +118,9 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
                 Next::Wait { cause, .. } => {
                     let is_fine = matches!(cause, Cause::Working | Cause::Locked);
                     let severity = if is_fine { Info } else { Warning };
-                    of(severity, cause.reason(), cause.message(node))
+                    of(severity, cause.reason(), message(cause))
                 }
-                Next::Stop(cause) => of(Error, cause.reason(), cause.message(node)),
+                Next::Stop(cause) => of(Error, cause.reason(), message(cause)),
             }
         }
     }

@@ -160,6 +160,11 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     let a = lab.host("a").unwrap();
     assert_eq!(a.provisioning_state, "deploy failed");
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3 + 1);
+    // Ironic's next look at the machine's power takes its words back.
+    lab.model.nodes[0].last_error = None;
+    lab.rest().unwrap();
+    lab.says("Ready", False, "DeployFailed", &parts);
+    assert_eq!(lab.host("a").unwrap(), a);
     lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
     lab.model.failing.clear();
     lab.rest().unwrap();
