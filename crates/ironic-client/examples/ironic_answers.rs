@@ -2,7 +2,7 @@
 //! `tests/ironic` looks at what a real Ironic made of it.
 #![allow(clippy::print_stdout, reason = "its answers are its output")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, stdin};
 use std::time::Duration;
 
@@ -150,7 +150,12 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
         let node = match mine {
             Some(node) => node,
             None => {
-                match &assign(&BTreeMap::from([(name.clone(), terms.clone())]), &nodes)[&name] {
+                match &assign(
+                    &BTreeMap::from([(name.clone(), terms.clone())]),
+                    &nodes,
+                    &BTreeSet::new(),
+                )[&name]
+                {
                     Ok(node) => *node,
                     Err(none) => {
                         return Ok(json!({"end": "NoMachine", "message": none.to_string()}));

@@ -24,6 +24,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 /// How many requests are under way at once; Ironic's own API serves few more.
 const AT_ONCE: usize = 8;
+/// How long the version that was agreed upon is spoken before it is asked for again: an Ironic that was
+/// upgraded goes on to speak the old one.
+const KNOWN_FOR: Duration = Duration::from_mins(5);
 /// How many machines are read one by one before all are listed anew.
 const ONE_BY_ONE: usize = 16;
 /// The header by which both sides say which version they speak.
@@ -35,7 +38,8 @@ pub struct Session {
     endpoint: String,
     credentials: Credentials,
     trust: Trust,
-    version: Mutex<Option<ApiVersion>>,
+    version: Mutex<Option<(ApiVersion, Instant)>>,
+    known_for: Duration,
     permits: Semaphore,
     listed: Mutex<Option<Listed>>,
     /// What was read before a change may not show it.
@@ -69,11 +73,18 @@ impl Session {
             credentials,
             trust,
             version: Mutex::new(None),
+            known_for: KNOWN_FOR,
             permits: Semaphore::new(AT_ONCE),
             listed: Mutex::new(None),
             changes: Moment::default(),
             metrics: None,
         }
+    }
+
+    /// The same, with the version asked for whenever it is that old.
+    #[cfg(test)]
+    pub(crate) fn knowing_for(self, known_for: Duration) -> Self {
+        Self { known_for, ..self }
     }
 
     /// The same, with each request counted.
@@ -82,15 +93,18 @@ impl Session {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// The version of the API that is spoken; asked for once, and again when Ironic does not speak it any
-    /// more.
+    /// The version of the API that is spoken; asked for again every few minutes, and when Ironic does not
+    /// speak it any more.
     pub async fn version(&self) -> Result<ApiVersion, Error> {
         let mut known = self.version.lock().await;
-        if let Some(version) = *known {
+        if let Some((version, since)) = *known
+            && since.elapsed() < self.known_for
+        {
             return Ok(version);
         }
+        let since = Instant::now();
         let (_, document) = self.exchange(&Request::versions(), None).await?;
-        Ok(*known.insert(version::negotiated(&document?)?))
+        Ok(known.insert((version::negotiated(&document?)?, since)).0)
     }
 
     /// The answer to a request, when it is its turn; null where it has no body. See [`Turn::ask`].
@@ -187,7 +201,7 @@ impl Session {
             (StatusCode::NOT_ACCEPTABLE, _) => {
                 let mut known = self.version.lock().await;
                 // Somebody else may have asked for it anew meanwhile.
-                *known = known.filter(|it| *it != version);
+                *known = known.filter(|it| it.0 != version);
             }
             (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => login.forget().await,
             _ => return answer,

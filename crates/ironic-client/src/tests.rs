@@ -235,6 +235,26 @@ async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
 }
 
 #[tokio::test]
+async fn an_ironic_that_was_upgraded_is_found_to_speak_a_newer_version() {
+    let is_upgraded = Arc::new(Mutex::new(false));
+    let now = Arc::clone(&is_upgraded);
+    let (address, asked) = server(move |_| {
+        let newest = if *now.lock().unwrap() { "1.61" } else { "1.58" };
+        ok(&VERSIONS.replace("1.115", newest))
+    })
+    .await;
+    let session = || Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let (fresh, old) = (session(), session().knowing_for(Duration::ZERO));
+    for it in [&fresh, &old] {
+        assert_eq!(it.version().await.unwrap().to_string(), "1.58");
+    }
+    *is_upgraded.lock().unwrap() = true;
+    assert_eq!(fresh.version().await.unwrap().to_string(), "1.58");
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    assert_eq!(old.version().await.unwrap().to_string(), "1.61");
+}
+
+#[tokio::test]
 async fn lists_wait_for_nobodys_turn() {
     let (address, _) = server(two_machines).await;
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());

@@ -57,14 +57,17 @@ impl fmt::Display for NoMachine {
 /// A machine for each host that can have one, and for each other one the reason why not.
 ///
 /// As many hosts as possible get one: one that could take any machine leaves the only one that fits to
-/// another host. Machines that are available come before those that must be cleaned first; apart from
-/// that, the first host by name gets the first machine by name.
+/// another host. Machines on which somebody works, and those that are `avoided`, by UUID, come last;
+/// machines that are available come before those that must be cleaned first. Apart from that, the first
+/// host by name gets the first machine by name.
 pub fn assign<'a>(
     hosts: &BTreeMap<String, Terms>,
     nodes: &'a [Node],
+    avoided: &BTreeSet<&str>,
 ) -> BTreeMap<String, Result<&'a Node, NoMachine>> {
     let mut order: Vec<&Node> = nodes.iter().collect();
-    order.sort_by_key(|it| (rank(it), it.title(), &it.uuid));
+    let is_last = |it: &Node| it.is_busy() || avoided.contains(it.uuid.as_str());
+    order.sort_by_key(|it| (is_last(it), rank(it), it.title(), &it.uuid));
     let terms: Vec<&Terms> = hosts.values().collect();
     let fits: Vec<Vec<usize>> = terms
         .iter()

@@ -68,26 +68,11 @@ impl Cause {
         }
     }
 
-    /// Its message, or what was told of it before with Ironic's words, where they are not there any more:
-    /// Ironic 39 takes `last_error` back when it next sees the power of a machine that failed.
-    pub fn message_after(&self, node: &Node, told: Option<&str>) -> String {
-        let message = self.message(node);
-        let is_silent = node.last_error.as_deref().is_none_or(|it| it.trim().is_empty());
-        let has_words = |told: &&str| {
-            let begin = told.find(&format!(" ({LAST_ERROR}: "));
-            begin.is_some_and(|it| message.get(..it) == told.get(..it))
-        };
-        match told.filter(has_words) {
-            Some(told) if is_silent => told.to_owned(),
-            Some(_) | None => message,
-        }
-    }
-
     /// The machine, what is the matter with it in Ironic's own words, and the next step.
     pub fn message(&self, node: &Node) -> String {
         let (name, state) = (node.title(), &node.provision_state);
         let command = |verb: &str| format!("openstack baremetal node {verb} {name}");
-        let error = || quoted(LAST_ERROR, node.last_error.as_deref());
+        let error = || quoted("Ironic says", node.last_error.as_deref());
         match self {
             Self::Working => format!("machine {name} is {}", progress(state)),
             Self::Locked => format!("machine {name} is {state}, and Ironic works on it"),
@@ -165,9 +150,6 @@ impl Cause {
         }
     }
 }
-
-/// Who the words of a failure are from.
-const LAST_ERROR: &str = "Ironic says";
 
 /// A server's words, trimmed, as a part of a sentence; nothing where there are none.
 fn quoted(who: &str, words: Option<&str>) -> String {

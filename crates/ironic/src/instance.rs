@@ -62,6 +62,10 @@ pub struct Ledger {
     /// have the same. Absent where Ironic told no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// What was written beside the note: Ironic replaces the checksum of an image that it converts, and
+    /// what is not wished any more is taken off.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub wrote: Map<String, Value>,
 }
 
 impl Ledger {
@@ -77,6 +81,7 @@ impl Ledger {
             attempt: 1,
             after: None,
             since: node.provision_updated_at.clone(),
+            wrote: own(wish),
         }
     }
 
@@ -88,16 +93,11 @@ impl Ledger {
 
 /// The key of `instance_info` under which the host's name stands.
 const HOST: &str = "display_name";
+/// The keys of an image's checksum, which Ironic replaces where it converts the image.
+const CHECKSUM: [&str; 3] = ["image_checksum", "image_os_hash_algo", "image_os_hash_value"];
 /// The keys of `instance_info` that are written here.
-const OWN: [&str; 7] = [
-    HOST,
-    "image_source",
-    "image_checksum",
-    "image_os_hash_algo",
-    "image_os_hash_value",
-    "root_device",
-    LEDGER,
-];
+const OWN: [&str; 7] =
+    [HOST, "image_source", CHECKSUM[0], CHECKSUM[1], CHECKSUM[2], "root_device", LEDGER];
 /// Ironic shows the config drive as asterisks, which must not come back as a drive.
 const DRIVE: &str = "configdrive";
 
@@ -129,6 +129,9 @@ pub(crate) fn info(node: &Node, wish: &Wish, ledger: &Ledger) -> Map<String, Val
     let mut info = node.instance_info.clone();
     info.remove(DRIVE);
     info.remove(LEDGER);
+    for key in Ledger::of(node).unwrap_or_default().wrote.keys() {
+        info.remove(key);
+    }
     if wish.image.is_some() {
         info.retain(|key, _| !key.starts_with("image_"));
     }
@@ -148,8 +151,11 @@ pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
 
 /// Whether a machine says what it must, but for the number of the attempt.
 pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
-    let same = |(key, value): (&String, &Value)| node.instance_info.get(key) == Some(value);
-    own(wish).iter().all(same)
-        && Ledger::of(node).is_some_and(|it| it.drive == wish.drive)
+    let own = own(wish);
+    let same = |(key, value): (&String, &Value)| {
+        CHECKSUM.contains(&key.as_str()) || node.instance_info.get(key) == Some(value)
+    };
+    own.iter().all(same)
+        && Ledger::of(node).is_some_and(|it| it.drive == wish.drive && it.wrote == own)
         && ramdisk::agrees(node, &wish.instance, wish.ramdisk.as_ref())
 }

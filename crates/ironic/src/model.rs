@@ -150,6 +150,12 @@ impl Model {
             if node.maintenance {
                 return Err(Error::Refused("maintenance".into()));
             }
+            // As where Ironic makes a raw image of it.
+            if node.instance_info.contains_key("image_source") {
+                let checksum =
+                    [("image_checksum", Value::Null), ("image_os_hash_value", json!("raw"))];
+                node.instance_info.extend(checksum.map(|(key, value)| (key.to_owned(), value)));
+            }
             let instance = node.instance_uuid.clone().unwrap();
             *self.deployed.entry(instance.clone()).or_default() += 1;
             self.deployed_over.insert(instance, self.networks.get(&node.uuid).cloned());

@@ -165,7 +165,7 @@ fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
         // It may be cleaned by its ramdisk.
         State::Manageable if wish.provide => prepared(node, wish, Step::Tell(Verb::Provide)),
         State::Manageable => Next::Stop(Cause::NotProvided),
-        State::Available if wish.adopt => Next::Stop(Cause::NotRunning),
+        State::Available | State::DeployFailed if wish.adopt => Next::Stop(Cause::NotRunning),
         State::Available => prepared(node, wish, Step::Deploy),
         State::DeployFailed => again(node, wish, now),
         State::Verifying | State::Adopting => wait(SOON),

@@ -22,8 +22,9 @@ pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPoli
 ///
 /// # Guarantees
 /// [`Next::Done`] is said only if no machine is reserved for the host any more, also if the machine is
-/// gone or was given to somebody else behind our back. Ironic takes the reservation away before it
-/// cleans, so cleaning is waited for only where the network of the ramdisk has to be taken off then.
+/// gone or was given to somebody else behind our back, and not of one that could not be undeployed.
+/// Ironic takes the reservation away before it cleans, so cleaning is waited for only where the network
+/// of the ramdisk has to be taken off then. What is retained is never undeployed.
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
@@ -46,19 +47,13 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             | State::CleanFailed
             | State::AdoptFailed,
             _,
-        ) => give_up(false),
-        (State::Active, DeprovisionPolicy::Retain) => give_up(true),
+        )
+        // Somebody may have deployed anew what ran.
+        | (State::DeployFailed, DeprovisionPolicy::Retain) => give_up(false),
         (
-            State::Active
-            | State::WaitCallBack
-            | State::DeployFailed
-            | State::RescueFailed(_)
-            | State::ServiceFailed,
-            _,
-        ) => Next::Do(Step::Tell(Verb::Deleted)),
-        // It may be asked again, but what made it fail needs a human.
-        (State::Error, _) => Next::Stop(Cause::UndeployFailed),
-        (State::CleanHold | State::DeployHold, _) => Next::Stop(Cause::Held),
+            State::Active | State::RescueFailed(_) | State::ServiceFailed,
+            DeprovisionPolicy::Retain,
+        ) => give_up(true),
         (
             State::Verifying
             | State::Inspecting
@@ -72,23 +67,47 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             | State::Rescue(_)
             | State::Service(_),
             _,
-        ) => wait(),
+        )
+        | (State::WaitCallBack, DeprovisionPolicy::Retain) => wait(),
+        (
+            State::Active
+            | State::WaitCallBack
+            | State::DeployFailed
+            | State::RescueFailed(_)
+            | State::ServiceFailed,
+            DeprovisionPolicy::Deprovision,
+        ) => Next::Do(Step::Tell(Verb::Deleted)),
+        // It may be asked again, but what made it fail needs a human.
+        (State::Error, _) => Next::Stop(Cause::UndeployFailed),
+        (State::CleanHold | State::DeployHold, _) => Next::Stop(Cause::Held),
         (State::Other(_), _) => Next::Wait { seconds: PACE, cause: Cause::Unknown },
     }
 }
 
-/// A machine that is not reserved for the host any more. Where its ramdisk's network is still the
-/// host's, it is reserved once more when it is clean, by which that network goes, and given up then:
-/// whoever else reserved it meanwhile has replaced the network.
+/// A machine that is not reserved for the host any more: Ironic takes the reservation away whether it
+/// could undeploy the machine or not. Where its ramdisk's network is still the host's, it is reserved once
+/// more when it is clean, by which that network goes, and given up then: whoever else reserved it
+/// meanwhile has replaced the network.
 fn undeployed(node: &Node, instance: &str) -> Next {
-    let is_others = node.instance_uuid.is_some();
-    if is_others || !is_left(node, instance) {
-        return Next::Done { is_current: true };
+    let done = Next::Done { is_current: true };
+    if node.instance_uuid.is_some() {
+        return done;
     }
     let wait = |cause| Next::Wait { seconds: PACE, cause };
+    if node.provision_state == State::Error {
+        return Next::Stop(Cause::UndeployFailed);
+    }
+    if node.provision_state == State::Deleting {
+        return wait(Cause::Working);
+    }
+    if !is_left(node, instance) {
+        return done;
+    }
     match &node.provision_state {
         _ if node.is_busy() => wait(Cause::Locked),
         State::Available => Next::Do(Step::Reserve(left(node, false))),
+        // After its cleaning, which is over: a retired one becomes available no more.
+        State::Manageable if node.retired => Next::Do(Step::Reserve(left(node, false))),
         State::CleanFailed => Next::Stop(Cause::CleanFailed),
         State::Enroll
         | State::Verifying

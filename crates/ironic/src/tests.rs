@@ -117,7 +117,8 @@ fn each_deployment_of_a_machine_is_another_one_though_the_reservation_is_the_sam
 fn a_machine_that_is_available_is_reserved_then_deployed() {
     let Next::Do(Step::Reserve(info)) = at(&node("available"), &wish()) else { panic!() };
     let since = "2026-11-22T12:00:00.123456+00:00";
-    assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1, "since": since}));
+    let wrote = json!({"display_name": "compute-0"});
+    assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1, "since": since, "wrote": wrote}));
     assert_eq!(info["display_name"], "compute-0");
     assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
 }
@@ -161,6 +162,9 @@ fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine
     let waits = Next::Wait { seconds: 10, cause: Cause::Working };
     assert_eq!((back(&left("cleaning")), back(&left("manageable"))), (waits.clone(), waits));
     assert_eq!(back(&left("clean failed")), Next::Stop(Cause::CleanFailed));
+    assert_eq!(back(&left("error")), Next::Stop(Cause::UndeployFailed));
+    let retired = Node { retired: true, ..left("manageable") };
+    assert!(matches!(back(&retired), Next::Do(Step::Reserve(_))));
     let Next::Do(step) = back(&left("available")) else { panic!() };
     let said = patched(&step.request(&left("available"), &with.instance, &Given::default()));
     let gone =
@@ -251,25 +255,6 @@ fn a_failure_that_ironic_has_not_explained_yet_is_waited_for_as_long_as_it_works
 }
 
 #[test]
-fn words_that_ironic_takes_back_are_told_until_the_machine_fails_otherwise() {
-    let cause = Cause::DeployFailed;
-    let mut it = node("deploy failed");
-    let silent = cause.message(&it);
-    it.last_error = Some("no disk".into());
-    let told = cause.message(&it);
-    assert_eq!(cause.message_after(&it, None), told);
-    it.last_error = Some("no image".into());
-    assert!(cause.message_after(&it, Some(&told)).contains("no image"));
-    for taken_back in [None, Some(String::new())] {
-        it.last_error = taken_back;
-        assert_eq!(cause.message_after(&it, Some(&told)), told);
-        assert_eq!(cause.message_after(&it, Some(&silent)), silent);
-        let other = Cause::CleanFailed;
-        assert_eq!(other.message_after(&it, Some(&told)), other.message(&it));
-    }
-}
-
-#[test]
 fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     let wish = wish();
     let mut it = ours("deploy failed", &wish);
@@ -321,7 +306,14 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
             "capabilities": {"boot_option": "local"}, "display_name": "compute-0",
             "image_source": "https://a/b.qcow2", "image_os_hash_algo": "sha256",
             "image_os_hash_value": "ab".repeat(32), "root_device": {"size": ">= 100"},
-            "edpm": {"drive": "d1", "attempt": 1, "since": it.provision_updated_at},
+            "edpm": {
+                "drive": "d1", "attempt": 1, "since": it.provision_updated_at,
+                "wrote": {
+                    "display_name": "compute-0", "image_source": "https://a/b.qcow2",
+                    "image_os_hash_algo": "sha256", "image_os_hash_value": "ab".repeat(32),
+                    "root_device": {"size": ">= 100"},
+                },
+            },
         })
     );
     it.instance_info = info;
@@ -332,14 +324,86 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
         (&info["image_checksum"], info.get("image_os_hash_algo")),
         (&json!("https://a/b.sum"), None)
     );
-    let kept = Wish { image: None, ..wish };
-    assert_eq!(at(&it, &kept), Next::Do(Step::Deploy));
+    assert_eq!(at(&it, &wish), Next::Do(Step::Deploy));
     let Next::Do(Step::Unreserve(left)) =
-        release(Some(&it), &kept.instance, DeprovisionPolicy::Deprovision)
+        release(Some(&it), &wish.instance, DeprovisionPolicy::Deprovision)
     else {
         panic!()
     };
     assert_eq!(Value::Object(left), json!({"capabilities": {"boot_option": "local"}}));
+}
+
+#[test]
+fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
+    let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
+    let root_device = BTreeMap::from([("name".to_owned(), "/dev/sdb".to_owned())]);
+    let full = Wish { image: Some(image.clone()), root_device, ..wish() };
+    let with = |wish: Wish| {
+        let Next::Do(Step::Record(info)) = at(&ours("available", &full), &wish) else { panic!() };
+        let recorded = Node { instance_info: info.clone(), ..ours("available", &full) };
+        assert_eq!(at(&recorded, &wish), Next::Do(Step::Deploy));
+        info
+    };
+    let info = with(Wish { root_device: BTreeMap::new(), ..full.clone() });
+    assert_eq!((info.get("root_device"), &info["image_source"]), (None, &json!(image.source)));
+    let info = with(Wish { image: Some(Image { checksum: None, ..image }), ..full.clone() });
+    assert_eq!(info.get("image_os_hash_value"), None);
+    let info = with(Wish { image: None, ..full.clone() });
+    assert_eq!((info.get("image_source"), info.contains_key("root_device")), (None, true));
+    // A disk that a human chose on the machine itself.
+    let mut others = node("available");
+    others.instance_info.insert("root_device".into(), json!({"name": "/dev/sdc"}));
+    let Next::Do(Step::Reserve(info)) = at(&others, &wish()) else { panic!() };
+    let reserved = Node { instance_info: info, ..ours("available", &wish()) };
+    let other = Wish { drive: "d2".into(), ..wish() };
+    let Next::Do(Step::Record(info)) = at(&reserved, &other) else { panic!() };
+    assert_eq!(info["root_device"], json!({"name": "/dev/sdc"}));
+}
+
+#[test]
+fn an_image_that_ironic_converts_begins_no_new_count() {
+    let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
+    let wish = Wish { image: Some(image), attempts: 1, ..wish() };
+    let mut it = ours("deploy failed", &wish);
+    // What its conductor writes where it makes a raw image (`_cache_and_convert_image`).
+    it.instance_info.insert("image_checksum".into(), Value::Null);
+    it.instance_info.insert("image_os_hash_value".into(), json!("cd".repeat(32)));
+    it.instance_info.insert("image_disk_format".into(), json!("raw"));
+    it.provision_updated_at = Some("2026-11-22T12:30:00+00:00".into());
+    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
+    let twice = Wish { attempts: 2, ..wish };
+    let later = time("2026-11-22T12:40:00Z");
+    let Next::Do(Step::Record(info)) = next(&it, &twice, later) else { panic!() };
+    assert_eq!(info["image_os_hash_value"], json!("ab".repeat(32)));
+    assert!(!info.contains_key("image_checksum") && !info.contains_key("image_disk_format"));
+}
+
+#[test]
+fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
+    let adopting = Wish { adopt: true, drive: String::new(), ..wish() };
+    for of in [&adopting, &wish()] {
+        assert_eq!(at(&ours("deploy failed", of), &adopting), Next::Stop(Cause::NotRunning));
+    }
+}
+
+#[test]
+fn machines_that_are_locked_or_avoided_are_taken_last() {
+    let nodes = rack(&[
+        json!({"uuid": "1", "name": "m1", "provision_state": "available"}),
+        json!({"uuid": "2", "name": "m2", "provision_state": "available", "reservation": "c"}),
+        json!({"uuid": "3", "name": "m3", "provision_state": "manageable"}),
+    ]);
+    let terms = Terms { provide: true, ..Terms::default() };
+    let hosts = |names: &[&str]| names.iter().map(|it| ((*it).into(), terms.clone())).collect();
+    let taken = |names: &[&str], avoided: &[&str]| {
+        let avoided = avoided.iter().copied().collect();
+        let found = assign(&hosts(names), &nodes, &avoided);
+        let titles = found.values().map(|it| it.as_ref().unwrap().title().to_owned());
+        titles.collect::<Vec<_>>()
+    };
+    assert_eq!(taken(&["a"], &[]), ["m1"]);
+    assert_eq!(taken(&["a"], &["1"]), ["m3"]);
+    assert_eq!(taken(&["a", "b", "c"], &["1"]), ["m3", "m1", "m2"]);
 }
 
 #[test]
@@ -402,11 +466,24 @@ fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
     for state in ["deploying", "cleaning", "deleting", "rescue", "servicing"] {
         assert_eq!(released(state, back), Next::Wait { seconds: 10, cause: Cause::Working });
     }
-    let Next::Do(Step::Unreserve(info)) = released("active", keep) else { panic!() };
-    assert_eq!(Value::Object(info), json!({"display_name": "compute-0"}));
+    for state in ["active", "rescue failed", "unrescue failed", "service failed"] {
+        let Next::Do(Step::Unreserve(info)) = released(state, keep) else { panic!("{state}") };
+        assert_eq!(Value::Object(info), json!({"display_name": "compute-0"}));
+    }
+    // What somebody deployed anew, and failed: what ran may still be on its disk.
+    assert!(matches!(released("deploy failed", keep), Next::Do(Step::Unreserve(_))));
+    let waits = Next::Wait { seconds: 10, cause: Cause::Working };
+    assert_eq!(released("wait call-back", keep), waits);
     assert_eq!(released("error", back), Next::Stop(Cause::UndeployFailed));
     assert_eq!(released("deploy hold", keep), Next::Stop(Cause::Held));
     assert_eq!(release(None, "a", back), Next::Done { is_current: true });
+    // Ironic takes the reservation away whether it could undeploy the machine or not.
+    let unreserved = |state: &str| release(Some(&node(state)), &wish().instance, back);
+    assert_eq!(unreserved("error"), Next::Stop(Cause::UndeployFailed));
+    assert_eq!(unreserved("deleting"), waits);
+    for state in ["cleaning", "available", "active", "manageable"] {
+        assert_eq!(unreserved(state), Next::Done { is_current: true }, "{state}");
+    }
 }
 
 #[test]
@@ -493,7 +570,7 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     .unwrap();
     let terms = Terms { machine, ..Terms::default() };
     let hosts = BTreeMap::from([("x".to_owned(), terms.clone()), ("y".to_owned(), terms)]);
-    let found = assign(&hosts, &nodes);
+    let found = assign(&hosts, &nodes, &BTreeSet::new());
     assert_eq!(found["x"].as_ref().unwrap().uuid, "j");
     assert_eq!(
         found["y"].as_ref().unwrap_err().to_string(),
@@ -502,7 +579,7 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
          1 reserved by others, 1 in maintenance, 1 in state clean failed, \
          1 go to other hosts of the set"
     );
-    let none = assign(&hosts, &[]);
+    let none = assign(&hosts, &[], &BTreeSet::new());
     let told = none["x"].as_ref().unwrap_err().to_string();
     assert_eq!(told, "Ironic knows no machine; enroll one");
 }
@@ -514,7 +591,7 @@ fn the_first_host_by_name_gets_the_first_machine_by_name() {
         json!({"uuid": "2", "name": "m1", "provision_state": "available"}),
     ]);
     let hosts = BTreeMap::from(["a", "b"].map(|it| (it.to_owned(), Terms::default())));
-    let found = assign(&hosts, &nodes);
+    let found = assign(&hosts, &nodes, &BTreeSet::new());
     let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
     assert_eq!(names, ["m1", "m2"]);
 }
@@ -531,7 +608,7 @@ fn a_host_that_could_take_any_machine_leaves_the_only_fitting_one_to_another() {
         ("a".to_owned(), Terms::merged(&set, &set, false, false)),
         ("b".to_owned(), Terms::merged(&set, &gpu, false, false)),
     ]);
-    let found = assign(&hosts, &nodes);
+    let found = assign(&hosts, &nodes, &BTreeSet::new());
     let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
     assert_eq!(names, ["m2", "m1"]);
 }
@@ -585,7 +662,8 @@ fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Re
     without.retain(|it, _| !nodes.iter().any(|node| node.is_of(&of(set, it).instance)));
     let wish = of(set, &host);
     let mine = nodes.iter().find(|it| it.is_of(&wish.instance));
-    let chosen = || assign(&without, nodes).get(&host).and_then(|it| it.clone().ok());
+    let chosen =
+        || assign(&without, nodes, &BTreeSet::new()).get(&host).and_then(|it| it.clone().ok());
     let node = mine.or_else(chosen)?;
     match next(node, &wish, now) {
         Next::Do(step) => {

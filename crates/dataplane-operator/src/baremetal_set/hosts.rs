@@ -205,7 +205,7 @@ fn place<'a>(
         host.standing = match (host.wanted, node) {
             (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => Standing::Kept(node),
             (None, Some(node)) => given_back(seen, node, &host.instance),
-            (None, None) => match machines.nodes.iter().find(|it| is_left(it, &host.instance)) {
+            (None, None) => match left(seen, machines, host) {
                 Some(node) => given_back(seen, node, &host.instance),
                 None => unknown(seen, machines, &host.name),
             },
@@ -230,7 +230,10 @@ fn place<'a>(
             },
         };
     }
-    let mut taken = assign(&without, &machines.nodes);
+    // One that only a human could have Ironic give keeps no host from another one.
+    let stuck = seen.refused.iter().filter(|(_, it)| !it.error.heals());
+    let avoided = stuck.map(|(uuid, _)| uuid.as_str()).collect();
+    let mut taken = assign(&without, &machines.nodes, &avoided);
     for host in hosts {
         let (Some(taken), Some(wanted)) = (taken.remove(&host.name), host.wanted) else {
             continue;
@@ -270,6 +273,14 @@ fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<St
     let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
     (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
+}
+
+/// The machine that a host had which was taken out, and which is not reserved for it any more.
+fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<&'a Node> {
+    let told = seen.set.told(&host.name);
+    let was_its = |it: &Node| told.is_some_and(|told| told.bmh_ref == it.uuid);
+    let mut nodes = machines.nodes.iter();
+    nodes.find(|it| is_left(it, &host.instance) || it.instance_uuid.is_none() && was_its(it))
 }
 
 /// A host that was taken out and has no machine. One that it had and that Ironic does not show was not

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus};
+use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use common::plan::{Step as Write, Target, status_step};
 use common::refusal::{self, Refusal};
@@ -28,7 +28,9 @@ const NAMED: usize = 3;
 /// How much all hosts together say of errors, in bytes: a status has a bound.
 const ERRORS: usize = 64 * 1024;
 /// How much one host says of its error at least, and at most.
-const OF_ONE: (usize, usize) = (128, 768);
+const OF_ONE: (usize, usize) = (320, 768);
+/// How much of that is left to what is ours to say, beside Ironic's words.
+const OURS: usize = 256;
 /// The network under which a host's only address stands.
 const CTLPLANE: &str = "ctlplane";
 
@@ -39,9 +41,14 @@ pub fn step(
     refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Option<Write> {
-    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
+    let matters = |words: usize| -> Vec<Matter<'_>> {
+        judged.hosts.iter().filter_map(|it| matter(seen, it, words)).collect()
+    };
+    let most = OF_ONE.1 - OURS;
+    let words = of_one(&matters(most)) - OURS;
+    let matters = matters(words);
     let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
-    let hosts = hosts(seen, judged, &matters);
+    let hosts = hosts(seen, judged, &matters, words);
     whole(seen, findings, up_to_date(seen, judged), hosts, refusal, now)
 }
 
@@ -82,7 +89,8 @@ pub(super) struct Matter<'a> {
     pub(super) message: String,
 }
 
-fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
+/// What keeps a host from being done, with so many bytes of Ironic's words.
+fn matter<'a>(seen: &Observed, host: &'a Host<'_>, words: usize) -> Option<Matter<'a>> {
     use Severity::{Error, Info, Warning};
     let of = |severity, reason, message| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
@@ -106,9 +114,8 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }
-            let told = seen.set.told(&host.name).filter(|it| it.bmh_ref == node.uuid);
-            let message =
-                |it: &Cause| it.message_after(node, told.and_then(|it| it.error.as_deref()));
+            let told = seen.set.told(&host.name);
+            let message = |it: &Cause| it.message(&explained(node, told, words));
             match next {
                 Next::Done { .. } => None,
                 Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
@@ -309,10 +316,11 @@ fn hosts(
     seen: &Observed,
     judged: &Judged<'_>,
     matters: &[Matter<'_>],
+    words: usize,
 ) -> BTreeMap<String, HostStatus> {
     let worries = worries(matters);
     let entry = |host: &Host<'_>| {
-        let mut entry = entry(seen, host)?;
+        let mut entry = entry(seen, host, words)?;
         if !matches!(host.standing, Standing::Unseen) {
             let worry = worries.get(host.name.as_str());
             entry.error = worry.map(|it| it.text.clone());
@@ -333,19 +341,51 @@ pub(super) struct Worry {
 
 /// What worries a human, by host: all together have a bound.
 pub(super) fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
-    let worrying: Vec<&Matter<'a>> =
-        matters.iter().filter(|it| it.severity != Severity::Info).collect();
-    let (least, most) = OF_ONE;
-    let limit = (ERRORS / worrying.len().max(1)).clamp(least, most);
+    let limit = of_one(matters);
     let worry = |it: &Matter<'_>| Worry {
         text: trimmed(&it.message, limit),
         needs_human: it.severity == Severity::Error,
     };
-    worrying.into_iter().map(|it| (it.host, worry(it))).collect()
+    matters.iter().filter(|it| it.worries()).map(|it| (it.host, worry(it))).collect()
+}
+
+/// How much each host says of what worries a human, in bytes.
+fn of_one(matters: &[Matter<'_>]) -> usize {
+    let n_worrying = matters.iter().filter(|it| it.worries()).count();
+    let (least, most) = OF_ONE;
+    (ERRORS / n_worrying.max(1)).clamp(least, most)
+}
+
+impl Matter<'_> {
+    fn worries(&self) -> bool {
+        self.severity != Severity::Info
+    }
+}
+
+/// A machine with so many bytes of what Ironic said of its failure, also where that was taken back since.
+fn explained(node: &Node, told: Option<&HostStatus>, words: usize) -> Node {
+    let said = failure(node, told, words).map(|it| it.said);
+    let last_error = said.or_else(|| node.last_error.as_ref().map(|it| trimmed(it, words)));
+    let maintenance_reason = node.maintenance_reason.as_ref().map(|it| trimmed(it, words));
+    Node { last_error, maintenance_reason, ..node.clone() }
+}
+
+/// What Ironic said of a failure in the machine's present state; `told` is what was said of the host
+/// before. What a machine that is deployed says of its power changes without another state.
+fn failure(node: &Node, told: Option<&HostStatus>, words: usize) -> Option<Failure> {
+    let since =
+        node.provision_updated_at.as_ref().filter(|_| node.provision_state != State::Active)?;
+    let said = node.last_error.as_deref().map(str::trim).filter(|it| !it.is_empty());
+    let before = || {
+        let told = told.filter(|it| it.bmh_ref == node.uuid)?.failure.as_ref();
+        told.filter(|it| it.since == *since).map(|it| it.said.clone())
+    };
+    let said = said.map(str::to_owned).or_else(before)?;
+    Some(Failure { said: trimmed(&said, words), since: since.clone() })
 }
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
-fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
+fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
     let told = seen.set.told(&host.name).cloned();
     let told_addresses = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
     let blank = || {
@@ -363,10 +403,10 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
         Standing::Faulty(Some(node)) | Standing::Kept(node) => {
             at(node, node.provision_state.word(), told.as_ref(), blank())
         }
-        // Undeployed, and its ramdisk's network still to be taken off.
+        // Undeployed, and its ramdisk's network still to be taken off; or it could not be undeployed.
         Standing::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
-            let (bmh_ref, state) = (node.uuid.clone(), node.provision_state.word());
-            HostStatus { bmh_ref, provisioning_state: state.to_owned(), ..blank() }
+            let entry = at(node, node.provision_state.word(), told.as_ref(), blank());
+            HostStatus { instance: blank().instance, ..entry }
         }
         // Chosen, and maybe another one's by now.
         Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
@@ -380,7 +420,17 @@ fn entry(seen: &Observed, host: &Host<'_>) -> Option<HostStatus> {
     };
     // Its machine answers there until it is given back.
     let kept = || told_addresses;
-    Some(HostStatus { ip_addresses: host.wanted.map_or_else(kept, ip_addresses), ..entry })
+    let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
+    let failure = match &host.standing {
+        Standing::Faulty(Some(node)) | Standing::Kept(node) | Standing::At(node, _) => {
+            failure(node, seen.set.told(&host.name), words).filter(|_| entry.bmh_ref == node.uuid)
+        }
+        Standing::Unseen => entry.failure.clone(),
+        Standing::Faulty(None) | Standing::Without(_) | Standing::Lost(..) | Standing::Released => {
+            None
+        }
+    };
+    Some(HostStatus { ip_addresses, failure, ..entry })
 }
 
 /// A host's addresses by network.

@@ -5,6 +5,6 @@ pub mod set;
 
 pub use ironic::{Authentication, ConfigDriveFormat, Image, Ironic, Machine};
 pub use set::{
-    BaremetalHost, BaremetalSet, BaremetalSetSpec, BaremetalSetStatus, DeprovisionPolicy,
+    BaremetalHost, BaremetalSet, BaremetalSetSpec, BaremetalSetStatus, DeprovisionPolicy, Failure,
     HostStatus, Provisioner, UNASSIGNED,
 };

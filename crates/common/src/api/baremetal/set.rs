@@ -270,6 +270,20 @@ pub struct HostStatus {
     /// does next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What Ironic said of a failure in the machine's present state: it takes its words back when it next
+    /// sees the machine's power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// Why a machine is in a state that nobody wished.
+#[derive(Clone, Debug, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The provisioner's own words, trimmed.
+    pub said: String,
+    /// Since when the machine is in that state, as the provisioner tells the time.
+    pub since: String,
 }
 
 fn unassigned() -> String {
@@ -303,6 +317,7 @@ impl HostStatus {
             is_current: None,
             needs_human: false,
             error: None,
+            failure: None,
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct NodeSetMachines {
     /// What sets of machines say too.
     #[serde(flatten)]
     pub template: BaremetalSetTemplate,
-    /// Who provisions the machines; where absent Metal3, if the cluster has its `BareMetalHosts`.
+    /// Who provisions the machines; where absent Ironic, if `ironic` is given, else Metal3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioner: Option<Provisioner>,
     /// The Ironic that provisions the machines, with `provisioner: ironic`.

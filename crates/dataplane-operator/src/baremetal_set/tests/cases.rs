@@ -150,7 +150,8 @@ fn a_machine_in_maintenance_waits_for_a_human_with_the_reason_verbatim() {
 
 #[test]
 fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() {
-    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    let image = json!({"source": "https://a/b.qcow2", "checksum": "ab".repeat(32)});
+    let mut lab = Lab::new(&json!({"ironic": {"image": image}}), &["available", "available"]);
     let uuid = lab.model.nodes[0].uuid.clone();
     lab.model.failing.insert(uuid, 99);
     lab.model.nodes[0].last_error = Some("no tool to make an image".into());
@@ -165,6 +166,18 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     lab.rest().unwrap();
     lab.says("Ready", False, "DeployFailed", &parts);
     assert_eq!(lab.host("a").unwrap(), a);
+    // They are known whatever else is told meanwhile, and not of another failure.
+    lab.model.nodes[0].maintenance = true;
+    lab.rest().unwrap();
+    lab.says("Ready", False, "MachineInMaintenance", &["m0"]);
+    lab.model.nodes[0].maintenance = false;
+    lab.rest().unwrap();
+    assert_eq!(lab.host("a").unwrap(), a);
+    lab.model.nodes[0].provision_updated_at = Some(lab.model.now().to_string());
+    lab.rest().unwrap();
+    let told = lab.host("a").unwrap();
+    assert_eq!(told.failure, None);
+    assert!(!told.error.unwrap().contains("no tool"));
     lab.edit(&json!({"ironic": {"deployAttempts": 4}}));
     lab.model.failing.clear();
     lab.rest().unwrap();
@@ -187,6 +200,23 @@ fn a_cleaning_that_fails_stops_that_host_alone() {
         "CleanFailed",
         &["1 of 2 hosts", "openstack baremetal node manage m0"],
     );
+    lab.model.nodes[idx].provision_state = State::Manageable;
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn a_machine_that_ironic_does_not_give_keeps_no_host_from_another_one() {
+    let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available", "available"]);
+    lab.pass().unwrap();
+    let order = orders(&lab.seen().unwrap(), lab.model.now()).remove(0);
+    assert_eq!(lab.title(&order.node), "m0");
+    let error = Error::Refused("no conductor of its driver".into());
+    let asked = Asked { node: order.node, state: order.state, outcome: Err(error) };
+    lab.pauses.note(vec![asked], lab.model.now());
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+    assert_eq!(lab.machines(), [("available", None), ("active", Some("a".into()))]);
 }
 
 #[test]

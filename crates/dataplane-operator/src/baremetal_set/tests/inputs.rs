@@ -141,6 +141,25 @@ fn a_drive_that_is_too_large_is_told_without_its_content() {
     lab.rest().unwrap();
     lab.says("Ready", False, "InvalidInput", &["spec.userData: the value has", "above"]);
     assert!(!format!("{:?}{:?}", lab.seen().unwrap(), lab.notices).contains("hunter2"));
+    lab.secret("large", &[("userData", "#!/bin/sh")]);
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
+}
+
+#[test]
+fn a_host_with_a_gateway_and_no_address_waits_and_the_others_go_on() {
+    let changes =
+        json!({"ctlplaneGateway": "192.0.2.1", "baremetalHosts": {"a": {"ctlPlaneIP": null}}});
+    let mut lab = Lab::new(&changes, &["available", "available"]);
+    lab.rest().unwrap();
+    let told =
+        "spec.baremetalHosts[a].ctlPlaneIP: the value is not there, and spec.ctlplaneGateway";
+    lab.says("Ready", False, "InvalidInput", &[told, "give the host its address"]);
+    assert!(lab.host("a").unwrap().error.unwrap().contains("give the host its address"));
+    assert_eq!(lab.machines(), [("active", Some("b".into())), ("available", None)]);
+    lab.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
+    lab.rest().unwrap();
+    lab.says("Ready", True, "Ready", &[]);
 }
 
 #[test]

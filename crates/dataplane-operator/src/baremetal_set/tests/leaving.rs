@@ -324,12 +324,26 @@ fn a_machine_that_cannot_be_undeployed_is_told() {
     lab.rest().unwrap();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.pass().unwrap();
-    lab.model.nodes[0].provision_state = State::Error;
-    lab.model.nodes[0].target_provision_state = None;
-    lab.model.nodes[0].last_error = Some("no power".into());
+    let before = lab.host("a").unwrap();
+    // Ironic takes the reservation away whatever becomes of it.
+    let node = &mut lab.model.nodes[0];
+    (node.provision_state, node.target_provision_state) = (State::Error, None);
+    (node.instance_uuid, node.instance_info) = (None, serde_json::Map::new());
+    node.last_error = Some("no power".into());
     lab.rest().unwrap();
     let parts = ["Host a: machine m0 could not be undeployed", "no power", "undeploy m0"];
     lab.says("Ready", False, "UndeployFailed", &parts);
+    // What runs there answers at its address, and the set does not go before that is over.
+    let told = lab.host("a").unwrap();
+    assert_eq!((&told.bmh_ref, told.installed), (&before.bmh_ref, true));
+    assert_eq!(told.ip_addresses, before.ip_addresses);
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some());
+    lab.undeploy(0);
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+    assert_eq!(lab.machines()[0], ("available", None));
 }
 
 #[test]
