@@ -48,6 +48,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(leaving::abandonment(seen));
+    plan.steps.extend(leaving::left_behind(seen));
     plan.steps.extend(holding::releases(seen));
     let asker = Asker::of(seen);
     let asks = asker.as_ref().and_then(|it| leaving::set_step(seen, it));

@@ -54,6 +54,21 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     set::release_of(set).filter(|_| is_last || !is_needed)
 }
 
+/// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
+/// role, by the same rule.
+pub fn left_behind(seen: &Observed) -> Vec<Step> {
+    if matches!(seen.group, Group::Node(_)) {
+        return Vec::new();
+    }
+    let sets = || seen.machines.others.iter().chain(&seen.machines.set);
+    let release = |node: &Arc<Node>| {
+        let set = sets().find(|it| set::is_of(it, &Target::of(&**node)))?;
+        let is_needed = is_used(node) && set::would_be_wiped(set, &known_name(node));
+        set::release_of(set).filter(|_| !is_needed)
+    };
+    seen.nodes.iter().filter_map(release).collect()
+}
+
 /// An owner, and whether it is about to go.
 fn last<K>(owner: &K) -> (Target, bool)
 where

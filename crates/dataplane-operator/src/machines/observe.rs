@@ -25,6 +25,8 @@ pub struct Seen {
     pub is_missed: bool,
     /// The set of the asker's name, whoever it belongs to.
     pub set: Option<Arc<BaremetalSet>>,
+    /// The other sets of the namespace.
+    pub others: Vec<Arc<BaremetalSet>>,
     /// Host → another set that has a machine for it, or is to have one.
     pub elsewhere: BTreeMap<String, String>,
     /// The addresses, `host:port`, whose ssh server has answered.
@@ -76,6 +78,7 @@ impl Machines {
             let given = set.status.iter().flat_map(|it| it.baremetal_hosts.keys());
             let hosts = set.spec.baremetal_hosts.keys().chain(given);
             seen.elsewhere.extend(hosts.map(|it| (it.clone(), name.clone())));
+            seen.others.push(set);
         }
         Ok(seen)
     }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::group::instance::REDEPLOY;
+use crate::group::names::known_name;
 use crate::machines::set::{FOR, IN_USE, MAX_HOSTS};
 
 pub(super) const OTHER: &str = "example.org/other";
@@ -640,6 +641,37 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
     world.change("DataPlaneRole", "compute", |it| it.deletion_timestamp = Some(at));
     assert!(!is_held(&mut world));
     assert!(world.seen.role.is_none());
+}
+
+#[test]
+fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() {
+    let released = |finalizers: &[&str], of: &str, policy: &str| {
+        let mut world = World::bare();
+        Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
+        world.finalize("n0", finalizers);
+        let node = world.seen.nodes.iter().find(|it| it.name_any() == "n0").unwrap();
+        let uid = if of == "n0" { node.uid().unwrap() } else { of.to_owned() };
+        let set = json!({
+            "apiVersion": "baremetal.openstack.org/v1beta1", "kind": "OpenStackBaremetalSet",
+            "metadata": {
+                "name": "n0", "namespace": "openstack", "uid": "own-set",
+                "labels": { FOR: uid }, "finalizers": [IN_USE],
+            },
+            "spec": {
+                "ctlplaneInterface": "eth0", "deprovisionPolicy": policy,
+                "baremetalHosts": { known_name(node): {} },
+            },
+        });
+        world.seen.machines.others = vec![Arc::new(serde_json::from_value(set).unwrap())];
+        let plan = decide::decide(&world.seen, world.now);
+        let is_of_set = |it: &&Step| it.target.uid.as_deref() == Some("own-set");
+        let mut steps = plan.steps.iter().filter(is_of_set);
+        steps.any(|it| matches!(it.write, Write::Release { .. }))
+    };
+    assert!(released(&[INVENTORY], "n0", "Deprovision"));
+    assert!(released(&[INVENTORY, OTHER], "n0", "Retain"));
+    assert!(!released(&[INVENTORY, OTHER], "n0", "Deprovision"));
+    assert!(!released(&[INVENTORY], "another", "Deprovision"));
 }
 
 /// What may happen to hosts of a role, in any order.
