@@ -5,27 +5,40 @@ use std::time::Duration;
 
 use anyhow::Result;
 use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{Node, Role};
+use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
 use common::conditions::Condition;
 use e2e::ironic::{self, Machine};
-use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions};
 use e2e::own_ironic::{Flavour, KEYSTONE, OwnIronic, password_of_nova};
 use e2e::{Namespace, holds, run, says};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::DeleteParams;
-use serde_json::json;
+use serde_json::{Value, json};
 
-/// The machine, and the resource class that only it has.
+/// The machine of the role, and the resource class that only it has.
 const MACHINE: &str = "e2e-rack-u1";
 const HOST: &str = "e2e-metal";
 const ADDRESS: &str = "192.168.122.115";
+/// The same of the node set.
+const MACHINE_OF_SET: &str = "e2e-rack-u2";
+const HOST_OF_SET: &str = "e2e-metal-set";
+const ADDRESS_OF_SET: &str = "192.168.122.116";
+const SET: &str = "metal";
 /// The Secret with root's password, which only drives hold.
 const ROOT: &str = "root";
 const PASSWORD: &str = "hunter2-of-the-drive";
 const OTHER_PASSWORD: &str = "hunter3-of-the-drive";
-/// The passwords as objects and logs would hold them.
-const NOWHERE: [&str; 4] =
-    [PASSWORD, OTHER_PASSWORD, "aHVudGVyMi1vZi10aGUtZHJpdmU=", "aHVudGVyMy1vZi10aGUtZHJpdmU="];
+/// The passwords as objects and logs would hold them, in the clear or in what is encoded by itself, and how
+/// a drive begins that is packed.
+const NOWHERE: [&str; 5] = [
+    PASSWORD,
+    OTHER_PASSWORD,
+    "aHVudGVyMi1vZi10aGUtZHJpdmU=",
+    "aHVudGVyMy1vZi10aGUtZHJpdmU=",
+    "H4sI",
+];
+/// The router of the lab's hosts.
+const GATEWAY: &str = "192.168.120.1";
 /// A public key of nobody.
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
@@ -36,52 +49,85 @@ const PROVISIONED: Duration = Duration::from_mins(6);
 /// Clean-ups, and one look of Ironic's at the machine after another.
 const RETURNED: Duration = Duration::from_mins(4);
 
-/// The role of hosts that the machine is to become.
-async fn role(ns: &Namespace) -> Result<()> {
-    journey::deploy(ns, &[]).await?;
-    let template = json!({
+/// What is asked of machines, of which one alone fits.
+fn template(machine: &str) -> Value {
+    json!({
         "provisioner": "ironic",
         "ironic": {
             "endpoint": ironic::ENDPOINT,
             "authentication": "http_basic",
             "secret": ironic::SECRET,
-            "machine": { "resourceClass": MACHINE },
+            "machine": { "resourceClass": machine },
             "provide": true,
         },
         "deploymentSSHSecret": SSH_SECRET,
         "passwordSecret": { "name": ROOT },
-        // The other form is that of the demo.
-        "configDriveFormat": "Iso",
         "ctlplaneInterface": "eth0",
-        "ctlplaneGateway": "192.168.120.1",
-    });
+    })
+}
+
+/// The role of hosts that the machine is to become.
+async fn role(ns: &Namespace) -> Result<()> {
+    journey::deploy(ns, &[]).await?;
+    let mut template = template(MACHINE);
+    // The other form is that of the node set, and of the demo.
+    template["configDriveFormat"] = json!("Iso");
+    template["ctlplaneGateway"] = json!(GATEWAY);
     let change = json!({ "spec": { "preProvisioned": false, "baremetalSetTemplate": template } });
     ns.merge::<Role>(ROLE, change).await.map(drop)
 }
 
-/// The only key that opens the host; returns its file.
-async fn key(ns: &Namespace) -> Result<String> {
-    let folder = std::env::temp_dir().join("e2e-baremetal");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder)?;
-    let file = folder.join("user").display().to_string();
-    run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", HOST, "-f", &file]).await?;
-    let (private, public) =
-        (std::fs::read_to_string(&file)?, std::fs::read_to_string(format!("{file}.pub"))?);
-    ns.secret(SSH_SECRET, &[("ssh-privatekey", &private), ("authorized_keys", &public)]).await?;
-    Ok(file)
+/// A host that is to be, and the only key that opens it.
+struct Host {
+    machine: Machine,
+    address: &'static str,
+    key: String,
 }
 
-/// What a command on the host prints, with the host's key checked.
-async fn ssh(machine: &Machine, key: &str, command: &str) -> Result<String> {
-    let known_hosts = format!("{key}.known_hosts");
-    std::fs::write(&known_hosts, format!("{ADDRESS} {}\n", machine.host_key().await?))?;
-    let (known_hosts, login) =
-        (format!("UserKnownHostsFile={known_hosts}"), format!("cloud-admin@{ADDRESS}"));
-    // Another machine at the address is found once the neighbour's old hardware address is forgotten.
-    let options = "-o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=10";
-    let options: Vec<&str> = options.split(' ').chain(["-o", &known_hosts, "-i", key]).collect();
-    run("ssh", &[&options[..], &[&login, command]].concat()).await
+impl Host {
+    async fn enroll(
+        ns: &Namespace,
+        machine: &str,
+        host: &str,
+        address: &'static str,
+    ) -> Result<Self> {
+        let machine = Machine::enroll(&ns.client, machine).await?;
+        ironic::secret(ns).await?;
+        ns.secret(ROOT, &[("NodeRootPassword", PASSWORD)]).await?;
+        let folder = std::env::temp_dir().join(host);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)?;
+        let key = folder.join("user").display().to_string();
+        run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", host, "-f", &key]).await?;
+        let (private, public) =
+            (std::fs::read_to_string(&key)?, std::fs::read_to_string(format!("{key}.pub"))?);
+        let content = [("ssh-privatekey", private.as_str()), ("authorized_keys", &public)];
+        ns.secret(SSH_SECRET, &content).await?;
+        Ok(Self { machine, address, key })
+    }
+
+    /// What a command on the host prints, with the host's key checked.
+    async fn ssh(&self, command: &str) -> Result<String> {
+        let Self { machine, address, key } = self;
+        let known_hosts = format!("{key}.known_hosts");
+        std::fs::write(&known_hosts, format!("{address} {}\n", machine.host_key().await?))?;
+        let (known_hosts, login) =
+            (format!("UserKnownHostsFile={known_hosts}"), format!("cloud-admin@{address}"));
+        // Another machine at the address is found once the neighbour's old hardware address is forgotten.
+        let options = "-o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=10";
+        let options: Vec<&str> =
+            options.split(' ').chain(["-o", &known_hosts, "-i", key]).collect();
+        run("ssh", &[&options[..], &[&login, command]].concat()).await
+    }
+
+    /// Asserts that the machine was given back, once its pod is gone.
+    async fn returned(&self) -> Result<()> {
+        self.machine.stopped().await?;
+        let returned = self.machine.node().await?;
+        assert!(returned["instance_uuid"].is_null(), "{returned}");
+        assert_ne!(returned["provision_state"], "active", "{returned}");
+        Ok(())
+    }
 }
 
 fn told(set: &BaremetalSet) -> &[Condition] {
@@ -91,7 +137,6 @@ fn told(set: &BaremetalSet) -> &[Condition] {
 /// That nothing tells what only drives hold.
 async fn nothing_tells(ns: &Namespace) -> Result<()> {
     ns.holds_nowhere::<BaremetalSet>(&NOWHERE).await?;
-    ns.holds_nowhere::<Node>(&NOWHERE).await?;
     ns.holds_nowhere::<Role>(&NOWHERE).await?;
     ns.holds_nowhere::<Event>(&NOWHERE).await?;
     let operator = "deployment/dataplane-operator";
@@ -122,10 +167,7 @@ async fn drift_is_told(ns: &Namespace, machine: &Machine) -> Result<()> {
 #[tokio::test]
 async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()> {
     let ns = Namespace::new("baremetal").await?;
-    let machine = Machine::enroll(&ns.client, MACHINE).await?;
-    ironic::secret(&ns).await?;
-    ns.secret(ROOT, &[("NodeRootPassword", PASSWORD)]).await?;
-    let key = key(&ns).await?;
+    let host = Host::enroll(&ns, MACHINE, HOST, ADDRESS).await?;
     role(&ns).await?;
     let node = json!({
         "role": ROLE, "hostName": HOST, "ansibleHost": ADDRESS,
@@ -136,25 +178,26 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     let has_machine = |it: &Node| holds(conditions(it), "BaremetalReady");
     ns.wait::<Node>(HOST, "on its machine", PROVISIONED, has_machine).await?;
     journey::ready(&ns, HOST).await?;
-    let deployed = machine.node().await?;
+    let deployed = host.machine.node().await?;
     assert_eq!(deployed["provision_state"], "active", "{deployed}");
     assert_eq!(deployed["power_state"], "power on", "{deployed}");
     // Nobody told the host but the drive.
-    assert_eq!(ssh(&machine, &key, "hostname").await?.trim(), HOST);
-    assert_eq!(ssh(&machine, &key, "cat trace").await?.trim(), "hello");
-    drift_is_told(&ns, &machine).await?;
+    assert_eq!(host.ssh("hostname").await?.trim(), HOST);
+    assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
+    drift_is_told(&ns, &host.machine).await?;
 
     // Whoever undeploys it has it deployed again: another disk, on which the services run again.
-    machine.provision("deleted").await?;
+    host.machine.provision("deleted").await?;
     let is_replaced = |it: &Node| {
         it.status.as_ref().and_then(|it| it.machine.as_ref()).is_some_and(|it| it.replaced)
     };
     ns.wait::<Node>(HOST, "on another installation", PROVISIONED, is_replaced).await?;
     journey::ready(&ns, HOST).await?;
-    assert_eq!(ssh(&machine, &key, "cat trace").await?.trim(), "hello");
+    assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
     let is_told = |it: &BaremetalSet| holds(told(it), "UpToDate");
     ns.wait::<BaremetalSet>(ROLE, "up to date", RETURNED, is_told).await?;
     nothing_tells(&ns).await?;
+    ns.holds_nowhere::<Node>(&NOWHERE).await?;
 
     ns.api::<Node>().delete(HOST, &DeleteParams::default()).await?;
     ns.gone::<Node>(HOST, RETURNED).await?;
@@ -163,10 +206,50 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
             && it.status.as_ref().is_some_and(|it| it.baremetal_hosts.is_empty())
     };
     ns.wait::<BaremetalSet>(ROLE, "without the host", RETURNED, is_empty).await?;
-    machine.stopped().await?;
-    let returned = machine.node().await?;
-    assert!(returned["instance_uuid"].is_null(), "{returned}");
-    assert_ne!(returned["provision_state"], "active", "{returned}");
+    host.returned().await?;
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() -> Result<()> {
+    let ns = Namespace::new("baremetal-node-set").await?;
+    let host = Host::enroll(&ns, MACHINE_OF_SET, HOST_OF_SET, ADDRESS_OF_SET).await?;
+    journey::deploy(&ns, &[]).await?;
+    let node = json!({
+        "ansible": { "ansibleHost": ADDRESS_OF_SET },
+        "baremetalHost": {
+            "ctlPlaneIP": format!("{ADDRESS_OF_SET}/21"), "ctlplaneGateway": GATEWAY,
+        },
+    });
+    let spec = json!({
+        "preProvisioned": false,
+        "baremetalSetTemplate": template(MACHINE_OF_SET),
+        "services": [SERVICE],
+        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
+        "nodes": { HOST_OF_SET: node },
+    });
+    ns.create::<NodeSet>(SET, spec).await?;
+    // It waits for the machine by itself.
+    ns.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
+    let conditions = |it: &NodeSet| it.status.clone().map(|it| it.conditions).unwrap_or_default();
+    let has_machine = |it: &NodeSet| holds(&conditions(it), "NodeSetBaremetalProvisionReady");
+    ns.wait::<NodeSet>(SET, "on its machine", PROVISIONED, has_machine).await?;
+    let is_done = |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(&conditions(it), of));
+    let set = ns.wait::<NodeSet>(SET, "ready and up to date", journey::RUN, is_done).await?;
+    let status = set.status.unwrap_or_default();
+    assert_eq!(status.hosts[0].state, HostState::Deployed);
+    let deployed = host.machine.node().await?;
+    assert_eq!(status.machines[HOST_OF_SET].machine.as_deref(), deployed["uuid"].as_str());
+    assert_eq!(host.ssh("hostname").await?.trim(), HOST_OF_SET);
+    assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
+    nothing_tells(&ns).await?;
+    ns.holds_nowhere::<NodeSet>(&NOWHERE).await?;
+    ns.holds_nowhere::<Deployment>(&NOWHERE).await?;
+
+    ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    ns.gone::<NodeSet>(SET, RETURNED).await?;
+    ns.gone::<BaremetalSet>(SET, RETURNED).await?;
+    host.returned().await?;
     ns.done().await
 }
 

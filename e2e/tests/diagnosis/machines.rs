@@ -26,9 +26,12 @@ const SOUND_ADDRESS: &str = "10.96.10.61";
 const STORELESS_ADDRESS: &str = "10.96.10.62";
 const OLD_ADDRESS: &str = "10.96.10.63";
 const AWAY_ADDRESS: &str = "10.96.10.64";
-/// The machine that somebody else takes, and the one that is deleted.
+/// The machine that somebody else takes, the one that he takes while it runs, the one that is deleted,
+/// and the one for which Ironic refuses what is to be written.
 const TAKEN: &str = "machine-taken";
+const TAKEN_OVER: &str = "machine-taken-over";
 const DELETED: &str = "machine-deleted";
+const REFUSED: &str = "machine-refused";
 /// Machines of the sound Ironic: each of a resource class of its own name.
 const SOUND: [&str; 4] = ["no-machine-fits", TAKEN, "too-few-machines", "machine-in-maintenance"];
 /// How long a machine is cleaned and deployed.
@@ -80,10 +83,13 @@ impl Ironics {
         }
         without_store.enroll("deploy-failed", json!({})).await?;
         without_store.enroll("clean-failed", json!({ "deploy_interface": "ramdisk" })).await?;
-        without_store.enroll(DELETED, json!({})).await?;
-        let manage = json!({ "target": "manage" });
-        without_store.ask("PUT", &of(DELETED, "states/provision"), Some(&manage)).await?;
-        without_store.reaches(DELETED, "manageable").await?;
+        without_store.enroll(REFUSED, json!({})).await?;
+        for name in [DELETED, TAKEN_OVER] {
+            without_store.enroll(name, json!({})).await?;
+            let manage = json!({ "target": "manage" });
+            without_store.ask("PUT", &of(name, "states/provision"), Some(&manage)).await?;
+            without_store.reaches(name, "manageable").await?;
+        }
         Ok(Self { sound, without_store, namespaces })
     }
 
@@ -92,7 +98,9 @@ impl Ironics {
         let endpoint = match fault.name {
             "machine-template-invalid" => return World::default().make(ns).await,
             "ironic-away" => OwnIronic::start(ns, Flavour::Sound, AWAY_ADDRESS).await?.endpoint,
-            "deploy-failed" | "clean-failed" | DELETED => self.without_store.endpoint.clone(),
+            "deploy-failed" | "clean-failed" | DELETED | TAKEN_OVER | REFUSED => {
+                self.without_store.endpoint.clone()
+            }
             _ => self.sound.endpoint.clone(),
         };
         ns.secret("ironic", &USER).await?;
@@ -103,7 +111,9 @@ impl Ironics {
             | "machine-in-maintenance"
             | "deploy-failed"
             | "clean-failed"
-            | DELETED => json!({ "resourceClass": fault.name }),
+            | DELETED
+            | TAKEN_OVER
+            | REFUSED => json!({ "resourceClass": fault.name }),
             TAKEN => json!({ "node": TAKEN }),
             // Of which there is none.
             _ => json!({ "resourceClass": "nobody" }),
@@ -113,8 +123,9 @@ impl Ironics {
         world.role["baremetalSetTemplate"] = template(&endpoint, &machine);
         world.make_role(ns).await?;
         match fault.name {
-            "too-few-machines" | "machine-in-maintenance" | DELETED => {
-                node(ns, "n0", ADDRESS, Some(DELETED).filter(|it| *it == fault.name)).await?;
+            "too-few-machines" | "machine-in-maintenance" | DELETED | TAKEN_OVER => {
+                let adopted = [DELETED, TAKEN_OVER].into_iter().find(|it| *it == fault.name);
+                node(ns, "n0", ADDRESS, adopted).await?;
                 runs(ns).await
             }
             "machine-address-twice" => {
@@ -150,6 +161,24 @@ impl Ironics {
                 node(ns, "n0", ADDRESS, None).await?;
                 let state = fault.name.replace('-', " ");
                 self.without_store.reaches(fault.name, &state).await
+            }
+            REFUSED => {
+                let data = json!({ "links": [{ "id": "nic" }], "networks": [{ "link": "nic" }] });
+                ns.secret("ramdisk", &[("networkData", &data.to_string())]).await?;
+                let host = json!({
+                    "ctlPlaneIP": format!("{ADDRESS}/24"),
+                    "preprovisioningNetworkDataName": "ramdisk",
+                });
+                made(ns, "n0", ADDRESS, host).await
+            }
+            TAKEN_OVER => {
+                let ironic = &self.without_store;
+                let free = json!([{ "op": "remove", "path": "/instance_uuid" }]);
+                let take = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
+                for patch in [free, take] {
+                    ironic.ask("PATCH", &of(TAKEN_OVER, ""), Some(&patch)).await?;
+                }
+                Ok(())
             }
             DELETED => {
                 // What runs can be deleted only there.
@@ -188,6 +217,11 @@ async fn node(ns: &Namespace, name: &str, address: &str, adopted: Option<&str>) 
         host["adopt"] = true.into();
         host["machine"] = json!({ "node": machine });
     }
+    made(ns, name, address, host).await
+}
+
+/// A host of the role, reached there, with what is said of its machine.
+async fn made(ns: &Namespace, name: &str, address: &str, host: Value) -> Result<()> {
     let spec = json!({
         "role": ROLE, "hostName": name, "ansibleHost": address, "baremetalHost": host,
     });
@@ -221,24 +255,19 @@ async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
     match fault.name {
         // Of which there is a host already.
         "machine-template-invalid" => mistake(ns, fault).await,
-        "machine-address-wrong" => host(ns, "n0", ADDRESS, "192.168.123.0/24").await,
+        "machine-address-wrong" => {
+            made(ns, "n0", ADDRESS, json!({ "ctlPlaneIP": "192.168.123.0/24" })).await
+        }
+        "machine-address-missing" => made(ns, "n0", "n0.example.org", json!({})).await,
         "machine-address-twice" => {
-            host(ns, "n1", "192.168.123.201", &format!("{ADDRESS}/24")).await
+            let host = json!({ "ctlPlaneIP": format!("{ADDRESS}/24") });
+            made(ns, "n1", "192.168.123.201", host).await
         }
         _ => {
             mistake(ns, fault).await?;
             node(ns, "n0", ADDRESS, None).await
         }
     }
-}
-
-/// A host whose machine is to have another address than the one by which it is reached.
-async fn host(ns: &Namespace, name: &str, address: &str, machines: &str) -> Result<()> {
-    let spec = json!({
-        "role": ROLE, "hostName": name, "ansibleHost": address,
-        "baremetalHost": { "ctlPlaneIP": machines },
-    });
-    ns.create::<Node>(name, spec).await.map(drop)
 }
 
 async fn mistake(ns: &Namespace, fault: &Fault) -> Result<()> {
