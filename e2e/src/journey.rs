@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::{Node, Role, Service};
+use common::api::dataplane::{Node, NodeSet, Role, Service};
 use common::conditions::Condition;
 use serde_json::{Value, json};
 
@@ -69,6 +69,11 @@ pub async fn ssh_secret(ns: &Namespace, host: &Host) -> Result<()> {
 /// The conditions of a node.
 pub fn conditions(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// The conditions of a node set.
+pub fn conditions_of_set(set: &NodeSet) -> &[Condition] {
+    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
 /// Waits until the node is ready with its present inputs and those of its role.

@@ -8,7 +8,7 @@ use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
 use common::conditions::Condition;
 use e2e::ironic::{self, Machine};
-use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions};
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, conditions_of_set};
 use e2e::own_ironic::{Flavour, KEYSTONE, OwnIronic, password_of_nova};
 use e2e::{Namespace, holds, run, says};
 use k8s_openapi::api::events::v1::Event;
@@ -231,10 +231,10 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     ns.create::<NodeSet>(SET, spec).await?;
     // It waits for the machine by itself.
     ns.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
-    let conditions = |it: &NodeSet| it.status.clone().map(|it| it.conditions).unwrap_or_default();
-    let has_machine = |it: &NodeSet| holds(&conditions(it), "NodeSetBaremetalProvisionReady");
+    let has_machine = |it: &NodeSet| holds(conditions_of_set(it), "NodeSetBaremetalProvisionReady");
     ns.wait::<NodeSet>(SET, "on its machine", PROVISIONED, has_machine).await?;
-    let is_done = |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(&conditions(it), of));
+    let is_done =
+        |it: &NodeSet| ["Ready", "UpToDate"].iter().all(|of| holds(conditions_of_set(it), of));
     let set = ns.wait::<NodeSet>(SET, "ready and up to date", journey::RUN, is_done).await?;
     let status = set.status.unwrap_or_default();
     assert_eq!(status.hosts[0].state, HostState::Deployed);

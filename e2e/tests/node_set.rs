@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
-use common::conditions::Condition;
-use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, ready, trace};
+use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready, trace};
 use e2e::{Host, Namespace, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
@@ -14,10 +13,6 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(15);
 const SET: &str = "edpm";
 const CONFIG: &str = "trace-config";
-
-fn conditions(set: &NodeSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
 
 fn spec(host: &Host) -> Value {
     json!({

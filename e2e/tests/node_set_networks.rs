@@ -8,8 +8,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::cert_manager::Certificate;
 use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::api::infra::{DnsData, IpSet};
-use common::conditions::Condition;
-use e2e::journey::{self, RUN, SSH_SECRET, trace};
+use e2e::journey::{self, RUN, SSH_SECRET, conditions_of_set as conditions, trace};
 use e2e::{Host, Namespace, holds, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
@@ -45,10 +44,6 @@ const NOTHING: &str = r#"
 "#;
 
 const CERTIFICATES: &str = "NodeSetCertificatesReady";
-
-fn conditions(set: &NodeSet) -> &[Condition] {
-    set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
 
 /// Waits until the node set says that something is missing.
 async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {

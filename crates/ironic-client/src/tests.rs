@@ -206,12 +206,11 @@ async fn a_change_that_is_given_up_is_not_forgotten() {
     assert_eq!(after[0].power_state.as_deref(), Some("power on"));
 }
 
-#[tokio::test]
-async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
-    let is_upgraded = Arc::new(Mutex::new(false));
-    let state = Arc::clone(&is_upgraded);
-    let (address, asked) = server(move |text| {
-        let newest = if *state.lock().unwrap() { "1.58" } else { "1.61" };
+/// A server that speaks this version and no other one.
+async fn speaking(newest: &Arc<Mutex<&'static str>>) -> (SocketAddr, Asked) {
+    let newest = Arc::clone(newest);
+    server(move |text| {
+        let newest = *newest.lock().unwrap();
         if text.starts_with("get / ") {
             ok(&VERSIONS.replace("1.115", newest))
         } else if text.contains(&format!("x-openstack-ironic-api-version: {newest}\r")) {
@@ -220,35 +219,36 @@ async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
             (406, String::new(), r#"{"error_message": "version not acceptable"}"#.into())
         }
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
+    let newest = Arc::new(Mutex::new("1.61"));
+    let (address, asked) = speaking(&newest).await;
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
     assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
     assert_eq!(session.version().await.unwrap().to_string(), "1.61");
-    *is_upgraded.lock().unwrap() = true;
+    *newest.lock().unwrap() = "1.58";
     assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
     assert_eq!(session.version().await.unwrap().to_string(), "1.58");
     let list = asked.lock().unwrap().last().unwrap().clone();
     assert!(!list.contains("retired"), "{list}");
-    *is_upgraded.lock().unwrap() = false;
+    *newest.lock().unwrap() = "1.61";
     session.ask(&Request::power_on("a")).await.unwrap();
     assert_eq!(session.version().await.unwrap().to_string(), "1.61");
 }
 
 #[tokio::test]
 async fn an_ironic_that_was_upgraded_is_found_to_speak_a_newer_version() {
-    let is_upgraded = Arc::new(Mutex::new(false));
-    let now = Arc::clone(&is_upgraded);
-    let (address, asked) = server(move |_| {
-        let newest = if *now.lock().unwrap() { "1.61" } else { "1.58" };
-        ok(&VERSIONS.replace("1.115", newest))
-    })
-    .await;
+    let newest = Arc::new(Mutex::new("1.58"));
+    let (address, asked) = speaking(&newest).await;
     let session = || Session::new(&format!("http://{address}"), Credentials::None, trust());
     let (fresh, old) = (session(), session().knowing_for(Duration::ZERO));
     for it in [&fresh, &old] {
         assert_eq!(it.version().await.unwrap().to_string(), "1.58");
     }
-    *is_upgraded.lock().unwrap() = true;
+    *newest.lock().unwrap() = "1.61";
     assert_eq!(fresh.version().await.unwrap().to_string(), "1.58");
     assert_eq!(asked.lock().unwrap().len(), 2);
     assert_eq!(old.version().await.unwrap().to_string(), "1.61");

@@ -13,6 +13,7 @@ use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retain
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::Refused;
+use crate::machines::told::TEXT;
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -28,7 +29,7 @@ const NAMED: usize = 3;
 /// How much all hosts together say of errors, in bytes: a status has a bound.
 const ERRORS: usize = 64 * 1024;
 /// How much one host says of its error at least, and at most.
-const OF_ONE: (usize, usize) = (320, 768);
+const OF_ONE: (usize, usize) = (320, TEXT);
 /// How much of that is left to what is ours to say, beside Ironic's words.
 const OURS: usize = 256;
 /// The network under which a host's only address stands.
@@ -45,8 +46,10 @@ pub fn step(
         judged.hosts.iter().filter_map(|it| matter(seen, it, words)).collect()
     };
     let most = OF_ONE.1 - OURS;
-    let words = of_one(&matters(most)) - OURS;
-    let matters = matters(words);
+    let whole_words = matters(most);
+    let words = of_one(&whole_words) - OURS;
+    // Only of many is less told than of one.
+    let matters = if words == most { whole_words } else { matters(words) };
     let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
     let hosts = hosts(seen, judged, &matters, words);
     whole(seen, findings, up_to_date(seen, judged), hosts, refusal, now)
@@ -386,26 +389,26 @@ fn failure(node: &Node, told: Option<&HostStatus>, words: usize) -> Option<Failu
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
-    let told = seen.set.told(&host.name).cloned();
-    let told_addresses = told.as_ref().map(|it| it.ip_addresses.clone()).unwrap_or_default();
+    let told = seen.set.told(&host.name);
     let blank = || {
         let instance = Some(host.instance.clone());
         HostStatus { instance, ..HostStatus::unassigned(&host.name) }
     };
     let entry = match &host.standing {
         Standing::Released => return None,
-        Standing::Unseen => told.unwrap_or_else(blank),
+        Standing::Unseen => told.cloned().unwrap_or_else(blank),
         Standing::Without(_) | Standing::Faulty(None) => blank(),
         Standing::Lost(..) => {
-            let told = told.unwrap_or_else(blank);
-            HostStatus { provisioning_state: GONE.into(), is_current: None, ..told }
+            let told = told.cloned().unwrap_or_else(blank);
+            let provisioning_state = GONE.into();
+            HostStatus { provisioning_state, is_current: None, failure: None, ..told }
         }
         Standing::Faulty(Some(node)) | Standing::Kept(node) => {
-            at(node, node.provision_state.word(), told.as_ref(), blank())
+            at(node, node.provision_state.word(), told, blank(), words)
         }
         // Undeployed, and its ramdisk's network still to be taken off; or it could not be undeployed.
         Standing::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
-            let entry = at(node, node.provision_state.word(), told.as_ref(), blank());
+            let entry = at(node, node.provision_state.word(), told, blank(), words);
             HostStatus { instance: blank().instance, ..entry }
         }
         // Chosen, and maybe another one's by now.
@@ -415,22 +418,12 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            HostStatus { is_current: is_current(host), ..at(node, state, told.as_ref(), blank()) }
+            HostStatus { is_current: is_current(host), ..at(node, state, told, blank(), words) }
         }
     };
     // Its machine answers there until it is given back.
-    let kept = || told_addresses;
-    let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
-    let failure = match &host.standing {
-        Standing::Faulty(Some(node)) | Standing::Kept(node) | Standing::At(node, _) => {
-            failure(node, seen.set.told(&host.name), words).filter(|_| entry.bmh_ref == node.uuid)
-        }
-        Standing::Unseen => entry.failure.clone(),
-        Standing::Faulty(None) | Standing::Without(_) | Standing::Lost(..) | Standing::Released => {
-            None
-        }
-    };
-    Some(HostStatus { ip_addresses, failure, ..entry })
+    let kept = || told.map(|it| it.ip_addresses.clone()).unwrap_or_default();
+    Some(HostStatus { ip_addresses: host.wanted.map_or_else(kept, ip_addresses), ..entry })
 }
 
 /// A host's addresses by network.
@@ -447,7 +440,13 @@ fn is_current(host: &Host<'_>) -> Option<bool> {
 }
 
 /// The entry of a host that has that machine; `told` is what was said of the host before.
-fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) -> HostStatus {
+fn at(
+    node: &Node,
+    state: &str,
+    told: Option<&HostStatus>,
+    blank: HostStatus,
+    words: usize,
+) -> HostStatus {
     let told = told.filter(|it| it.bmh_ref == node.uuid);
     let has_system = node.provision_state.has_system();
     // What is being undeployed runs on if that fails.
@@ -463,6 +462,7 @@ fn at(node: &Node, state: &str, told: Option<&HostStatus>, blank: HostStatus) ->
         instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
         installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
+        failure: failure(node, told, words),
         ..blank
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
 use common::conditions::{self, Condition, Finding, READY, RECONCILING, STALLED, settle, some};
 use common::finalizers::{is_held_by_it_alone, is_terminating};
@@ -50,8 +51,12 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     };
     let set = seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))?;
     let mut nodes = seen.nodes.iter().chain(&seen.movers);
-    let is_needed = nodes.any(|it| is_used(it) && set::would_be_wiped(set, &known_name(it)));
-    set::release_of(set).filter(|_| is_last || !is_needed)
+    set::release_of(set).filter(|_| is_last || !nodes.any(|it| would_lose(it, set)))
+}
+
+/// Whether a node that others hold would lose its machine if the set were given back.
+fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
+    is_used(node) && set::would_be_wiped(set, &known_name(node))
 }
 
 /// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
@@ -60,13 +65,12 @@ pub fn left_behind(seen: &Observed) -> Vec<Step> {
     if matches!(seen.group, Group::Node(_)) {
         return Vec::new();
     }
-    let sets = || seen.machines.others.iter().chain(&seen.machines.set);
-    let release = |node: &Arc<Node>| {
-        let set = sets().find(|it| set::is_of(it, &Target::of(&**node)))?;
-        let is_needed = is_used(node) && set::would_be_wiped(set, &known_name(node));
-        set::release_of(set).filter(|_| !is_needed)
+    let release = |set: &Arc<BaremetalSet>| {
+        let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
+        let is_its_own = set::is_of(set, &Target::of(&**node));
+        set::release_of(set).filter(|_| is_its_own && !would_lose(node, set))
     };
-    seen.nodes.iter().filter_map(release).collect()
+    seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
 }
 
 /// An owner, and whether it is about to go.

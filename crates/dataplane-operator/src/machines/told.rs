@@ -6,8 +6,8 @@ use common::plan::Target;
 use crate::group::faults::Fault;
 use crate::machines::course::Course;
 
-/// How long what a set says of a machine may be: as much as it says of one at most.
-const TEXT: usize = 768;
+/// How long what a set says of a machine may be, in bytes.
+pub const TEXT: usize = 768;
 /// How many machines a sum names.
 const NAMED: usize = 5;
 /// How long the part of a sum about one machine may be.
