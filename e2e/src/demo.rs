@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use common::conditions::Condition;
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
 use serde_json::json;
 
-use crate::{Namespace, holds, run};
+use crate::{Namespace, cluster, holds, run};
 
 /// The hosts, their nodes and their computes: all of one name.
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
@@ -36,8 +36,7 @@ pub struct Demo {
 impl Demo {
     /// The demo, once both computes are ready.
     pub async fn ready() -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::try_default().await.context("no cluster: set KUBECONFIG")?;
+        let client = cluster::client().await?;
         let demo = Self { ns: Namespace::existing(&client, "openstack") };
         demo.settled().await?;
         Ok(demo)

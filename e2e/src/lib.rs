@@ -5,6 +5,7 @@
 
 pub mod attachments;
 pub mod cells;
+pub mod cluster;
 pub mod demo;
 pub mod describe;
 pub mod diagnosis;

@@ -16,6 +16,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::cluster;
+
 /// A kind that tests read and write.
 pub trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -64,8 +66,7 @@ impl Namespace {
     ///
     /// Its pods must pass the restricted profile: that is what runner pods are promised to do.
     pub async fn new(test: &str) -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::try_default().await.context("no cluster: set KUBECONFIG")?;
+        let client = cluster::client().await?;
         let name = format!("e2e-{test}");
         let api: Api<CoreNamespace> = Api::all(client.clone());
         if let Some(old) = api.get_opt(&name).await? {

@@ -3,9 +3,13 @@
 use anyhow::{Context as _, Result, bail};
 use tokio::process::Command;
 
+use crate::cluster;
+
 /// Runs a program to its end; the error carries what it said.
 pub async fn run(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    cluster::prepare(&mut command);
+    let output = command
         .args(arguments)
         .kill_on_drop(true)
         .output()

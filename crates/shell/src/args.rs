@@ -114,6 +114,11 @@ pub struct WebhookArgs {
     #[arg(long, env = "WEBHOOK_SERVICE", default_value = "", value_name = "NAME")]
     pub webhook_service: String,
 
+    /// Host by which the API server reaches the webhooks without a Service, for an operator outside
+    /// the cluster: a name or an IP address, which the certificate is then for.
+    #[arg(long, env = "WEBHOOK_HOST", value_name = "HOST")]
+    pub webhook_host: Option<String>,
+
     /// Name of the Secret that holds the certificate; the Service's name and "-tls" by default.
     #[arg(long, env = "WEBHOOK_SECRET", value_name = "NAME")]
     pub webhook_secret: Option<String>,

@@ -138,7 +138,7 @@ impl Webhook {
         Place {
             namespace: namespace.to_owned(),
             secret: args.webhook_secret.clone().unwrap_or_else(|| format!("{service}-tls")),
-            host: service_name(service, namespace),
+            host: args.webhook_host.clone().unwrap_or_else(|| service_name(service, namespace)),
             mutating: named(!self.mutating.is_empty()),
             validating: named(!self.validating.is_empty()),
             maker: args.webhook_certificates,

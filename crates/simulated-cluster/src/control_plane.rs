@@ -1,0 +1,178 @@
+//! etcd, API server and controller manager: the lab's own builds, without root, on loopback ports.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+use crate::ports;
+use crate::processes::{Process, Processes};
+
+/// How long the API server may take on a busy machine; it takes 4 s on an idle one.
+const WITHIN: Duration = Duration::from_mins(2);
+const POLL: Duration = Duration::from_millis(50);
+/// The administrator's token; the API server listens on the loopback address alone, and its life is that
+/// of one run of tests.
+const ADMIN: &str = "administrator-of-the-simulated-cluster";
+
+/// The running parts, and how to reach them.
+#[derive(Debug)]
+pub(crate) struct ControlPlane {
+    /// The API server's address as a URL.
+    url: String,
+    authority: String,
+    parts: Vec<Process>,
+    /// The administrator's kubeconfig.
+    pub(crate) kubeconfig: PathBuf,
+}
+
+impl ControlPlane {
+    /// Starts all parts; resolves when the API server is ready.
+    pub(crate) async fn start(bin: &Path, folder: &Folder, processes: &Processes) -> Result<Self> {
+        let authority = certificates(folder)?;
+        let (etcd, peer, api) = (ports::free()?, ports::free()?, ports::free()?);
+        let url = format!("https://127.0.0.1:{api}");
+        let kubeconfig = folder.at("admin.kubeconfig");
+        let mut plane = Self { url, authority, parts: Vec::new(), kubeconfig };
+        plane.write_kubeconfig(&plane.kubeconfig, ADMIN)?;
+        std::fs::write(folder.at("tokens.csv"), format!("{ADMIN},admin,admin,system:masters\n"))?;
+        let parts = [
+            ("etcd", etcd_flags(folder, etcd, peer)),
+            ("kube-apiserver", api_server_flags(folder, etcd, api)),
+            ("kube-controller-manager", controller_manager_flags(folder, &plane.kubeconfig)),
+        ];
+        for (name, flags) in parts {
+            let log = folder.at(&format!("{name}.log"));
+            let part = processes.start(name, &bin.join(name), &log, |it| {
+                it.args(flags);
+            })?;
+            plane.parts.push(part);
+        }
+        plane.ready().await?;
+        Ok(plane)
+    }
+
+    /// A client of the administrator's.
+    pub(crate) async fn client(&self) -> Result<Client> {
+        let file = Kubeconfig::read_from(&self.kubeconfig)?;
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+        Ok(Client::try_from(config)?)
+    }
+
+    /// Writes a kubeconfig for whoever has the token.
+    pub(crate) fn write_kubeconfig(&self, path: &Path, token: &str) -> Result<()> {
+        use base64::Engine as _;
+        let authority = base64::engine::general_purpose::STANDARD.encode(&self.authority);
+        let cluster = json!({ "server": self.url, "certificate-authority-data": authority });
+        let named = |what: &str, it: Value| json!([{ "name": "simulated", what: it }]);
+        let file = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "simulated",
+            "clusters": named("cluster", cluster),
+            "users": named("user", json!({ "token": token })),
+            "contexts": named("context", json!({ "cluster": "simulated", "user": "simulated" })),
+        });
+        std::fs::write(path, file.to_string()).with_context(|| path.display().to_string())
+    }
+
+    async fn ready(&self) -> Result<()> {
+        let client = self.client().await?;
+        let begin = Instant::now();
+        loop {
+            for part in &self.parts {
+                part.check()?;
+            }
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            match client.request_text(request).await {
+                Ok(_) => return Ok(()),
+                Err(error) if begin.elapsed() > WITHIN => {
+                    bail!("the API server is not ready: {error}")
+                }
+                Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+}
+
+fn etcd_flags(folder: &Folder, client: u16, peer: u16) -> Vec<String> {
+    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    vec![
+        format!("--data-dir={}", folder.at("etcd").display()),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=default={peer}"),
+        // Nothing of it is read again after a loss of power.
+        "--unsafe-no-fsync".to_owned(),
+    ]
+}
+
+fn api_server_flags(folder: &Folder, etcd: u16, port: u16) -> Vec<String> {
+    let at = |name: &str| folder.at(name).display().to_string();
+    vec![
+        format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        // The address of its own Service, to which nothing is sent here.
+        "--advertise-address=192.0.2.1".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        format!("--token-auth-file={}", at("tokens.csv")),
+        format!("--tls-cert-file={}", at("server.crt")),
+        format!("--tls-private-key-file={}", at("server.key")),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", at("accounts.pub")),
+        format!("--service-account-signing-key-file={}", at("accounts.key")),
+    ]
+}
+
+fn controller_manager_flags(folder: &Folder, kubeconfig: &Path) -> Vec<String> {
+    let at = |name: &str| folder.at(name).display().to_string();
+    vec![
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false".to_owned(),
+        // It serves nothing: what it does is seen in the API.
+        "--secure-port=0".to_owned(),
+        format!("--service-account-private-key-file={}", at("accounts.key")),
+        format!("--root-ca-file={}", at("authority.crt")),
+        // The player's worker sends no heartbeats, and is lost only where a test says so.
+        "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller".to_owned(),
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
+    ]
+}
+
+/// Makes the server's certificate and the key of service accounts; returns the authority.
+fn certificates(folder: &Folder) -> Result<String> {
+    let authority_key = KeyPair::generate()?;
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, "simulated-cluster");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let certificate = authority.self_signed(&authority_key)?.pem();
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate()?;
+    let mut server = CertificateParams::new(["127.0.0.1".to_owned()])?;
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let server = server.signed_by(&key, &issuer)?;
+    let accounts = KeyPair::generate()?;
+    for (name, text) in [
+        ("authority.crt", certificate.clone()),
+        ("server.crt", server.pem()),
+        ("server.key", key.serialize_pem()),
+        ("accounts.key", accounts.serialize_pem()),
+        ("accounts.pub", accounts.public_key_pem()),
+    ] {
+        std::fs::write(folder.at(name), text)?;
+    }
+    Ok(certificate)
+}

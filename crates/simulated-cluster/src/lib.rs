@@ -1,0 +1,23 @@
+//! A simulated cluster: real etcd, API server and controller manager, the operators as processes, and a
+//! player that ends the pods of runs as a test says.
+//!
+//! Control logic is judged against it; what only a kubelet, a host, nova or Ironic can tell is judged on
+//! the lab.
+
+/// What a user does where a program is missing.
+const BUILD: &str = "`cargo xtask sim up` builds it";
+
+mod control_plane;
+mod folder;
+mod operators;
+pub mod player;
+mod ports;
+mod processes;
+mod release;
+mod simulation;
+
+pub use operators::{Operator, Operators};
+pub use player::host::{Behaviour, Host};
+pub use player::ledger::{Ledger, Visit};
+pub use player::{Fate, Matching, Player};
+pub use simulation::{Options, Simulation};

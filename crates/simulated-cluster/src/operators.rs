@@ -1,0 +1,208 @@
+//! The three operators as processes, each with the environment of its Deployment and the token of its own
+//! ServiceAccount.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::control_plane::ControlPlane;
+use crate::folder::Folder;
+use crate::ports;
+use crate::processes::{Process, Processes};
+use crate::release::{NAMESPACE, Rendered};
+
+/// How long an operator may take until it leads; after a kill the Lease must run out first.
+const LEADS_WITHIN: Duration = Duration::from_mins(2);
+const POLL: Duration = Duration::from_millis(50);
+
+/// One of the operators.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Operator {
+    /// Every `OpenStackAnsibleEE` becomes one Job.
+    AnsibleEe,
+    /// Hosts and their services, phase 0.
+    DataPlane,
+    /// A compute for each node with a cell, phase 1.
+    Nova,
+}
+
+impl Operator {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::AnsibleEe, Self::DataPlane, Self::Nova];
+
+    /// The name of its program, Deployment and ServiceAccount.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AnsibleEe => "ansibleee-operator",
+            Self::DataPlane => "dataplane-operator",
+            Self::Nova => "nova-operator",
+        }
+    }
+}
+
+/// The operators' processes.
+pub struct Operators {
+    programs: PathBuf,
+    folder: PathBuf,
+    processes: Processes,
+    client: Client,
+    environment: BTreeMap<Operator, Vec<(String, String)>>,
+    kubeconfigs: BTreeMap<Operator, PathBuf>,
+    webhook: u16,
+    running: Mutex<BTreeMap<Operator, Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    process: Process,
+    identity: String,
+    admin: u16,
+    number: usize,
+}
+
+impl Operators {
+    /// Gets each its token; none is started.
+    pub(crate) async fn new(
+        programs: PathBuf,
+        (folder, processes): (&Folder, &Processes),
+        plane: &ControlPlane,
+        client: &Client,
+        (rendered, webhook): (&Rendered, u16),
+    ) -> Result<Self> {
+        let mut kubeconfigs = BTreeMap::new();
+        let mut environment = BTreeMap::new();
+        for operator in Operator::ALL {
+            let file = folder.at(&format!("{}.kubeconfig", operator.name()));
+            plane.write_kubeconfig(&file, &token(client, operator).await?)?;
+            kubeconfigs.insert(operator, file);
+            environment.insert(operator, rendered.environment(operator.name())?);
+        }
+        Ok(Self {
+            programs,
+            folder: folder.path().to_owned(),
+            processes: processes.clone(),
+            client: client.clone(),
+            environment,
+            kubeconfigs,
+            webhook,
+            running: Mutex::default(),
+        })
+    }
+
+    /// Starts an operator in place of the process before it, if there was one.
+    pub fn start(&self, operator: Operator) -> Result<()> {
+        let number = self.running().get(&operator).map_or(0, |it| it.number) + 1;
+        let (identity, admin) = (format!("{}-{number}", operator.name()), ports::free()?);
+        let log = self.log(operator);
+        let program = self.programs.join(operator.name());
+        let process = self.processes.start(operator.name(), &program, &log, |it| {
+            it.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+            it.envs(self.environment[&operator].iter().map(|(name, value)| (name, value)));
+            it.env("POD_NAMESPACE", NAMESPACE).env("POD_NAME", &identity);
+            it.arg("--kubeconfig").arg(&self.kubeconfigs[&operator]);
+            it.arg(format!("--admin-address=127.0.0.1:{admin}"));
+            if operator == Operator::Nova {
+                it.args(["--webhook-address=127.0.0.1", "--webhook-host=127.0.0.1"]);
+                it.arg(format!("--webhook-port={}", self.webhook));
+            }
+        })?;
+        self.running().insert(operator, Running { process, identity, admin, number });
+        Ok(())
+    }
+
+    /// Waits until the operator's present process holds the Lease.
+    pub async fn leads(&self, operator: Operator) -> Result<()> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let name = format!("edpm-{}", operator.name());
+        let begin = Instant::now();
+        loop {
+            let identity = self.with(operator, |it| {
+                it.process.check()?;
+                Ok(it.identity.clone())
+            })?;
+            let lease = leases.get_opt(&name).await?;
+            let holder = lease.and_then(|it| it.spec?.holder_identity).unwrap_or_default();
+            if holder.starts_with(&identity) {
+                return Ok(());
+            }
+            if begin.elapsed() > LEADS_WITHIN {
+                bail!("{name} is held by {holder:?}, not by {identity}");
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Kills the operator at once; nobody takes its place before [`Operators::start`].
+    pub fn kill(&self, operator: Operator) -> Result<()> {
+        self.with(operator, |it| it.process.kill())
+    }
+
+    /// Stops the operator where it is, as a machine that hangs would.
+    pub fn stop(&self, operator: Operator) -> Result<()> {
+        self.with(operator, |it| it.process.signal("STOP"))
+    }
+
+    /// Lets a stopped operator go on.
+    pub fn go_on(&self, operator: Operator) -> Result<()> {
+        self.with(operator, |it| it.process.signal("CONT"))
+    }
+
+    /// Kills the operator, starts another process, and waits until that leads.
+    pub async fn replace(&self, operator: Operator) -> Result<()> {
+        self.kill(operator)?;
+        self.start(operator)?;
+        self.leads(operator).await
+    }
+
+    /// Fails where an operator has ended by itself.
+    pub fn check(&self) -> Result<()> {
+        self.running().values().try_for_each(|it| it.process.check())
+    }
+
+    /// The address of `/metrics`, `/healthz` and `/readyz`.
+    pub fn admin(&self, operator: Operator) -> Result<String> {
+        self.with(operator, |it| Ok(format!("127.0.0.1:{}", it.admin)))
+    }
+
+    /// Its log, from all of its processes.
+    pub fn log(&self, operator: Operator) -> PathBuf {
+        self.folder.join(format!("{}.log", operator.name()))
+    }
+
+    fn with<T>(&self, operator: Operator, work: impl FnOnce(&Running) -> Result<T>) -> Result<T> {
+        let running = self.running();
+        work(running.get(&operator).with_context(|| format!("{} never ran", operator.name()))?)
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<Operator, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token of the operator's ServiceAccount, for as long as a run of tests may take.
+async fn token(client: &Client, operator: Operator) -> Result<String> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
+    let request: TokenRequest = serde_json::from_value(
+        json!({ "metadata": {}, "spec": { "audiences": [], "expirationSeconds": 36_000 } }),
+    )?;
+    let made =
+        accounts.create_token_request(operator.name(), &PostParams::default(), &request).await?;
+    Ok(made.status.context("a token request without a token")?.token)
+}
+
+/// Where cargo puts programs: above the folder `deps` of tests, beside programs.
+pub(crate) fn built() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().context("a program is in a folder")?;
+    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    Ok(folder.unwrap_or(Path::new("/")).to_owned())
+}

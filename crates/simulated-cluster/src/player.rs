@@ -1,0 +1,116 @@
+//! The player: in place of kubelet, hosts and Ansible it ends the pods of runs as a test says.
+
+mod fate;
+mod files;
+pub(crate) mod host;
+mod inventory;
+pub(crate) mod ledger;
+mod message;
+mod pod;
+mod state;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::PostParams;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+pub use fate::{Fate, Matching};
+use host::Host;
+use ledger::Ledger;
+
+/// The only worker of the cluster.
+pub(crate) const WORKER: &str = "player";
+/// All pods of runs have it.
+const PODS: &str = "app=openstackansibleee";
+
+/// Plays all pods of runs in all namespaces.
+#[derive(Clone)]
+pub struct Player {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    ledger: Arc<Ledger>,
+    /// `address:port` → host.
+    hosts: Mutex<BTreeMap<String, Host>>,
+    fates: Mutex<Vec<(Matching, Fate)>>,
+}
+
+impl Player {
+    /// Makes the worker and begins to watch; goes on for as long as the process does.
+    pub(crate) async fn start(client: Client) -> Result<Self> {
+        let node: Node = serde_json::from_value(json!({ "metadata": { "name": WORKER } }))?;
+        let nodes: Api<Node> = Api::all(client.clone());
+        nodes.create(&PostParams::default(), &node).await.context("make the worker")?;
+        let shared = Shared {
+            client,
+            ledger: Arc::default(),
+            hosts: Mutex::default(),
+            fates: Mutex::default(),
+        };
+        let player = Self { shared: Arc::new(shared) };
+        tokio::spawn(player.clone().play());
+        Ok(player)
+    }
+
+    /// What touched which host.
+    pub fn ledger(&self) -> &Ledger {
+        &self.shared.ledger
+    }
+
+    /// A host that answers at an address; plays end well there unless it is told otherwise.
+    pub fn host(&self, name: &str, address: &str) -> Host {
+        let host = Host::new(name, address, &self.shared.ledger);
+        self.hosts().insert(format!("{address}:22"), host.clone());
+        host
+    }
+
+    /// From now on the pods of some runs come to that end; what was said last counts.
+    pub fn decide(&self, matching: Matching, fate: Fate) {
+        self.fates().push((matching, fate));
+    }
+
+    fn fate(&self, run: &Matching) -> Fate {
+        let fates = self.fates();
+        let mut found = fates.iter().rev().filter(|(it, _)| it.is_of(run));
+        found.next().map_or(Fate::Play, |(_, fate)| fate.clone())
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
+        self.shared.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fates(&self) -> MutexGuard<'_, Vec<(Matching, Fate)>> {
+        self.shared.fates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows all pods: each has a task of its own, which is cut off when the pod is to go.
+    async fn play(self) {
+        let pods: Api<Pod> = Api::all(self.shared.client.clone());
+        let watching = watcher(pods, watcher::Config::default().labels(PODS));
+        let mut seen = std::pin::pin!(watching.default_backoff().applied_objects());
+        let mut tasks: BTreeMap<String, JoinHandle<()>> = BTreeMap::new();
+        while let Some(pod) = seen.next().await {
+            let Ok(pod) = pod else { continue };
+            let uid = pod.uid().unwrap_or_default();
+            if pod.metadata.deletion_timestamp.is_some() {
+                if let Some(task) = tasks.remove(&uid) {
+                    task.abort();
+                    // What it holds of the ledger is given back before anybody learns of the end.
+                    let _ = task.await;
+                    tokio::spawn(self.clone().remove(pod));
+                }
+            } else if !tasks.contains_key(&uid) {
+                tasks.insert(uid, tokio::spawn(self.clone().run(pod)));
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The variables of a run's hosts, read from the inventory that its pod mounts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// Where Ansible looks for inventories.
+const FOLDER: &str = "/runner/inventory/";
+
+/// The variables of one host, by Ansible's precedence: of all hosts, of its groups, its own.
+///
+/// Templates are not resolved: what stands there is the text that Ansible would begin with.
+pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    let inventories = files.iter().filter(|(path, _)| is_inventory(path));
+    let groups: Vec<Value> =
+        inventories.filter_map(|(_, text)| common::yaml::from_str(text).ok()).collect();
+    for (path, text) in files {
+        if path == &format!("{FOLDER}group_vars/all") {
+            merge(&mut found, &common::yaml::from_str(text).unwrap_or_default());
+        }
+    }
+    let (mut shared, mut own) = (Vec::new(), Vec::new());
+    for group in groups.iter().filter_map(Value::as_object).flat_map(Map::values) {
+        collect(group, host, &mut shared, &mut own);
+    }
+    for vars in shared.into_iter().chain(own) {
+        merge(&mut found, vars);
+    }
+    if let Some(text) = files.get(&format!("{FOLDER}host_vars/{host}")) {
+        merge(&mut found, &common::yaml::from_str(text).unwrap_or_default());
+    }
+    found
+}
+
+fn is_inventory(path: &str) -> bool {
+    let below = path.strip_prefix(FOLDER);
+    below.is_some_and(|it| !it.starts_with("group_vars") && !it.starts_with("host_vars"))
+}
+
+/// Gathers the variables of a group and of those below it that have the host; says whether it has.
+fn collect<'a>(
+    group: &'a Value,
+    host: &str,
+    shared: &mut Vec<&'a Value>,
+    own: &mut Vec<&'a Value>,
+) -> bool {
+    let place = shared.len();
+    let entry = group["hosts"].get(host);
+    let mut has_it = entry.is_some();
+    own.extend(entry);
+    for child in group["children"].as_object().into_iter().flat_map(Map::values) {
+        has_it |= collect(child, host, shared, own);
+    }
+    if has_it {
+        shared.insert(place, &group["vars"]);
+    }
+    has_it
+}
+
+fn merge(found: &mut BTreeMap<String, Value>, vars: &Value) {
+    for (name, value) in vars.as_object().into_iter().flatten() {
+        found.insert(name.clone(), value.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)], host: &str) -> BTreeMap<String, Value> {
+        let files = files.iter().map(|(path, text)| (format!("{FOLDER}{path}"), (*text).into()));
+        variables(&files.collect(), host)
+    }
+
+    #[test]
+    fn a_hosts_own_variables_win_over_those_of_its_group_and_of_all_hosts() {
+        let inventory =
+            "edpm:\n  vars: {a: group, b: group}\n  hosts:\n    n0: {a: host}\n    n1: {}\n";
+        let files = [("group_vars/all", "{a: all, b: all, c: all}"), ("hosts", inventory)];
+        let found = of(&files, "n0");
+        assert_eq!(
+            (&found["a"], &found["b"], &found["c"]),
+            (&"host".into(), &"group".into(), &"all".into())
+        );
+        assert_eq!(of(&files, "n1")["a"], "group");
+        assert_eq!(of(&files, "n2").get("b"), Some(&"all".into()));
+    }
+
+    #[test]
+    fn a_file_of_the_host_wins_over_the_inventory_and_unsafe_text_stays_as_it_is() {
+        let inventory =
+            "all:\n  children:\n    edpm:\n      hosts:\n        n0: {a: \"{{ x }}\"}\n";
+        let own = "a: !unsafe \"{{ 1 + 1 }}\"\n";
+        assert_eq!(of(&[("hosts", inventory)], "n0")["a"], "{{ x }}");
+        assert_eq!(of(&[("hosts", inventory), ("host_vars/n0", own)], "n0")["a"], "{{ 1 + 1 }}");
+    }
+}

@@ -1,0 +1,353 @@
+//! The life of one pod of a run, from its worker to its end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::engine::run::SERVICE_LABEL;
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Binding, Container, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::fate::{Fate, Matching};
+use super::host::{Approach, Behaviour};
+use super::ledger::Visit;
+use super::message::{self, Told};
+use super::state::{Ended, running, status, terminated, waiting};
+use super::{Player, WORKER, files, inventory};
+
+/// How often a kubelet looks again for what a pod lacks.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Which exit code ansible-runner answers a SIGTERM with.
+const STOPPED: i32 = 254;
+/// Annotations of pods of runs, as ansibleee-operator writes them.
+const RUN: &str = "edpm.openstack.org/run";
+const HOSTS: &str = "edpm.openstack.org/hosts";
+
+/// A host of a run: its name and its address.
+type Target = (String, String);
+
+impl Player {
+    /// Plays a pod until its end; a fault of the player's own is told and leaves the pod as it is.
+    pub(super) async fn run(self, pod: Pod) {
+        let is_over = pod.status.as_ref().and_then(|it| it.phase.as_deref());
+        if matches!(is_over, Some("Succeeded" | "Failed")) {
+            return;
+        }
+        let name = pod.name_any();
+        if let Err(error) = Life::new(self, pod).whole().await {
+            // Whoever waits for the end of the run shows it with what the log has.
+            tell(&format!("player: pod {name}: {error:#}"));
+        }
+    }
+
+    /// Ends a pod that is to go, as a kubelet does.
+    pub(super) async fn remove(self, pod: Pod) {
+        let name = pod.name_any();
+        let life = Life::new(self, pod);
+        if let Err(error) = life.leave().await {
+            tell(&format!("player: pod {name} does not go: {error:#}"));
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "tests show it where they fail")]
+fn tell(text: &str) {
+    eprintln!("{text}");
+}
+
+struct Life {
+    player: Player,
+    pod: Pod,
+    namespace: String,
+    run: String,
+    service: String,
+}
+
+impl Life {
+    fn new(player: Player, pod: Pod) -> Self {
+        let namespace = pod.namespace().unwrap_or_default();
+        let run = pod.annotations().get(RUN).cloned().unwrap_or_default();
+        let service = pod.labels().get(SERVICE_LABEL).cloned().unwrap_or_default();
+        Self { player, pod, namespace, run, service }
+    }
+
+    fn client(&self) -> Client {
+        self.player.shared.client.clone()
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client(), &self.namespace)
+    }
+
+    fn fate(&self) -> Fate {
+        let image = self.container().ok().and_then(|it| it.image.clone()).unwrap_or_default();
+        let (namespace, run) = (self.namespace.clone(), self.run.clone());
+        self.player.fate(&Matching { namespace, run, service: self.service.clone(), image })
+    }
+
+    fn container(&self) -> Result<&Container> {
+        let spec = self.pod.spec.as_ref();
+        spec.and_then(|it| it.containers.first()).context("a pod without a container")
+    }
+
+    async fn whole(self) -> Result<()> {
+        if let Fate::Unschedulable(words) = self.fate() {
+            return self.unplaced(&words).await;
+        }
+        self.bind().await?;
+        if let Fate::ImagePull(words) = self.fate() {
+            return self.write("Pending", &waiting("ErrImagePull", &words), None).await;
+        }
+        let files = self.files().await?;
+        self.variables().await?;
+        let targets = self.targets();
+        self.note_start();
+        let first = self.learned(&targets);
+        let first = first.map(|it| terminated(&it, Timestamp::now()));
+        self.write("Running", &running(Timestamp::now()), first.as_ref()).await?;
+        let Some(ended) = self.outcome(&targets, &files).await? else { return Ok(()) };
+        let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
+        self.write(phase, &terminated(&ended, Timestamp::now()), first.as_ref()).await
+    }
+
+    /// A pod that was bound is a kubelet's; it is ended there before it goes.
+    async fn leave(self) -> Result<()> {
+        let current = self.pods().get_opt(&self.pod.name_any()).await?;
+        let Some(current) = current.filter(|it| it.uid() == self.pod.uid()) else { return Ok(()) };
+        let is_lost = self.fate() == Fate::WorkerLost;
+        if is_lost {
+            return Ok(());
+        }
+        let state = current.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
+        if state != "Succeeded" && state != "Failed" {
+            let ended = Ended::new(STOPPED, String::new());
+            self.write("Failed", &terminated(&ended, Timestamp::now()), None).await?;
+        }
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(Preconditions { uid: self.pod.uid(), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        // Somebody else may have been faster.
+        let _ = self.pods().delete(&self.pod.name_any(), &params).await;
+        Ok(())
+    }
+
+    async fn bind(&self) -> Result<()> {
+        let name = self.pod.name_any();
+        let binding: Binding = serde_json::from_value(json!({
+            "metadata": { "name": name },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": WORKER },
+        }))?;
+        let bound: Result<Value, kube::Error> = self
+            .pods()
+            .create_subresource("binding", &name, &PostParams::default(), &binding)
+            .await;
+        bound.with_context(|| format!("bind {name}")).map(drop)
+    }
+
+    /// The files that the pod mounts, once all of them are there.
+    async fn files(&self) -> Result<BTreeMap<String, String>> {
+        let mut is_told = false;
+        loop {
+            match files::mounted(&self.client(), &self.pod, self.container()?).await? {
+                Ok(files) => return Ok(files),
+                Err(_) if is_told => {}
+                Err(_) => {
+                    self.condition("PodReadyToStartContainers", "", "").await?;
+                    is_told = true;
+                }
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Waits until the values of all variables are there.
+    async fn variables(&self) -> Result<()> {
+        let mut told = None;
+        let env = self.container()?.env.clone().unwrap_or_default();
+        while let Some(missing) =
+            files::missing_variable(&self.client(), &self.namespace, &env).await?
+        {
+            if told.as_ref() != Some(&missing) {
+                let state = waiting("CreateContainerConfigError", &missing);
+                self.write("Pending", &state, None).await?;
+                told = Some(missing);
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        Ok(())
+    }
+
+    /// The hosts of the run.
+    fn targets(&self) -> Vec<Target> {
+        let env = self.container().ok().and_then(|it| it.env.as_ref());
+        let names = env.into_iter().flatten().find(|it| it.name == "EDPM_RUN_HOSTS");
+        let names = names.and_then(|it| it.value.clone()).unwrap_or_default();
+        let addresses = self.pod.annotations().get(HOSTS).map(String::as_str).unwrap_or("[]");
+        let addresses: Vec<String> = serde_json::from_str(addresses).unwrap_or_default();
+        names.split(',').filter(|it| !it.is_empty()).map(str::to_owned).zip(addresses).collect()
+    }
+
+    fn note_start(&self) {
+        let owners = self.pod.owner_references();
+        let job = owners.iter().find(|it| it.kind == "Job");
+        let policy = self.pod.spec.as_ref().and_then(|it| it.restart_policy.as_deref());
+        if let Some(job) = job.filter(|_| policy == Some("Never") && !self.service.is_empty()) {
+            self.player.ledger().starts(&self.namespace, &self.run, &job.uid);
+        }
+    }
+
+    /// What the container that learns host keys tells, where the pod has one.
+    fn learned(&self, targets: &[Target]) -> Option<Ended> {
+        let spec = self.pod.spec.as_ref()?;
+        let asking =
+            spec.init_containers.iter().flatten().find(|it| it.name == "edpm-host-keys")?;
+        let arguments = asking.command.iter().flatten().skip(4);
+        let hosts = self.player.hosts();
+        let key = |argument: &String| {
+            let address = argument.split(' ').next().unwrap_or_default();
+            hosts.get(address).and_then(|it| it.state().shown_key())
+        };
+        let keys: Vec<Option<String>> = arguments.map(key).collect();
+        debug_assert!(keys.len() <= targets.len(), "more hosts are asked than there are");
+        Some(Ended::new(0, message::of_host_keys(&keys)))
+    }
+
+    /// How the runner ends; `None` where nothing is heard of it.
+    async fn outcome(
+        &self,
+        targets: &[Target],
+        files: &BTreeMap<String, String>,
+    ) -> Result<Option<Ended>> {
+        match self.fate() {
+            Fate::Hangs => std::future::pending().await,
+            Fate::NoHostMatched => Ok(Some(Ended::new(1, message::unmatched(targets.len())))),
+            Fate::WorkerLost => {
+                self.condition("Ready", "NodeStatusUnknown", "").await?;
+                Ok(None)
+            }
+            Fate::Evicted(words) => {
+                self.play(targets, files).await;
+                let patch = json!({ "status": { "reason": "Evicted", "message": words, "conditions": [{
+                    "type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet",
+                    "message": words,
+                }] } });
+                self.patch(&patch).await?;
+                Ok(Some(Ended::new(137, String::new())))
+            }
+            Fate::OutOfMemory => {
+                self.play(targets, files).await;
+                Ok(Some(Ended { reason: "OOMKilled", ..Ended::new(137, String::new()) }))
+            }
+            Fate::Ends { code, message } => {
+                self.play(targets, files).await;
+                Ok(Some(Ended::new(code, message)))
+            }
+            Fate::Play | Fate::ImagePull(_) | Fate::Unschedulable(_) => {
+                let told = self.play(targets, files).await;
+                let letters: Vec<char> = told.iter().map(|it| it.letter).collect();
+                let code = if letters.iter().any(|it| "ukh".contains(*it)) {
+                    4
+                } else if letters.contains(&'f') {
+                    2
+                } else {
+                    0
+                };
+                Ok(Some(Ended::new(code, message::of_run(&told))))
+            }
+        }
+    }
+
+    /// All hosts at once, as Ansible's forks are.
+    async fn play(&self, targets: &[Target], files: &BTreeMap<String, String>) -> Vec<Told> {
+        join_all(targets.iter().map(|it| self.visit(it, targets, files))).await
+    }
+
+    async fn visit(
+        &self,
+        (name, address): &Target,
+        targets: &[Target],
+        files: &BTreeMap<String, String>,
+    ) -> Told {
+        let mut files = files.clone();
+        files.extend(self.learned_file(targets));
+        let variables = inventory::variables(&files, name);
+        let host = self.player.hosts().get(address).cloned();
+        let is_local = variables.get("ansible_connection").is_some_and(|it| it == "local");
+        let visit = Visit {
+            namespace: self.namespace.clone(),
+            run: self.run.clone(),
+            service: self.service.clone(),
+            host: name.clone(),
+            address: address.clone(),
+            variables: variables.clone(),
+            files: files.clone(),
+            is_complete: false,
+            is_done: false,
+        };
+        let open = self.player.ledger().begins(visit);
+        let approach =
+            Approach { service: &self.service, address, variables: &variables, files: &files };
+        let behaviour = match host.map(|it| it.state()) {
+            None if is_local => Behaviour::Done,
+            None => Behaviour::Unreachable,
+            Some(host) => match host.refusal(&approach).filter(|_| !is_local) {
+                Some(refusal) => refusal,
+                None => {
+                    host.work(&self.service).await;
+                    host.behaviour(approach.service)
+                }
+            },
+        };
+        open.ends(matches!(behaviour, Behaviour::Done | Behaviour::Unchanged));
+        Told::of(&behaviour, name, address)
+    }
+
+    /// The host keys that the run has asked for itself, where ssh reads them.
+    fn learned_file(&self, targets: &[Target]) -> Option<(String, String)> {
+        self.learned(targets)?;
+        let spec = self.pod.spec.as_ref()?;
+        let asking =
+            spec.init_containers.iter().flatten().find(|it| it.name == "edpm-host-keys")?;
+        let hosts = self.player.hosts();
+        let line = |argument: &String| {
+            let (address, only) = argument.split_once(' ').unwrap_or((argument, ""));
+            let host = hosts.get(address)?;
+            let key = host.state().shown_key()?;
+            let is_trusted = only.is_empty() || host.fingerprint() == only;
+            let name = address.strip_suffix(":22").unwrap_or(address);
+            is_trusted.then(|| format!("{name} {key}\n"))
+        };
+        let lines = asking.command.iter().flatten().skip(4).filter_map(line);
+        Some(("/runner/host_keys/known_hosts".to_owned(), lines.collect()))
+    }
+
+    async fn unplaced(&self, words: &str) -> Result<()> {
+        self.condition("PodScheduled", "Unschedulable", words).await
+    }
+
+    /// Says that a condition of the pod does not hold.
+    async fn condition(&self, type_: &str, reason: &str, message: &str) -> Result<()> {
+        let now = Timestamp::now().strftime("%FT%TZ").to_string();
+        let condition = json!({
+            "type": type_, "status": "False", "reason": reason, "message": message,
+            "lastTransitionTime": now,
+        });
+        self.patch(&json!({ "status": { "conditions": [condition] } })).await
+    }
+
+    async fn write(&self, phase: &str, state: &Value, first: Option<&Value>) -> Result<()> {
+        self.patch(&status(&self.pod, phase, state, first)).await
+    }
+
+    async fn patch(&self, change: &Value) -> Result<()> {
+        let (name, params) = (self.pod.name_any(), PatchParams::default());
+        let patched = self.pods().patch_status(&name, &params, &Patch::Strategic(change)).await;
+        patched.with_context(|| format!("write the status of {name}")).map(drop)
+    }
+}

@@ -1,0 +1,65 @@
+//! The statuses of a pod as a kubelet writes them.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+/// How a container ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    pub(super) code: i32,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Ended {
+    /// With that code and message.
+    pub(super) fn new(code: i32, message: String) -> Self {
+        Self { code, reason: if code == 0 { "Completed" } else { "Error" }, message }
+    }
+}
+
+/// The state of a container that waits.
+pub(super) fn waiting(reason: &str, message: &str) -> Value {
+    json!({ "waiting": { "reason": reason, "message": message } })
+}
+
+/// The state of a container that runs.
+pub(super) fn running(now: Timestamp) -> Value {
+    json!({ "running": { "startedAt": now.strftime("%FT%TZ").to_string() } })
+}
+
+/// The state of a container that has ended.
+pub(super) fn terminated(ended: &Ended, now: Timestamp) -> Value {
+    let now = now.strftime("%FT%TZ").to_string();
+    json!({ "terminated": {
+        "exitCode": ended.code, "reason": ended.reason, "message": ended.message,
+        "startedAt": now, "finishedAt": now,
+    } })
+}
+
+/// A pod's status; `first` is the state of the containers before the runner, where there are any.
+pub(super) fn status(pod: &Pod, phase: &str, state: &Value, first: Option<&Value>) -> Value {
+    let container = |name: &str, image: Option<&String>, state: &Value| {
+        let is_running = state.get("running").is_some();
+        json!({
+            "name": name, "image": image, "imageID": "", "ready": is_running, "restartCount": 0,
+            "started": is_running, "state": state,
+        })
+    };
+    let spec = pod.spec.as_ref();
+    let runner = spec.into_iter().flat_map(|it| &it.containers);
+    let runner = runner.map(|it| container(&it.name, it.image.as_ref(), state));
+    let others = spec.into_iter().flat_map(|it| it.init_containers.iter().flatten());
+    let others = others.map(|it| container(&it.name, it.image.as_ref(), first.unwrap_or(state)));
+    let mut status = json!({
+        "phase": phase,
+        "hostIP": "192.0.2.1",
+        "containerStatuses": runner.collect::<Vec<_>>(),
+    });
+    let others: Vec<Value> = others.collect();
+    if !others.is_empty() {
+        status["initContainerStatuses"] = json!(others);
+    }
+    json!({ "status": status })
+}

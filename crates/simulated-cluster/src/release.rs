@@ -1,0 +1,119 @@
+//! The chart as Helm renders it, installed without pods: definitions, rights and webhooks as they are,
+//! but for the address of the webhooks.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+/// The release's name.
+pub(crate) const RELEASE: &str = "edpm-operators";
+/// The release's namespace.
+pub(crate) const NAMESPACE: &str = "edpm-system";
+const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/edpm-operators");
+
+/// Values without which the chart has no images; nothing is ever pulled.
+const IMAGES: [&str; 4] = [
+    "image.repository=simulated/operators",
+    "relatedImages.ansibleEERunner=simulated/runner:1",
+    "relatedImages.novaCompute=simulated/nova-compute:1",
+    "relatedImages.novaLibvirt=simulated/nova-libvirt:1",
+];
+/// Kinds that are applied: no pods are made of Deployments here.
+const LEFT_OUT: [&str; 1] = ["Deployment"];
+
+/// The rendered chart.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    objects: Vec<Value>,
+}
+
+impl Rendered {
+    /// Renders the chart of this working tree with the given values.
+    pub(crate) async fn new(bin: &Path, values: &[String]) -> Result<Self> {
+        let mut helm = Command::new(bin.join("helm"));
+        helm.args(["template", RELEASE, CHART, "--namespace", NAMESPACE, "--include-crds"]);
+        for value in IMAGES.iter().copied().chain(values.iter().map(String::as_str)) {
+            helm.args(["--set", value]);
+        }
+        let output =
+            helm.output().await.with_context(|| format!("start helm: {}", crate::BUILD))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "helm template: {said}");
+        let text = String::from_utf8(output.stdout)?;
+        let objects: Vec<Value> = common::yaml::documents(&text).context("what Helm rendered")?;
+        Ok(Self { objects: objects.into_iter().filter(|it| !it.is_null()).collect() })
+    }
+
+    /// What is applied, with webhooks that are called at `port` of the loopback address.
+    pub(crate) fn applied(&self, port: u16) -> Vec<Value> {
+        let is_applied = |it: &&Value| LEFT_OUT.iter().all(|kind| it["kind"] != **kind);
+        self.objects.iter().filter(is_applied).map(|it| redirected(it, port)).collect()
+    }
+
+    /// The objects of a kind, as they were rendered.
+    pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.objects.iter().filter(move |it| it["kind"] == kind)
+    }
+
+    /// The environment that an operator's Deployment gives it; what comes from its pod is left out.
+    pub(crate) fn environment(&self, operator: &str) -> Result<Vec<(String, String)>> {
+        let mut deployments = self.of_kind("Deployment");
+        let deployment = deployments.find(|it| it["metadata"]["name"] == operator);
+        let deployment = deployment.with_context(|| format!("no Deployment {operator}"))?;
+        let env = &deployment["spec"]["template"]["spec"]["containers"][0]["env"];
+        let variable = |it: &Value| {
+            let (name, value) = (it["name"].as_str()?, it["value"].as_str()?);
+            Some((name.to_owned(), value.to_owned()))
+        };
+        Ok(env.as_array().into_iter().flatten().filter_map(variable).collect())
+    }
+}
+
+/// The object with each webhook's `clientConfig` as a URL of the same path, and nothing else changed.
+fn redirected(object: &Value, port: u16) -> Value {
+    let mut object = object.clone();
+    let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten() {
+        let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
+        webhook["clientConfig"] = json!({ "url": format!("https://127.0.0.1:{port}{path}") });
+    }
+    object
+}
+
+/// Applies objects with kubectl, as Helm's own manager would.
+pub(crate) async fn apply(bin: &Path, kubeconfig: &Path, objects: &[Value]) -> Result<()> {
+    let mut kubectl = Command::new(bin.join("kubectl"));
+    kubectl.env("KUBECONFIG", kubeconfig).args(["apply", "--server-side", "--validate=false"]);
+    kubectl.args(["--field-manager=helm", "--namespace", NAMESPACE, "--filename=-"]);
+    kubectl.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = kubectl.spawn().with_context(|| format!("start kubectl: {}", crate::BUILD))?;
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string();
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    stdin.write_all(list.as_bytes()).await?;
+    drop(stdin);
+    let output = child.wait_with_output().await?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "kubectl apply: {said}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_address_of_a_webhook_is_another() {
+        let hook =
+            |config: Value| json!({ "name": "a", "failurePolicy": "Fail", "clientConfig": config });
+        let service = json!({ "service": { "name": "s", "namespace": "n", "path": "/validate" } });
+        let url = json!({ "url": "https://127.0.0.1:7/validate" });
+        let configuration = |it: Value| json!({ "kind": "X", "webhooks": [hook(it)] });
+        assert_eq!(redirected(&configuration(service), 7), configuration(url));
+        let other = json!({ "kind": "Role", "rules": [{ "verbs": ["get"] }] });
+        assert_eq!(redirected(&other, 7), other);
+    }
+}

@@ -1,0 +1,112 @@
+//! One simulated cluster from its start to its end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::control_plane::ControlPlane;
+use crate::folder::Folder;
+use crate::operators::{self, Operator, Operators};
+use crate::player::Player;
+use crate::ports;
+use crate::processes::Processes;
+use crate::release::{NAMESPACE, Rendered, apply};
+
+/// The variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl and helm.
+const BIN: &str = "EDPM_SIM_BIN";
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// How a simulated cluster differs from what the chart's defaults give.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Values of the chart, as `--set` takes them.
+    pub values: Vec<String>,
+}
+
+/// A running simulated cluster; everything of it ends with the process that started it.
+pub struct Simulation {
+    /// The administrator's client.
+    pub client: Client,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    /// The folder of kubectl and helm.
+    pub bin: PathBuf,
+    /// The operators.
+    pub operators: Operators,
+    /// What plays kubelet, hosts and Ansible.
+    pub player: Player,
+    rendered: Rendered,
+    // Dropped last: the folder goes when nobody writes there any more.
+    _plane: ControlPlane,
+    _folder: Folder,
+}
+
+impl Simulation {
+    /// Starts everything; resolves when each operator leads.
+    pub async fn start(options: &Options) -> Result<Self> {
+        // An error means that it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let bin = bin()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = Folder::new(&format!("{}-{number}", std::process::id()))?;
+        let processes = Processes::new();
+        let (plane, rendered) = tokio::try_join!(
+            ControlPlane::start(&bin, &folder, &processes),
+            Rendered::new(&bin, &options.values),
+        )?;
+        let client = plane.client().await?;
+        let webhook = ports::free()?;
+        let namespace: Namespace =
+            serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
+        let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
+        namespaces.create(&kube::api::PostParams::default(), &namespace).await?;
+        apply(&bin, &plane.kubeconfig, &rendered.applied(webhook)).await?;
+        let player = Player::start(client.clone()).await?;
+        let operators = Operators::new(
+            operators::built()?,
+            (&folder, &processes),
+            &plane,
+            &client,
+            (&rendered, webhook),
+        )
+        .await?;
+        for operator in Operator::ALL {
+            operators.start(operator)?;
+        }
+        for operator in Operator::ALL {
+            operators.leads(operator).await?;
+        }
+        let kubeconfig = plane.kubeconfig.clone();
+        Ok(Self {
+            client,
+            kubeconfig,
+            bin,
+            operators,
+            player,
+            rendered,
+            _plane: plane,
+            _folder: folder,
+        })
+    }
+
+    /// The objects of a kind as the chart has them.
+    pub fn rendered(&self, kind: &str) -> Vec<Value> {
+        self.rendered.of_kind(kind).cloned().collect()
+    }
+}
+
+/// The folder of the programs that the lab builds.
+fn bin() -> Result<PathBuf> {
+    if let Some(bin) = std::env::var_os(BIN) {
+        return Ok(bin.into());
+    }
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache").into_os_string());
+    let cache: OsString = std::env::var_os("XDG_CACHE_HOME").or_else(home).context("no HOME")?;
+    Ok(PathBuf::from(cache).join("edpm-operators/sim/bin"))
+}

@@ -1,0 +1,5 @@
+//! Control logic against one simulated cluster that all of these tests share.
+
+mod host_failures;
+mod journey;
+mod world;
