@@ -4,6 +4,12 @@ use super::{Fault, Kstatus};
 
 const NODE: &str = "OpenStackDataPlaneNode";
 
+/// Those that only a real host can show.
+pub const ON_A_HOST: &[Fault] = FAULTS.split_at(4).0;
+
+/// Those that are seen in the API alone.
+pub const OF_THE_API: &[Fault] = FAULTS.split_at(4).1;
+
 /// The faults.
 pub const FAULTS: &[Fault] = &[
     Fault {

@@ -12,12 +12,14 @@ use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::world::{CELL, PATIENCE, World, annotated, has_run, is_held, of_node};
+use super::scene::{CELL, PATIENCE, World, annotated, has_run, is_held, of_node};
+use crate::world::simulation;
 
 const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 
 #[tokio::test]
 async fn what_is_wrong_with_cells_and_computes_is_told_where_a_human_looks() -> Result<()> {
+    simulation().await?;
     diagnosis::judge(FAULTS, before, inject).await
 }
 

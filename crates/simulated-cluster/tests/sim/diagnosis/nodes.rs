@@ -8,13 +8,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::world::{PATIENCE, World, no_more};
+use super::scene::{PATIENCE, World, no_more};
+use crate::world::simulation;
 
 const PLANE: &str = "plane";
 const INVENTORY: &str = "dataplanenode-n0";
 
 #[tokio::test]
 async fn what_is_wrong_with_nodes_and_roles_is_told_where_a_human_looks() -> Result<()> {
+    simulation().await?;
     diagnosis::judge(FAULTS, before, inject).await
 }
 

@@ -1,0 +1,81 @@
+//! What goes wrong between a run and its host, and is seen in the API alone.
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Node, Role, RunState, Service};
+use e2e::faults::{Fault, hosts};
+use e2e::journey::{self, ROLE};
+use e2e::{Namespace, cells, diagnosis, holds};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use serde_json::json;
+use simulated_cluster::{Fate, Matching};
+
+use super::scene::{CELL, PATIENCE, has_run, is_held, job_ends, of_node, pod_runs};
+use crate::journey::{deploy, ssh_secret};
+use crate::world::simulation;
+
+/// Where nobody answers; each of its own, for runs at one address wait for each other.
+const GONE: &str = "192.168.123.202";
+const UNASKED: &str = "192.168.123.203";
+
+#[tokio::test]
+async fn what_becomes_of_a_run_and_its_host_is_told_on_the_node() -> Result<()> {
+    simulation().await?;
+    diagnosis::judge(hosts::OF_THE_API, before, inject).await
+}
+
+/// A role that is deployed, and its node that is not yet.
+async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let player = &simulation().await?.player;
+    let is_deleted = fault.name == "run-deleted";
+    let host = player.host("n0", if is_deleted { UNASKED } else { GONE });
+    ssh_secret(ns, &host).await?;
+    if is_deleted {
+        player.decide(Matching::all(&ns.name), Fate::Hangs);
+        ns.create::<Service>("sleeper", json!({ "playbook": "a.b.sleep" })).await?;
+        let mut role = journey::role();
+        role["services"] = json!(["sleeper"]);
+        ns.create::<Role>(ROLE, role).await?;
+    } else {
+        host.stop();
+        deploy(ns, &[]).await?;
+        cells::create_unusable(ns).await?;
+    }
+    node(ns, fault, &host.address).await
+}
+
+async fn node(ns: &Namespace, fault: &Fault, address: &str) -> Result<()> {
+    let spec = json!({
+        "role": ROLE, "hostName": "n0", "ansibleHost": address,
+        "deployStrategy": { "deploy": false },
+    });
+    let is_cleaned = fault.name == "host-not-cleaned";
+    let annotations = if is_cleaned { json!({ CELL: cells::CELL }) } else { json!({}) };
+    ns.create_with::<Node>("n0", spec, json!({ "annotations": annotations })).await?;
+    let is_complete = |it: &Node| holds(of_node(it), "InputReady");
+    ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await?;
+    if is_cleaned {
+        has_run(ns, "n0").await?;
+        is_held(ns, cells::CELL).await?;
+    }
+    Ok(())
+}
+
+async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
+    if fault.name == "host-not-cleaned" {
+        ns.api::<Node>().delete("n0", &DeleteParams::background()).await?;
+        return job_ends(ns).await;
+    }
+    ns.merge::<Node>("n0", json!({ "spec": { "deployStrategy": { "deploy": true } } })).await?;
+    pod_runs(ns).await?;
+    let is_running = |it: &Node| {
+        let services = it.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+        services.iter().any(|it| it.state == RunState::Running)
+    };
+    ns.wait::<Node>("n0", "being deployed", PATIENCE, is_running).await?;
+    let runs = ns.list::<AnsibleEe>().await?;
+    let run = runs.first().context("no run")?.name_any();
+    ns.api::<AnsibleEe>().delete(&run, &DeleteParams::background()).await?;
+    ns.gone::<AnsibleEe>(&run, PATIENCE).await
+}

@@ -1,0 +1,9 @@
+//! Each fault of the table that needs no real host, injected in the simulated cluster: `kubectl describe`
+//! of the object that a user wrote tells the object concerned, the cause and the next step within five
+//! seconds, and not before.
+
+mod cells;
+mod hosts;
+mod nodes;
+mod runs;
+mod scene;

@@ -1,0 +1,138 @@
+//! The worlds in which faults are injected, and the facts that are waited for.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::Cell;
+use common::conditions::Condition;
+use e2e::{Namespace, cells, holds};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+/// How long a world may take to be made, and a fact to come; neither is what is measured.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+
+/// The annotation that gives a node a cell.
+pub(crate) const CELL: &str = "nova.openstack.org/cell";
+
+/// A role and its node, for which nothing is deployed.
+pub(crate) struct World {
+    /// The role's spec.
+    pub(crate) role: Value,
+    /// The role's annotations.
+    pub(crate) role_annotations: Value,
+    /// The node's annotations.
+    pub(crate) node_annotations: Value,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        let role = json!({
+            "preProvisioned": true,
+            "services": ["noop"],
+            "deployStrategy": { "deploy": false },
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key", "ansibleUser": "cloud-admin" },
+        });
+        Self { role, role_annotations: json!({}), node_annotations: json!({}) }
+    }
+}
+
+impl World {
+    /// Makes everything, each object once those that it needs were seen: nothing is ever missing.
+    pub(crate) async fn make(self, ns: &Namespace) -> Result<()> {
+        self.make_role(ns).await?;
+        let spec = json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.200" });
+        let metadata = json!({ "annotations": self.node_annotations });
+        ns.create_with::<Node>("n0", spec, metadata).await?;
+        let is_complete = |it: &Node| holds(of_node(it), "InputReady");
+        ns.wait::<Node>("n0", "complete", PATIENCE, is_complete).await?;
+        Ok(())
+    }
+
+    /// Makes everything but the node.
+    pub(crate) async fn make_role(&self, ns: &Namespace) -> Result<()> {
+        ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
+        let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
+        ns.create::<Service>("noop", service).await?;
+        let metadata = json!({ "annotations": self.role_annotations });
+        ns.create_with::<Role>("compute", self.role.clone(), metadata).await?;
+        let is_complete = |it: &Role| {
+            let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+            holds(conditions.unwrap_or_default(), "InputReady")
+        };
+        ns.wait::<Role>("compute", "complete", PATIENCE, is_complete).await?;
+        Ok(())
+    }
+}
+
+/// The conditions of a node.
+pub(crate) fn of_node(it: &Node) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// A quota that lets nobody make more of a resource, once it counts.
+pub(crate) async fn no_more(ns: &Namespace, resource: &str) -> Result<()> {
+    let spec = json!({ "hard": { resource: "0" } });
+    ns.create::<ResourceQuota>("no-more", spec).await?;
+    let counts = |it: &ResourceQuota| {
+        let used = it.status.as_ref().and_then(|it| it.used.as_ref());
+        used.is_some_and(|it| it.contains_key(resource))
+    };
+    ns.wait::<ResourceQuota>("no-more", "counting", PATIENCE, counts).await.map(drop)
+}
+
+/// Records that a node's compute has run, which is what the operator does before a first run.
+pub(crate) async fn has_run(ns: &Namespace, node: &str) -> Result<()> {
+    cells::wait_until_reachable(ns, node, PATIENCE).await?;
+    cells::record_run(ns, node).await?;
+    let is_held_by_both = |it: &Node| it.finalizers().len() == 2;
+    ns.wait::<Node>(node, "held by both operators", PATIENCE, is_held_by_both).await.map(drop)
+}
+
+/// Waits until a cell is held by its computes.
+pub(crate) async fn is_held(ns: &Namespace, cell: &str) -> Result<()> {
+    ns.wait::<Cell>(cell, "held", PATIENCE, |it| it.finalizers().len() == 1).await.map(drop)
+}
+
+/// What gives a node or role a cell.
+pub(crate) fn annotated(name: &str, value: &str) -> Value {
+    json!({ "metadata": { "annotations": { name: value } } })
+}
+
+/// Waits until a Job has ended, well or not.
+pub(crate) async fn job_ends(ns: &Namespace) -> Result<()> {
+    let has_ended = |it: &Job| {
+        let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
+        let ends = |type_: &str| ["Complete", "Failed"].contains(&type_);
+        conditions.into_iter().flatten().any(|it| ends(&it.type_) && it.status == "True")
+    };
+    ns.wait_any::<Job>(PATIENCE, "a Job that has ended", has_ended).await.map(drop)
+}
+
+/// Waits until a container runs.
+pub(crate) async fn pod_runs(ns: &Namespace) -> Result<Pod> {
+    let runs = |it: &Pod| {
+        let containers = it.status.as_ref().and_then(|it| it.container_statuses.as_ref());
+        let is_running = |it: &k8s_openapi::api::core::v1::ContainerStatus| {
+            it.state.as_ref().is_some_and(|it| it.running.is_some())
+        };
+        containers.into_iter().flatten().any(is_running)
+    };
+    ns.wait_any::<Pod>(PATIENCE, "a pod that runs", runs).await
+}
+
+/// Waits until a container cannot start for one of these reasons of kubelet's.
+pub(crate) async fn pod_waits(ns: &Namespace, reasons: &[&str]) -> Result<()> {
+    let is_stuck = |it: &Pod| {
+        let containers = it.status.as_ref().and_then(|it| it.container_statuses.as_ref());
+        let waits = containers
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.state.as_ref()?.waiting.as_ref()?.reason.as_deref());
+        waits.into_iter().any(|it| reasons.contains(&it))
+    };
+    ns.wait_any::<Pod>(PATIENCE, "a pod that cannot start", is_stuck).await.map(drop)
+}
