@@ -45,5 +45,7 @@ pub fn prepare(command: &mut Command) {
         // A folder whose name has a colon cannot be in PATH; the programs are then found elsewhere.
         command.env("PATH", std::env::join_paths(folders).unwrap_or(others.clone()));
         command.env("KUBECONFIG", &own.kubeconfig);
+        // What kubectl remembers of the cluster goes with it.
+        command.env("KUBECACHEDIR", own.kubeconfig.with_extension("cache"));
     }
 }

@@ -10,6 +10,7 @@ mod pod;
 mod state;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
@@ -42,6 +43,8 @@ struct Shared {
     /// `address:port` → host.
     hosts: Mutex<BTreeMap<String, Host>>,
     fates: Mutex<Vec<(Matching, Fate)>>,
+    /// Whether hosts that nobody has described let everybody in.
+    is_everywhere: AtomicBool,
 }
 
 impl Player {
@@ -55,6 +58,7 @@ impl Player {
             ledger: Arc::default(),
             hosts: Mutex::default(),
             fates: Mutex::default(),
+            is_everywhere: AtomicBool::new(false),
         };
         let player = Self { shared: Arc::new(shared) };
         tokio::spawn(player.clone().play());
@@ -73,6 +77,11 @@ impl Player {
         host
     }
 
+    /// From now on a host answers at every address, and lets everybody in.
+    pub fn answer_everywhere(&self) {
+        self.shared.is_everywhere.store(true, Ordering::Relaxed);
+    }
+
     /// From now on the pods of some runs come to that end; what was said last counts.
     pub fn decide(&self, matching: Matching, fate: Fate) {
         self.fates().push((matching, fate));
@@ -82,6 +91,10 @@ impl Player {
         let fates = self.fates();
         let mut found = fates.iter().rev().filter(|(it, _)| it.is_of(run));
         found.next().map_or(Fate::Play, |(_, fate)| fate.clone())
+    }
+
+    fn is_everywhere(&self) -> bool {
+        self.shared.is_everywhere.load(Ordering::Relaxed)
     }
 
     fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {

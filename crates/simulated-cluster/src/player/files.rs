@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, EnvVar, KeyToPath, Pod, Secret, Volume, VolumeMount,
+    ConfigMap, Container, EnvVar, KeyToPath, Pod, Secret, Volume, VolumeMount, VolumeProjection,
 };
 use kube::{Api, Client, ResourceExt as _};
 
@@ -59,6 +59,9 @@ async fn content(client: &Client, pod: &Pod, volume: &Volume) -> Result<Result<C
             format!("secret \"{name}\" not found")
         }));
     }
+    if let Some(sources) = volume.projected.as_ref().and_then(|it| it.sources.as_ref()) {
+        return projected(client, &namespace, sources).await;
+    }
     let mut content = Content::new();
     for item in volume.downward_api.iter().flat_map(|it| it.items.iter().flatten()) {
         let field = item.field_ref.as_ref().map(|it| it.field_path.as_str()).unwrap_or_default();
@@ -66,6 +69,35 @@ async fn content(client: &Client, pod: &Pod, volume: &Volume) -> Result<Result<C
             field.strip_prefix("metadata.annotations['").and_then(|it| it.strip_suffix("']"));
         let text = name.and_then(|it| pod.annotations().get(it)).cloned().unwrap_or_default();
         content.insert(item.path.clone(), text);
+    }
+    Ok(Ok(content))
+}
+
+/// The files of several objects in one volume.
+async fn projected(
+    client: &Client,
+    namespace: &str,
+    sources: &[VolumeProjection],
+) -> Result<Result<Content, String>> {
+    let mut content = Content::new();
+    for source in sources {
+        let part = if let Some(it) = &source.config_map {
+            let found = config_map(client, namespace, &it.name).await?;
+            chosen(found, it.items.as_deref(), it.optional == Some(true), || {
+                format!("configmap \"{}\" not found", it.name)
+            })
+        } else if let Some(it) = &source.secret {
+            let found = secret(client, namespace, &it.name).await?;
+            chosen(found, it.items.as_deref(), it.optional == Some(true), || {
+                format!("secret \"{}\" not found", it.name)
+            })
+        } else {
+            Ok(Content::new())
+        };
+        match part {
+            Ok(part) => content.extend(part),
+            Err(missing) => return Ok(Err(missing)),
+        }
     }
     Ok(Ok(content))
 }

@@ -33,6 +33,29 @@ pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMa
     found
 }
 
+/// Whether a limit on Ansible's command line leaves the host; without a limit it does.
+///
+/// A limit is read as far as operators write it: names of hosts and groups, and groups that a host must be
+/// in besides.
+pub(crate) fn is_within_limit(files: &BTreeMap<String, String>, host: &str) -> bool {
+    let command = files.get("/runner/env/cmdline").map(String::as_str).unwrap_or_default();
+    let Some((_, limit)) = command.split_once("--limit ") else { return true };
+    let limit = limit.trim_start_matches('\'').split(['\'', ' ']).next().unwrap_or_default();
+    let is_of = |name: &str| name == "all" || name == host || has_host(files, name, host);
+    let terms = || limit.split([',', ':']).filter(|it| !it.is_empty());
+    let is_named = terms().filter(|it| !it.starts_with(['&', '!'])).any(is_of);
+    let is_in_all = terms().filter_map(|it| it.strip_prefix('&')).all(is_of);
+    let is_out = terms().filter_map(|it| it.strip_prefix('!')).any(is_of);
+    is_named && is_in_all && !is_out
+}
+
+/// Whether a group of an inventory has the host.
+fn has_host(files: &BTreeMap<String, String>, group: &str, host: &str) -> bool {
+    let inventories = files.iter().filter(|(path, _)| is_inventory(path));
+    let parsed = inventories.filter_map(|(_, text)| common::yaml::from_str::<Value>(text).ok());
+    parsed.into_iter().any(|it| it[group]["hosts"].get(host).is_some())
+}
+
 fn is_inventory(path: &str) -> bool {
     let below = path.strip_prefix(FOLDER);
     below.is_some_and(|it| !it.starts_with("group_vars") && !it.starts_with("host_vars"))
@@ -85,6 +108,23 @@ mod tests {
         );
         assert_eq!(of(&files, "n1")["a"], "group");
         assert_eq!(of(&files, "n2").get("b"), Some(&"all".into()));
+    }
+
+    #[test]
+    fn a_limit_names_hosts_and_groups() {
+        let run = "edpm_run:\n  hosts:\n    n0: {}\n    n1: {}\n";
+        let is_left = |limit: &str, host: &str| {
+            let files = BTreeMap::from([
+                (format!("{FOLDER}inventory.yaml"), run.to_owned()),
+                ("/runner/env/cmdline".to_owned(), limit.to_owned()),
+            ]);
+            is_within_limit(&files, host)
+        };
+        assert!(is_left("--limit 'edpm_run'", "n0") && !is_left("--limit 'edpm_run'", "n2"));
+        assert!(is_left("--limit 'n0,&edpm_run' --tags 'a'", "n0"));
+        assert!(!is_left("--limit 'n0,&edpm_run'", "n1"));
+        assert!(!is_left("--limit 'edpm_run,!n0'", "n0"));
+        assert!(is_left("--tags 'a'", "n7") && is_left("", "n7"));
     }
 
     #[test]

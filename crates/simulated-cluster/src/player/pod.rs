@@ -249,6 +249,9 @@ impl Life {
                 Ok(Some(Ended::new(code, message)))
             }
             Fate::Play | Fate::ImagePull(_) | Fate::Unschedulable(_) => {
+                if !targets.iter().any(|(name, _)| inventory::is_within_limit(files, name)) {
+                    return Ok(Some(Ended::new(1, message::unmatched(targets.len()))));
+                }
                 let told = self.play(targets, files).await;
                 let letters: Vec<char> = told.iter().map(|it| it.letter).collect();
                 let code = if letters.iter().any(|it| "ukh".contains(*it)) {
@@ -278,6 +281,9 @@ impl Life {
         files.extend(self.learned_file(targets));
         let variables = inventory::variables(&files, name);
         let host = self.player.hosts().get(address).cloned();
+        if !inventory::is_within_limit(&files, name) {
+            return Told::of(&Behaviour::NotReached, name, address);
+        }
         let is_local = variables.get("ansible_connection").is_some_and(|it| it == "local");
         let visit = Visit {
             namespace: self.namespace.clone(),
@@ -294,7 +300,7 @@ impl Life {
         let approach =
             Approach { service: &self.service, address, variables: &variables, files: &files };
         let behaviour = match host.map(|it| it.state()) {
-            None if is_local => Behaviour::Done,
+            None if is_local || self.player.is_everywhere() => Behaviour::Done,
             None => Behaviour::Unreachable,
             Some(host) => match host.refusal(&approach).filter(|_| !is_local) {
                 Some(refusal) => refusal,

@@ -54,6 +54,13 @@ impl World {
         self.sim.player.host(name, address)
     }
 
+    /// The same, of a host that lets in the same user as another one.
+    pub(crate) fn host_like(&self, other: &Host, name: &str, address: &str) -> Host {
+        let host = self.host(name, address);
+        host.accept(&other.ssh_secret()[0].1);
+        host
+    }
+
     /// Ends the test: no run may have happened twice, or beside another one on its host.
     pub(crate) async fn done(self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.ns.name);

@@ -7,29 +7,26 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use common::api::dataplane::{Role, Service};
 use common::conditions::{Condition, Truth};
-use e2e::journey::{self, ROLE, ready, trace};
-use e2e::{Host, Namespace, holds, run, says};
+use e2e::journey::{self, ROLE, ready};
+use e2e::{Namespace, holds, run, says};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 /// How soon a service says what is the matter.
 const SOON: Duration = Duration::from_secs(30);
 const KIND: &str = "OpenStackDataPlaneService";
 /// The files of the default services, and the playbooks of our collection.
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/dataplane-operator/services");
-const PLAYBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ansible/osp/edpm/playbooks");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dataplane-operator/services");
+const PLAYBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ansible/osp/edpm/playbooks");
 
-/// Writes the named key, as the service was given it, into the host's trace.
-const PLAYBOOK: &str = "
-- name: Tell what was given
-  hosts: \"{{ edpm_override_hosts | default('all') }}\"
-  gather_facts: false
-  tasks:
-    - name: Write it
-      ansible.builtin.shell: echo '{{ lookup('ansible.builtin.file', '/var/lib/openstack/configs/own/greeting') }}' >> trace
-";
+/// Stands for a play that reads the named key, as the service was given it.
+const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
+/// Where the play finds it.
+const GREETING: &str = "/var/lib/openstack/configs/own/greeting";
 
 fn told(service: &Service) -> &[Condition] {
     service.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
@@ -54,7 +51,7 @@ fn shipped() -> Result<BTreeMap<String, String>> {
 
 #[tokio::test]
 async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() -> Result<()> {
-    let ns = Namespace::new("services").await?;
+    let ns = World::new("services").await?;
     role(&ns, &["run-os"]).await?;
     let shipped = shipped()?;
     assert!(shipped.len() > 30, "{shipped:?}");
@@ -97,7 +94,7 @@ async fn apply(ns: &Namespace, name: &str, spec: Value) -> Result<Service> {
 
 #[tokio::test]
 async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() -> Result<()> {
-    let ns = Namespace::new("services-edited").await?;
+    let ns = World::new("services-edited").await?;
     role(&ns, &["run-os"]).await?;
     let is_judged = |it: &Service| holds(told(it), "Ready");
     let before = ns.wait::<Service>("run-os", "ready", SOON, is_judged).await?;
@@ -131,7 +128,7 @@ async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() 
 #[tokio::test]
 async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_works() -> Result<()>
 {
-    let ns = Namespace::new("services-keys").await?;
+    let ns = World::new("services-keys").await?;
     ns.config_map("mine", &[("my.conf", "[libvirt]\ncpu_mode = custom\n")]).await?;
     let spec = json!({
         "playbook": "osp.edpm.nova",
@@ -163,9 +160,9 @@ async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_
 
 #[tokio::test]
 async fn of_two_sources_with_one_key_the_last_one_listed_reaches_the_host() -> Result<()> {
-    let ns = Namespace::new("services-clash").await?;
-    let host = Host::start(&ns.client, "e2e-services", "192.168.122.197").await?;
-    journey::ssh_secret(&ns, &host).await?;
+    let ns = World::new("services-clash").await?;
+    let host = ns.host("e2e-services", "192.168.122.197");
+    crate::journey::ssh_secret(&ns, &host).await?;
     ns.secret("generated", &[("greeting", "generated"), ("more", "x")]).await?;
     ns.config_map("mine", &[("greeting", "mine")]).await?;
     let spec = json!({
@@ -184,14 +181,15 @@ async fn of_two_sources_with_one_key_the_last_one_listed_reaches_the_host() -> R
     ns.create::<Role>(ROLE, role).await?;
     journey::node(&ns, &host.name, &host.address).await?;
     ready(&ns, &host.name).await?;
-    assert_eq!(trace(&host).await?, ["mine"]);
-    host.stop().await?;
+    let visits = host.visits();
+    let given: Vec<&str> = visits.iter().map(|it| it.files[GREETING].as_str()).collect();
+    assert_eq!(given, ["mine"]);
     ns.done().await
 }
 
 #[tokio::test]
 async fn services_that_cannot_be_deployed_are_refused_with_the_legal_way() -> Result<()> {
-    let ns = Namespace::new("services-refused").await?;
+    let ns = World::new("services-refused").await?;
     let source = |it: Value| json!({ "playbook": "a.b.c", "dataSources": [it] });
     let cert =
         |it: &str| json!({ "playbook": "a.b.c", "tlsCerts": { "default": { "contents": [it] } } });

@@ -12,6 +12,8 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
+use crate::world::World;
+
 const SET: &str = "metal";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
@@ -97,7 +99,7 @@ async fn secrets(ns: &Namespace) -> Result<Vec<Secret>> {
 #[tokio::test]
 async fn machines_of_metal3_become_hosts_and_are_given_back_without_leaving_a_secret() -> Result<()>
 {
-    let ns = Namespace::new("metal3").await?;
+    let ns = World::new("metal3").await?;
     metal3::serve(&ns.client).await?;
     set(&ns).await?;
     let none = "there is no BareMetalHost";

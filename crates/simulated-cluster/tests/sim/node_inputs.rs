@@ -12,6 +12,8 @@ use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 const SOON: Duration = Duration::from_secs(15);
 
 fn told_by(node: &Node) -> &[Condition] {
@@ -57,7 +59,7 @@ async fn healed(ns: &Namespace) -> Result<()> {
 
 #[tokio::test]
 async fn a_missing_ssh_secret_and_its_missing_key_are_named_one_by_one() -> Result<()> {
-    let ns = Namespace::new("ssh-secret").await?;
+    let ns = World::new("ssh-secret").await?;
     role_and_node(&ns, role(), node()).await?;
     told(&ns, "SshSecretNotFound", &["Secret key", "kubectl create secret"]).await?;
     ns.secret("key", &[("known_hosts", "x")]).await?;
@@ -70,7 +72,7 @@ async fn a_missing_ssh_secret_and_its_missing_key_are_named_one_by_one() -> Resu
 
 #[tokio::test]
 async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Result<()> {
-    let ns = Namespace::new("unknown-service").await?;
+    let ns = World::new("unknown-service").await?;
     let mut role = role();
     role["services"] = json!(["noop", "no-such-service"]);
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
@@ -90,7 +92,7 @@ async fn an_unknown_service_is_named_on_node_and_role_until_it_exists() -> Resul
 
 #[tokio::test]
 async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
-    let ns = Namespace::new("unknown-role").await?;
+    let ns = World::new("unknown-role").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let mut lost = node();
     lost["role"] = json!("no-such-role");
@@ -104,7 +106,7 @@ async fn an_unknown_role_is_named_until_it_exists() -> Result<()> {
 
 #[tokio::test]
 async fn a_node_without_any_address_is_told_to_set_one() -> Result<()> {
-    let ns = Namespace::new("no-address").await?;
+    let ns = World::new("no-address").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     role_and_node(&ns, role(), json!({ "role": "compute" })).await?;
     told(&ns, "HostAddressMissing", &["OpenStackDataPlaneNode n0", "spec.ansibleHost"]).await?;
@@ -126,7 +128,7 @@ async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Resul
 
 #[tokio::test]
 async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Result<()> {
-    let ns = Namespace::new("inventories").await?;
+    let ns = World::new("inventories").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["deployStrategy"] = json!({ "deploy": false });
@@ -152,7 +154,7 @@ async fn a_deleted_and_an_edited_inventory_come_back_and_nothing_runs() -> Resul
 
 #[tokio::test]
 async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> Result<()> {
-    let ns = Namespace::new("refused").await?;
+    let ns = World::new("refused").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     ns.create::<ResourceQuota>("no-more", json!({ "hard": { "count/configmaps": "0" } })).await?;
     role_and_node(&ns, role(), node()).await?;
@@ -171,7 +173,7 @@ async fn a_refused_inventory_is_told_on_role_and_node_until_the_quota_goes() -> 
 
 #[tokio::test]
 async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
-    let ns = Namespace::new("missing-variables").await?;
+    let ns = World::new("missing-variables").await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let mut role = role();
     role["nodeTemplate"]["ansibleVarsFrom"] = json!([{ "secretRef": { "name": "vars" } }]);
@@ -185,7 +187,7 @@ async fn missing_variables_are_named_until_their_object_exists() -> Result<()> {
 
 #[tokio::test]
 async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
-    let ns = Namespace::new("attachments").await?;
+    let ns = World::new("attachments").await?;
     attachments::serve(&ns.client).await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let mut role = role();

@@ -11,6 +11,8 @@ use e2e::cells::{self, CELL};
 use e2e::{Namespace, run, says};
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 const SOON: Duration = Duration::from_secs(30);
 const RELEASE: &str = "nova.openstack.org/release";
 
@@ -41,7 +43,7 @@ async fn name_release(ns: &Namespace, release: &str) -> Result<()> {
 #[tokio::test]
 async fn options_are_judged_by_the_cells_release_and_told_by_kubectl_and_in_a_condition()
 -> Result<()> {
-    let ns = Namespace::new("options").await?;
+    let ns = World::new("options").await?;
     cells::create_unusable(&ns).await?;
     let spec: Value = json!({ "dataplaneNodeName": "n0", "cellName": CELL });
     ns.create::<ExternalCompute>("n0", spec).await?;

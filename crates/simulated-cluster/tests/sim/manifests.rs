@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use e2e::{Namespace, run};
+use e2e::run;
 use serde_json::Value;
 
+use crate::world::World;
+
+/// Where they are.
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/manifests");
 const ALL: [&str; 3] = ["service.yaml", "node-set.yaml", "deployment.yaml"];
 
 /// What of `written` is not the same in `kept`, by path: others may add, and nothing may go.
@@ -33,9 +37,9 @@ async fn json(arguments: &[&str]) -> Result<Value> {
 
 #[tokio::test]
 async fn manifests_as_upstreams_users_write_them_apply_unchanged() -> Result<()> {
-    let ns = Namespace::new("manifests").await?;
+    let ns = World::new("manifests").await?;
     for name in ALL {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests").join(name);
+        let file = Path::new(MANIFESTS).join(name);
         let file = file.to_str().context("a path in UTF-8")?;
         let apply =
             |how| ["apply", "-n", &ns.name, "-f", file, "--validate=strict", "-o", "json", how];

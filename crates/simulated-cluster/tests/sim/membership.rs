@@ -6,21 +6,24 @@ use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::ExternalCompute;
-use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready, trace};
-use e2e::{Host, Namespace, says};
+use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready};
+use e2e::says;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::DeleteParams;
 use serde_json::json;
 
+use crate::journey::trace;
+use crate::world::World;
+
 const SOON: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Result<()> {
-    let ns = Namespace::new("alone").await?;
-    let host = Host::start(&ns.client, "e2e-alone", "192.168.122.192").await?;
-    journey::ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[]).await?;
+    let ns = World::new("alone").await?;
+    let host = ns.host("e2e-alone", "192.168.122.192");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    crate::journey::deploy(&ns, &[]).await?;
     let spec = json!({
         "hostName": host.name,
         "ansibleHost": host.address,
@@ -30,7 +33,7 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
     });
     ns.create::<Node>(&host.name, spec).await?;
     ready(&ns, &host.name).await?;
-    assert_eq!(trace(&host).await?, ["hello"]);
+    assert_eq!(trace(&host), ["hello"]);
 
     let to_role = json!({ "spec": { "role": ROLE, "services": null } });
     ns.merge::<Node>(&host.name, to_role).await?;
@@ -48,14 +51,13 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
     assert!(says(conditions(&node), "Ready", "Ready", &[]), "{:?}", conditions(&node));
     ns.create::<Role>(ROLE, journey::role()).await?;
     ready(&ns, &host.name).await?;
-    assert_eq!(trace(&host).await?, ["hello"]);
-    host.stop().await?;
+    assert_eq!(trace(&host), ["hello"]);
     ns.done().await
 }
 
 #[tokio::test]
 async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -> Result<()> {
-    let ns = Namespace::new("two-writers").await?;
+    let ns = World::new("two-writers").await?;
     let service = json!({ "playbook": "a.b.c", "edpmServiceType": "nova" });
     ns.create::<Service>("own", service).await?;
     let role = json!({ "preProvisioned": true, "services": ["own"] });
@@ -81,7 +83,7 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
 
 #[tokio::test]
 async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
-    let ns = Namespace::new("ports").await?;
+    let ns = World::new("ports").await?;
     let service = json!({ "playbook": "a.b.c", "services": [{ "name": "metrics", "port": 9100 }] });
     ns.create::<Service>("own", service).await?;
     ns.create::<Role>(ROLE, json!({ "preProvisioned": true, "services": ["own"] })).await?;

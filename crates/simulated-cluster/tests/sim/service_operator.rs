@@ -3,24 +3,31 @@
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, HostOutcome};
 use common::api::dataplane::Node;
-use e2e::journey::{self, conditions, ready, trace};
-use e2e::{Host, Namespace, says};
+use e2e::journey::{self, conditions, ready};
+use e2e::{Namespace, says};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+
+use simulated_cluster::{Host, Visit};
+
+use crate::world::World;
 
 /// The made-up operator, as the API server knows it.
 const MANAGER: &str = "agent-operator";
 /// What it says on a node.
 const CONDITION: &str = "agents.example.org/Agent";
-const PLAYBOOK: &str = "
-- name: Bring the agent
-  hosts: all
-  gather_facts: false
-  tasks:
-    - name: Start it
-      ansible.builtin.shell: echo agent >> trace
-";
+/// Stands for a play that starts the agent.
+const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
+
+/// What the plays have written on a host: the role's its greeting, the agent's its name.
+fn trace(host: &Host) -> Vec<String> {
+    let written = |it: Visit| {
+        let greeting = it.variables.get("greeting").and_then(Value::as_str);
+        if it.run == "agent" { "agent".to_owned() } else { greeting.unwrap_or("hello").to_owned() }
+    };
+    host.visits().into_iter().filter(|it| it.is_done).map(written).collect()
+}
 
 /// A run on the host: what is known of it is what the node publishes.
 fn run_on(node: &Node) -> Result<Value> {
@@ -65,10 +72,10 @@ async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
 
 #[tokio::test]
 async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> Result<()> {
-    let ns = Namespace::new("service-operator").await?;
-    let host = Host::start(&ns.client, "e2e-agent", "192.168.122.195").await?;
-    journey::ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[&host]).await?;
+    let ns = World::new("service-operator").await?;
+    let host = ns.host("e2e-agent", "192.168.122.195");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    crate::journey::deploy(&ns, &[&host]).await?;
     let node = ready(&ns, &host.name).await?;
 
     ns.create::<AnsibleEe>("agent", run_on(&node)?).await?;
@@ -78,7 +85,7 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     let run = ns.wait::<AnsibleEe>("agent", "ended", journey::RUN, has_ended).await?;
     let results = run.status.map(|it| it.hosts).unwrap_or_default();
     assert_eq!(results[0].result, HostOutcome::Ok, "{results:?}");
-    assert_eq!(trace(&host).await?, ["hello", "agent"]);
+    assert_eq!(trace(&host), ["hello", "agent"]);
 
     // What it says of its service takes nothing from the node, and outlives the node's next runs.
     tell(&ns, &host.name, "AgentSilent").await?;
@@ -86,7 +93,6 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     ns.merge::<Node>(&host.name, greeting).await?;
     let node = ready(&ns, &host.name).await?;
     assert!(says(conditions(&node), CONDITION, "AgentSilent", &[]), "{:?}", conditions(&node));
-    assert_eq!(trace(&host).await?, ["hello", "agent", "again"]);
-    host.stop().await?;
+    assert_eq!(trace(&host), ["hello", "agent", "again"]);
     ns.done().await
 }

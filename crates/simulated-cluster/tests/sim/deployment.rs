@@ -1,4 +1,4 @@
-//! A deployment of a node set on real hosts: each service once, failures for the host alone, and no
+//! A deployment of a node set: each service once, failures for the host alone, and no
 //! end by accident.
 
 use std::time::Duration;
@@ -7,54 +7,45 @@ use anyhow::{Context as _, Result};
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
 use common::conditions::Condition;
-use e2e::journey::{self, RUN, SSH_SECRET, trace};
-use e2e::{Host, Namespace, holds, says};
+use e2e::journey::{RUN, SSH_SECRET};
+use e2e::{Namespace, holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
+use simulated_cluster::{Behaviour, Host, Visit};
+
+use crate::world::World;
+
 const SET: &str = "compute";
 const SOON: Duration = Duration::from_secs(15);
 
-/// A play that writes its own word; it refuses where a file says so.
-fn playbook(word: &str) -> String {
-    format!(
-        r#"
-- name: Leave a trace
-  hosts: "{{{{ edpm_override_hosts | default('all') }}}}"
-  max_fail_percentage: "{{{{ edpm_max_fail_percentage | default(0) }}}}"
-  gather_facts: false
-  tasks:
-    - name: Nothing forbids it
-      ansible.builtin.command: test ! -e forbid-{word}
-      changed_when: false
-    - name: Write a line
-      ansible.builtin.shell: echo "{word}" >> trace
-    - name: Write another line where that is asked for
-      ansible.builtin.shell: echo "{word} tagged" >> trace
-      tags: [tagged]
-"#
-    )
+/// Stands for a play that writes its own word, and another one where that tag is asked for; the service
+/// `slow` writes that it waits, and ends when it may.
+const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
+
+/// What the plays have written on a host.
+fn trace(host: &Host) -> Vec<String> {
+    host.visits().iter().flat_map(written).collect()
 }
 
-/// Waits on the host until a file allows it to go on.
-const SLOW: &str = r#"
-- name: Wait for a file
-  hosts: "{{ edpm_override_hosts | default('all') }}"
-  gather_facts: false
-  tasks:
-    - name: Say that it waits
-      ansible.builtin.shell: echo waits >> trace
-    - name: Wait for a file
-      ansible.builtin.shell: until test -e go-on; do sleep 0.2; done
-"#;
+fn written(visit: &Visit) -> Vec<String> {
+    let service = visit.service.as_str();
+    let command = visit.files.get("/runner/env/cmdline").map(String::as_str).unwrap_or_default();
+    let tagged = format!("{service} tagged");
+    match service {
+        "slow" => vec!["waits".to_owned()],
+        _ if !visit.is_done => Vec::new(),
+        _ if command.contains("--tags 'tagged'") => vec![tagged],
+        _ => vec![service.to_owned(), tagged],
+    }
+}
 
 /// A node set of the hosts, with services of those names.
 async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<()> {
     for service in services {
-        let text = if *service == "slow" { SLOW.to_owned() } else { playbook(service) };
-        ns.create::<Service>(service, json!({ "playbookContents": text })).await?;
+        ns.create::<Service>(service, json!({ "playbookContents": PLAYBOOK })).await?;
     }
     let node = |it: &&Host| {
         let ansible = json!({ "ansibleHost": it.address });
@@ -99,9 +90,10 @@ fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
 
 #[tokio::test]
 async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_again() -> Result<()> {
-    let ns = Namespace::new("deployment").await?;
-    let host = Host::start(&ns.client, "e2e-deployment", "192.168.122.200").await?;
-    journey::ssh_secret(&ns, &host).await?;
+    let ns = World::new("deployment").await?;
+    let host = ns.host("e2e-deployment", "192.168.122.200");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    host.hold("slow");
     node_set(&ns, &[&host], &["one", "slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
     let is_slow = |it: &Deployment| it.status.as_ref().and_then(|it| n_done(it, &host)) == Some(1);
@@ -115,10 +107,10 @@ async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_agai
     ns.gone::<Job>(&job.name, SOON).await?;
     runs.delete(&first.name_any(), &DeleteParams::default()).await?;
     ns.gone::<AnsibleEe>(&first.name_any(), SOON).await?;
-    host.ssh("touch go-on").await?;
+    host.release();
     let status = done(&ns, "edpm").await?;
     assert_eq!(status.deployed, Some(true));
-    let lines = trace(&host).await?;
+    let lines = trace(&host);
     assert_eq!(lines, ["one", "one tagged", "waits", "two", "two tagged"]);
     let set = ns.api::<NodeSet>().get(SET).await?;
     let hash = set.status.and_then(|it| it.config_hash).context("no configHash")?;
@@ -128,18 +120,17 @@ async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_agai
     let spec = json!({ "servicesOverride": ["two"], "ansibleTags": "tagged" });
     deploy(&ns, "partial", spec).await?;
     done(&ns, "partial").await?;
-    assert_eq!(trace(&host).await?.split_off(lines.len()), ["two tagged"]);
-    host.stop().await?;
+    assert_eq!(trace(&host).split_off(lines.len()), ["two tagged"]);
     ns.done().await
 }
 
 #[tokio::test]
 async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()> {
-    let ns = Namespace::new("deployment-fails").await?;
-    let good = Host::start(&ns.client, "e2e-deploy-good", "192.168.122.201").await?;
-    let bad = Host::start_like(&good, "e2e-deploy-bad", "192.168.122.202").await?;
-    bad.ssh("touch forbid-one").await?;
-    let key = &good.ssh_secret()?[0].1;
+    let ns = World::new("deployment-fails").await?;
+    let good = ns.host("e2e-deploy-good", "192.168.122.201");
+    let bad = ns.host_like(&good, "e2e-deploy-bad", "192.168.122.202");
+    bad.behave("one", Behaviour::failed("Nothing forbids it", "non-zero return code"));
+    let key = &good.ssh_secret()[0].1;
     ns.secret(SSH_SECRET, &[("ssh-privatekey", key)]).await?;
     node_set(&ns, &[&good, &bad], &["one", "two"]).await?;
     deploy(&ns, "edpm", json!({ "backoffLimit": 1 })).await?;
@@ -150,25 +141,24 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     let status = deployment.status.context("no status")?;
     assert_eq!((n_done(&status, &good), n_done(&status, &bad)), (Some(2), Some(0)));
     assert_eq!(status.deployed, None);
-    assert_eq!(trace(&good).await?, ["one", "one tagged", "two", "two tagged"]);
-    assert_eq!(trace(&bad).await?, [""; 0]);
+    assert_eq!(trace(&good), ["one", "one tagged", "two", "two tagged"]);
+    assert_eq!(trace(&bad), [""; 0]);
 
     // Another deployment is the way on.
-    bad.ssh("rm forbid-one").await?;
+    bad.behave("one", Behaviour::Done);
     deploy(&ns, "again", json!({ "ansibleLimit": bad.name })).await?;
     done(&ns, "again").await?;
-    assert_eq!(trace(&bad).await?, ["one", "one tagged", "two", "two tagged"]);
-    assert_eq!(trace(&good).await?.len(), 4);
-    good.stop().await?;
-    bad.stop().await?;
+    assert_eq!(trace(&bad), ["one", "one tagged", "two", "two tagged"]);
+    assert_eq!(trace(&good).len(), 4);
     ns.done().await
 }
 
 #[tokio::test]
 async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
-    let ns = Namespace::new("deployment-delete").await?;
-    let host = Host::start(&ns.client, "e2e-deploy-delete", "192.168.122.203").await?;
-    journey::ssh_secret(&ns, &host).await?;
+    let ns = World::new("deployment-delete").await?;
+    let host = ns.host("e2e-deploy-delete", "192.168.122.203");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    host.hold("slow");
     node_set(&ns, &[&host], &["slow", "two"]).await?;
     deploy(&ns, "edpm", json!({})).await?;
     let is_running = |it: &Deployment| {
@@ -185,8 +175,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     ns.merge::<Deployment>("edpm", change).await?;
     ns.gone::<Deployment>("edpm", SOON).await?;
     // What runs goes with the deployment, perhaps before it has left a line.
-    let left = trace(&host).await?;
+    let left = trace(&host);
     assert!(left.iter().all(|it| it == "waits"), "the second service did not begin: {left:?}");
-    host.stop().await?;
     ns.done().await
 }

@@ -16,6 +16,8 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 const SOON: Duration = Duration::from_secs(30);
 const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
@@ -47,8 +49,8 @@ async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
 }
 
 /// A namespace with the role `compute` of that cell.
-async fn world(test: &str, of_role: Option<&str>) -> Result<Namespace> {
-    let ns = Namespace::new(test).await?;
+async fn world(test: &str, of_role: Option<&str>) -> Result<World> {
+    let ns = World::new(test).await?;
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
     ns.create::<Service>("noop", service).await?;
     role(&ns, "compute", of_role).await?;

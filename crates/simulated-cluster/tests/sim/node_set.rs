@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
-use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready, trace};
-use e2e::{Host, Namespace, holds, says};
+use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready};
+use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
+
+use simulated_cluster::Host;
+
+use crate::journey::trace;
+use crate::world::World;
 
 const SOON: Duration = Duration::from_secs(15);
 const SET: &str = "edpm";
@@ -46,10 +51,10 @@ async fn outdated(ns: &Namespace, input: &str) -> Result<()> {
 #[tokio::test]
 async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_since() -> Result<()>
 {
-    let ns = Namespace::new("node-set").await?;
-    let host = Host::start(&ns.client, "e2e-node-set", "192.168.122.187").await?;
-    journey::ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[]).await?;
+    let ns = World::new("node-set").await?;
+    let host = ns.host("e2e-node-set", "192.168.122.187");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    crate::journey::deploy(&ns, &[]).await?;
     ns.config_map(CONFIG, &[("a.conf", "one")]).await?;
     let sources = json!({ "spec": { "dataSources": [{ "configMapRef": { "name": CONFIG } }] } });
     ns.merge::<Service>(SERVICE, sources).await?;
@@ -58,11 +63,11 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
         holds(conditions(it), "SetupReady") && says(conditions(it), "Ready", "NotDeployed", &[SET])
     };
     ns.wait::<NodeSet>(SET, "set up", SOON, waits).await?;
-    assert_eq!(trace(&host).await?, [""; 0], "nothing runs by itself");
+    assert_eq!(trace(&host), [""; 0], "nothing runs by itself");
 
     let set = deploy(&ns, "first").await?;
     let status = set.status.clone().unwrap_or_default();
-    assert_eq!(trace(&host).await?, ["hello"]);
+    assert_eq!(trace(&host), ["hello"]);
     assert_eq!((status.nodes, status.ready_nodes), (1, 1));
     assert_eq!(status.hosts[0].state, HostState::Deployed);
     assert_eq!(status.deployed_config_hash, status.config_hash);
@@ -72,9 +77,9 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
     let vars = json!({ "ansibleVars": { "greeting": "again" } });
     ns.merge::<NodeSet>(SET, json!({ "spec": { "nodeTemplate": { "ansible": vars } } })).await?;
     outdated(&ns, "nodeTemplate.ansible.ansibleVars.greeting").await?;
-    assert_eq!(trace(&host).await?, ["hello"]);
+    assert_eq!(trace(&host), ["hello"]);
     deploy(&ns, "second").await?;
-    assert_eq!(trace(&host).await?, ["hello", "again"]);
+    assert_eq!(trace(&host), ["hello", "again"]);
 
     // So is what a service is given.
     ns.merge::<ConfigMap>(CONFIG, json!({ "data": { "a.conf": "two" } })).await?;
@@ -95,16 +100,15 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
     ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
     ns.gone::<NodeSet>(SET, SOON).await?;
     ns.gone::<Secret>(&inventory, SOON).await?;
-    host.stop().await?;
     ns.done().await
 }
 
 #[tokio::test]
 async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes() -> Result<()> {
-    let ns = Namespace::new("node-set-moving").await?;
-    let host = Host::start(&ns.client, "e2e-moving", "192.168.122.188").await?;
-    journey::ssh_secret(&ns, &host).await?;
-    journey::deploy(&ns, &[&host]).await?;
+    let ns = World::new("node-set-moving").await?;
+    let host = ns.host("e2e-moving", "192.168.122.188");
+    crate::journey::ssh_secret(&ns, &host).await?;
+    crate::journey::deploy(&ns, &[&host]).await?;
     ready(&ns, &host.name).await?;
 
     ns.create::<NodeSet>(SET, spec(&host)).await?;
@@ -122,7 +126,7 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     let is_set_up = |it: &NodeSet| holds(conditions(it), "SetupReady");
     ns.wait::<NodeSet>(SET, "set up", SOON, is_set_up).await?;
     deploy(&ns, "moved").await?;
-    assert_eq!(trace(&host).await?, ["hello", "hello"]);
+    assert_eq!(trace(&host), ["hello", "hello"]);
 
     // The other way round: now the node would be the younger one.
     journey::node(&ns, &host.name, &host.address).await?;
@@ -130,7 +134,6 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     let is_refused =
         |it: &Node| says(journey::conditions(it), "InputReady", "HostTaken", &[&host.name, &set]);
     ns.wait::<Node>(&host.name, "refused", SOON, is_refused).await?;
-    assert_eq!(trace(&host).await?, ["hello", "hello"]);
-    host.stop().await?;
+    assert_eq!(trace(&host), ["hello", "hello"]);
     ns.done().await
 }

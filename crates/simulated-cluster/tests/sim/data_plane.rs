@@ -10,6 +10,8 @@ use e2e::{Namespace, says};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 const SOON: Duration = Duration::from_secs(15);
 const PLANE: &str = "plane";
 
@@ -61,7 +63,7 @@ fn belongs_to<K: ResourceExt>(object: &K, plane: &DataPlane) -> bool {
 
 #[tokio::test]
 async fn a_data_plane_makes_its_roles_and_nodes_and_sums_them_up() -> Result<()> {
-    let ns = Namespace::new("data-plane").await?;
+    let ns = World::new("data-plane").await?;
     let plane = made(&ns).await?;
     let role = ns.api::<Role>().get("compute").await?;
     assert!(belongs_to(&role, &plane));
@@ -80,7 +82,7 @@ async fn a_data_plane_makes_its_roles_and_nodes_and_sums_them_up() -> Result<()>
 
 #[tokio::test]
 async fn what_a_human_adds_to_a_node_survives_a_change_of_its_entry() -> Result<()> {
-    let ns = Namespace::new("data-plane-added").await?;
+    let ns = World::new("data-plane-added").await?;
     made(&ns).await?;
     let added = json!({
         "metadata": { "labels": { "rack": "seven" } },
@@ -105,7 +107,7 @@ async fn what_a_human_adds_to_a_node_survives_a_change_of_its_entry() -> Result<
 
 #[tokio::test]
 async fn a_key_that_is_taken_out_orphans_its_node_until_prune_deletes_it() -> Result<()> {
-    let ns = Namespace::new("data-plane-orphans").await?;
+    let ns = World::new("data-plane-orphans").await?;
     made(&ns).await?;
     change(&ns, json!({ "nodes": { "n1": null } })).await?;
     let words = ["1 no longer", "OpenStackDataPlaneNode n1", "spec.prune"];
@@ -122,7 +124,7 @@ async fn a_key_that_is_taken_out_orphans_its_node_until_prune_deletes_it() -> Re
 
 #[tokio::test]
 async fn a_node_that_others_made_is_left_alone_until_it_is_handed_over() -> Result<()> {
-    let ns = Namespace::new("data-plane-foreign").await?;
+    let ns = World::new("data-plane-foreign").await?;
     ns.create::<Node>("n1", json!({ "ansibleHost": "192.168.123.1" })).await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     ns.create::<DataPlane>(PLANE, spec()).await?;
@@ -143,7 +145,7 @@ async fn a_node_that_others_made_is_left_alone_until_it_is_handed_over() -> Resu
 
 #[tokio::test]
 async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_comes() -> Result<()> {
-    let ns = Namespace::new("data-plane-missing").await?;
+    let ns = World::new("data-plane-missing").await?;
     let role = json!({
         "dataPlane": PLANE,
         "preProvisioned": true,
@@ -175,7 +177,7 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
 
 #[tokio::test]
 async fn a_node_without_a_role_follows_the_data_plane_that_made_it() -> Result<()> {
-    let ns = Namespace::new("data-plane-alone").await?;
+    let ns = World::new("data-plane-alone").await?;
     // It names no ssh Secret: what is deployed is not the matter here.
     let node = json!({ "ansibleHost": "192.168.123.1", "services": ["configure-os"] });
     let spec = json!({ "deployStrategy": { "deploy": true }, "nodes": { "n0": node } });

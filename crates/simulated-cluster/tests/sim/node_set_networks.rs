@@ -8,11 +8,15 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::cert_manager::Certificate;
 use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::api::infra::{DnsData, IpSet};
-use e2e::journey::{self, RUN, SSH_SECRET, conditions_of_set as conditions, trace};
-use e2e::{Host, Namespace, holds, neighbours, says};
+use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
+use e2e::{Namespace, holds, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
+
+use simulated_cluster::{Host, Visit};
+
+use crate::world::World;
 
 const SET: &str = "edpm";
 const SOON: Duration = Duration::from_secs(15);
@@ -21,27 +25,23 @@ const FOUND: Duration = Duration::from_secs(90);
 /// The Secret with the hosts' certificates.
 const BUNDLE: &str = "edpm-agent-default-certs-0";
 
-/// Writes on the host what the runner's pod has of its certificate, and whether plays are told of it.
-const CERTS: &str = r#"
-- name: Bring the certificate
-  hosts: "{{ edpm_override_hosts | default('all') }}"
-  gather_facts: false
-  vars:
-    certificate: "/var/lib/openstack/certs/agent/default/{{ canonical_hostname }}-tls.crt"
-  tasks:
-    - name: Write its text
-      ansible.builtin.shell: echo "{{ lookup('file', certificate) }} {{ edpm_tls_certs_enabled }}" >> trace
-"#;
+/// Stands for a play that writes what the runner's pod has of the host's certificate, and whether plays
+/// are told of it.
+const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
-const NOTHING: &str = r#"
-- name: Do nothing
-  hosts: "{{ edpm_override_hosts | default('all') }}"
-  gather_facts: false
-  tasks:
-    - name: Do nothing
-      ansible.builtin.command: "true"
-      changed_when: false
-"#;
+/// What the plays have written on a host.
+fn trace(host: &Host) -> Vec<String> {
+    let written = |it: &Visit| {
+        let name = it.variables["canonical_hostname"].as_str()?;
+        let file = format!("/var/lib/openstack/certs/agent/default/{name}-tls.crt");
+        let is_told = it.variables["edpm_tls_certs_enabled"].as_bool()?;
+        let told = if is_told { "True" } else { "False" };
+        Some(format!("{} {told}", it.files.get(&file)?))
+    };
+    let visits = host.visits();
+    let certs = visits.iter().filter(|it| it.is_done && it.service == "certs");
+    certs.map(|it| written(it).unwrap_or_default()).collect()
+}
 
 const CERTIFICATES: &str = "NodeSetCertificatesReady";
 
@@ -66,9 +66,9 @@ async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
 /// A node set of one host whose service agent has certificates.
 async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
     let cert = json!({ "contents": ["dnsnames", "ips"] });
-    let agent = json!({ "playbookContents": NOTHING, "tlsCerts": { "default": cert } });
+    let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
     ns.create::<Service>("agent", agent).await?;
-    let certs = json!({ "playbookContents": CERTS, "addCertMounts": true });
+    let certs = json!({ "playbookContents": PLAYBOOK, "addCertMounts": true });
     ns.create::<Service>("certs", certs).await?;
     let spec = json!({
         "preProvisioned": true,
@@ -110,9 +110,9 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
 
 #[tokio::test]
 async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() -> Result<()> {
-    let ns = Namespace::new("node-set-networks").await?;
-    let host = Host::start(&ns.client, "e2e-networks", "192.168.122.204").await?;
-    journey::ssh_secret(&ns, &host).await?;
+    let ns = World::new("node-set-networks").await?;
+    let host = ns.host("e2e-networks", "192.168.122.204");
+    crate::journey::ssh_secret(&ns, &host).await?;
     neighbours::serve(&ns.client).await?;
     neighbours::prepare(&ns).await?;
     node_set(&ns, &host).await?;
@@ -122,10 +122,10 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     assert_eq!(status.all_ips[&host.name]["ctlplane"], host.address);
     assert_eq!(status.ctlplane_search_domain.as_deref(), Some("ctl.example.org"));
     assert_eq!(status.certificates[0].secrets, [BUNDLE]);
-    assert_eq!(trace(&host).await?, [""; 0], "nothing runs by itself");
+    assert_eq!(trace(&host), [""; 0], "nothing runs by itself");
 
     deploy(&ns, "first", &[]).await?;
-    assert_eq!(trace(&host).await?, ["one True"]);
+    assert_eq!(trace(&host), ["one True"]);
     let labels = ListParams::default().labels("openstackdataplaneservice=certs");
     let runs = ns.api::<AnsibleEe>().list(&labels).await?;
     let run = runs.items.first().context("no run of certs")?;
@@ -140,9 +140,9 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
             && holds(conditions(it), "Ready")
     };
     ns.wait::<NodeSet>(SET, "out of date", SOON, is_told).await?;
-    assert_eq!(trace(&host).await?, ["one True"]);
+    assert_eq!(trace(&host), ["one True"]);
     deploy(&ns, "second", &["certs"]).await?;
-    assert_eq!(trace(&host).await?, ["one True", "two True"]);
+    assert_eq!(trace(&host), ["one True", "two True"]);
 
     // It takes everything with it.
     ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
@@ -152,6 +152,5 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     ns.gone::<Certificate>(&certificate, SOON).await?;
     ns.gone::<Secret>(&format!("cert-{certificate}"), SOON).await?;
     ns.gone::<Secret>(BUNDLE, RUN).await?;
-    host.stop().await?;
     ns.done().await
 }
