@@ -61,20 +61,20 @@ pub(crate) fn checks() -> Vec<(&'static str, bool)> {
     outcomes
 }
 
-fn helm(verb: &[&str], values: &[&str]) -> Command {
-    let mut helm = lab::env().tool("helm");
+fn helm(verb: &[&str], values: &[&str]) -> Result<Command> {
+    let mut helm = Command::new(lab::simulation_programs()?.join("helm"));
     helm.args(verb).arg(paths::repo().join(CHART));
     for value in values {
         helm.args(["--set", value]);
     }
-    helm
+    Ok(helm)
 }
 
 /// The objects of a release `edpm` in `edpm-system` with these values.
 fn rendered(values: &[&str]) -> Result<Vec<Value>> {
     let values = [&[IMAGE], values].concat();
     let verb = ["template", "edpm", "--namespace", "edpm-system"];
-    let text = sh::run(&mut helm(&verb, &values))?;
+    let text = sh::run(&mut helm(&verb, &values)?)?;
     let objects: Vec<Value> = common::yaml::documents(&text).context("what Helm rendered")?;
     let objects: Vec<Value> = objects.into_iter().filter(|it| !it.is_null()).collect();
     invariants::check(&objects).with_context(|| format!("with {values:?}"))?;
@@ -82,7 +82,7 @@ fn rendered(values: &[&str]) -> Result<Vec<Value>> {
 }
 
 fn lint() -> Result<()> {
-    sh::run(&mut helm(&["lint", "--strict"], &[IMAGE])).map(drop)
+    sh::run(&mut helm(&["lint", "--strict"], &[IMAGE])?).map(drop)
 }
 
 fn defaults() -> Result<()> {
@@ -263,7 +263,7 @@ fn image() -> Result<()> {
 /// Fails unless Helm refuses these values with a message that says `named`.
 fn refused(values: &[&str], named: &str) -> Result<()> {
     // What Helm says alone: a command that failed for another reason would be told with its values.
-    let output = helm(&["template", "edpm"], values).output().context("Helm does not start")?;
+    let output = helm(&["template", "edpm"], values)?.output().context("Helm does not start")?;
     ensure!(!output.status.success(), "accepted");
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(said.contains(named), "refused without {named}: {said}");

@@ -9,7 +9,7 @@ mod network;
 mod parts;
 mod pause;
 mod pki;
-mod process;
+pub(crate) mod process;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,11 @@ pub(crate) fn env() -> Env {
         plain_http: true,
         audit_log: state.join("audit/audit.log"),
     }
+}
+
+/// The folder of the programs that a simulated cluster consists of, built like the lab's own.
+pub(crate) fn simulation_programs() -> Result<PathBuf> {
+    build::simulation()
 }
 
 /// Runs one of the lab's commands.

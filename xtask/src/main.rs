@@ -24,6 +24,7 @@ mod paths;
 mod plays;
 mod release;
 mod sh;
+mod sim;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -49,6 +50,8 @@ enum Command {
     Lab(lab::Args),
     /// See whether the tests catch the changes of the code that the docs name.
     Mutants(mutants::Args),
+    /// A simulated cluster: a real API server and the operators, without kubelet and hosts.
+    Sim(sim::Args),
     /// Run the project's tests, whole or in parts.
     Test(test::Args),
 }
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
         Command::Mutants(args) => mutants::main(&args),
+        Command::Sim(args) => sim::main(&args),
         Command::Test(args) if test::main(&args) => Ok(()),
         Command::Test(_) => return ExitCode::FAILURE,
     };

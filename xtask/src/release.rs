@@ -16,7 +16,7 @@ use crate::{paths, sh};
 const BEFORE: &str = "9b1772ccd1a92ae26f98760b747e416acacc1e86";
 
 /// The crates of this repository; what is compiled of them says nothing about another commit.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "ansibleee-operator",
     "common",
     "config-drive",
@@ -27,6 +27,7 @@ const CRATES: [&str; 11] = [
     "kubectl-edpm",
     "nova-operator",
     "shell",
+    "simulated-cluster",
     "xtask",
 ];
 

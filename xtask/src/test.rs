@@ -7,10 +7,14 @@ pub(crate) mod outcome;
 mod programs;
 mod report;
 mod restarts;
+mod shares;
+mod sim;
 pub(crate) mod spec;
+mod tree;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -20,6 +24,7 @@ use clap::ValueEnum;
 use crate::{chart, cluster::Choice, packages, paths, sh};
 use count::{Count, Found, Shown, counted};
 use outcome::Outcome;
+use programs::Program;
 use report::Report;
 use restarts::Seed;
 
@@ -32,6 +37,9 @@ pub(crate) struct Args {
     /// The text of the specification, with which the quotes of docs/spec-002.md are compared.
     #[arg(long, value_name = "FILE")]
     specification: Option<PathBuf>,
+    /// Only what needs neither the lab nor other programs: format, lint, unit, chart and sim.
+    #[arg(long, conflicts_with = "parts")]
+    quick: bool,
     /// Restart an operator every 20 to 60 seconds during the end-to-end tests, at random, or as the
     /// seed of an earlier run says.
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "now")]
@@ -51,6 +59,8 @@ enum Part {
     Deny,
     /// Unit tests, and the tests that generated files and crate edges are as they should be.
     Unit,
+    /// Control logic against a simulated cluster: a real API server with the operators as processes.
+    Sim,
     /// Our reader of oslo.config's format and our judgement of options, against oslo.config itself.
     Oslo,
     /// Drives that we make, as cloud-init, Ironic's library and readers of ISO images read them.
@@ -67,46 +77,81 @@ enum Part {
     Spec,
 }
 
+/// What the run has come to so far; parts that run beside each other add to it.
+#[derive(Default)]
+struct Sum {
+    report: Report,
+    total: Count,
+    bad: Vec<String>,
+}
+
 /// Runs all parts, whatever fails; whether nothing did. The count is the last line.
 ///
 /// What became of each test is written down as it goes, in place of the last report.
 pub(crate) fn main(args: &Args) -> bool {
-    let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
-    let mut report = Report::default();
-    let mut total = Count::default();
-    let mut bad = Vec::new();
-    // The tables are judged by what ran before them.
-    let (last, first): (Vec<Part>, Vec<Part>) = parts.iter().partition(|it| **it == Part::Spec);
-    std::thread::scope(|scope| {
-        let mut lab =
-            first.contains(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
-        for part in first.into_iter().chain(last.into_iter().take(1)) {
-            if part == Part::E2e
-                && let Some(Ok(Err(error))) = lab.take().map(ScopedJoinHandle::join)
-            {
-                println!("{error:#}");
-            }
-            let (count, why) = part.told(args, &mut report);
-            total += count;
-            bad.extend(why);
+    match tree::in_cache() {
+        Ok(Some(is_good)) => return is_good,
+        Ok(None) => {}
+        Err(error) => {
+            println!("{error:#}\n\n0 passed, 1 failed");
+            return false;
         }
+    }
+    let sum = Mutex::new(Sum::default());
+    let is_asked = |it: &Part| args.parts().contains(it);
+    let run = |parts: &[Part]| {
+        parts.iter().filter(|it| is_asked(it)).for_each(|it| it.told(args, &sum));
+    };
+    std::thread::scope(|scope| {
+        let lab = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
+        run(&[Part::Format, Part::Lint, Part::Deny, Part::Unit, Part::Sim, Part::Chart]);
+        if let Some(Ok(Err(error))) = lab.map(ScopedJoinHandle::join) {
+            println!("{error:#}");
+        }
+        // They wait for an Ironic and for packages, or compute while the lab waits for nova.
+        let suites = [Part::Oslo, Part::Cloudinit, Part::Ironic, Part::Ansible];
+        let beside =
+            |suites| std::thread::Builder::new().name("suites".into()).spawn_scoped(scope, suites);
+        let suites = beside(move || run(&suites));
+        if let Err(error) = &suites {
+            println!("no thread for the suites: {error}");
+        }
+        run(&[Part::E2e]);
     });
+    // The tables are judged by what ran before them.
+    run(&[Part::Spec]);
+    let Sum { report, total, bad } = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("\n{}", report.times());
     if !bad.is_empty() {
-        println!("\n== what failed\n{}", bad.join("\n"));
+        println!("== what failed\n{}", bad.join("\n"));
     }
     println!("\n{total}");
     total.failed == 0
 }
 
+impl Args {
+    /// The parts that are asked for.
+    fn parts(&self) -> &[Part] {
+        if self.quick {
+            return &Part::QUICK;
+        }
+        if self.parts.is_empty() { Part::value_variants() } else { &self.parts }
+    }
+}
+
 impl Part {
-    /// Runs it and tells what it came to, and what failed: its tests, or why it could not go on.
-    fn told(self, args: &Args, report: &mut Report) -> (Count, Vec<String>) {
+    /// Those that need no lab, and no suite of other programs.
+    const QUICK: [Self; 5] = [Self::Format, Self::Lint, Self::Unit, Self::Sim, Self::Chart];
+
+    /// Runs it and adds what it came to, and what failed: its tests, or why it could not go on.
+    fn told(self, args: &Args, sum: &Mutex<Sum>) {
         let name = format!("{self:?}").to_lowercase();
-        println!("\n== {name}");
+        let label = count::label();
+        println!("\n{label}== {name}");
         let began = Instant::now();
         let mut bad = Vec::new();
-        let mut found = self.run(args).unwrap_or_else(|error| {
-            println!("{error:#}");
+        let found = self.run(args).unwrap_or_else(|error| {
+            println!("{label}{error:#}");
             bad.push(format!("{name}: {error:#}"));
             Found::one(&name, Outcome::Failed)
         });
@@ -117,15 +162,20 @@ impl Part {
         if bad.len() < found.count.failed {
             bad.push(format!("{name}: {}", found.count));
         }
-        println!("== {name}: {} ({} s)", found.count, began.elapsed().as_secs());
+        let seconds = began.elapsed().as_secs();
+        println!("{label}== {name}: {} ({seconds} s)", found.count);
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.total += found.count;
+        sum.bad.extend(bad);
+        sum.report.seconds.insert(name.clone(), seconds);
         if self != Self::Spec {
-            report.parts.insert(name, found.tests);
-            if let Err(error) = report.write() {
+            sum.report.parts.insert(name, found.tests);
+            sum.report.seconds_of_tests.extend(found.seconds);
+            if let Err(error) = sum.report.write() {
                 println!("{error:#}");
-                found.count.failed += 1;
+                sum.total.failed += 1;
             }
         }
-        (found.count, bad)
     }
 
     fn run(self, args: &Args) -> Result<Found> {
@@ -137,6 +187,7 @@ impl Part {
             Self::Oslo => oslo(),
             Self::Cloudinit => cloudinit(),
             Self::Ironic => ironic(),
+            Self::Sim => sim::run(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
             Self::E2e => e2e::run(&args.cluster, args.restarts),
@@ -197,8 +248,9 @@ fn deny() -> Result<Found> {
 
 fn unit() -> Result<Found> {
     let mut found = Found::default();
-    for program in programs::all()?.iter().filter(|it| !it.is_end_to_end()) {
-        found += counted(program.command(), &program.prefix, Shown::Bad)?;
+    let is_unit = |it: &&Program| !it.is_end_to_end() && !it.is_simulated();
+    for program in programs::all()?.iter().filter(is_unit) {
+        found += counted(program.timed(), &program.prefix, Shown::Bad)?;
     }
     let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
     found += counted(examples, "", Shown::Bad)?;

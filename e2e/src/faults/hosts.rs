@@ -4,13 +4,7 @@ use super::{Fault, Kstatus};
 
 const NODE: &str = "OpenStackDataPlaneNode";
 
-/// Those that only a real host can show.
-pub const ON_A_HOST: &[Fault] = FAULTS.split_at(4).0;
-
-/// Those that are seen in the API alone.
-pub const OF_THE_API: &[Fault] = FAULTS.split_at(4).1;
-
-/// The faults.
+/// The faults; the first four can be shown by a real host alone, the others are seen in the API.
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "host-unreachable",

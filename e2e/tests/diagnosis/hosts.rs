@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use common::api::dataplane::Node;
-use e2e::faults::{Fault, hosts::ON_A_HOST};
+use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE, SSH_SECRET};
 use e2e::{Host, Namespace, diagnosis, holds};
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn what_goes_wrong_on_a_host_is_told_on_its_node() -> Result<()> {
     let host = Host::start(&client.client, "e2e-fault-host", "192.168.122.196").await?;
     host.ssh("touch forbidden").await?;
     let before = async |ns: &Namespace, fault: &Fault| before(ns, fault, &host).await;
-    diagnosis::judge(ON_A_HOST, before, inject).await?;
+    diagnosis::judge(&FAULTS[..4], before, inject).await?;
     host.stop().await?;
     client.done().await
 }

@@ -97,8 +97,22 @@ const TOOLS: &[Tool] = &[
 
 /// Builds what the cache lacks and links all programs into `bin`.
 pub(super) fn provide(bin: &Path) -> Result<()> {
+    provide_of(bin, |_| true)
+}
+
+/// The folder of the programs that a simulated cluster consists of; what the cache lacks is built.
+pub(super) fn simulation() -> Result<PathBuf> {
+    let bin = paths::cache().join("sim/bin");
+    provide_of(&bin, |it| ["kubernetes", "etcd", "helm"].contains(&it))?;
+    Ok(bin)
+}
+
+/// The same of some modules alone.
+fn provide_of(bin: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
+    // The lab and the simulated cluster may ask at the same time.
+    let _lock = sh::lock("programs")?;
     fs::create_dir_all(bin)?;
-    for tool in TOOLS {
+    for tool in TOOLS.iter().filter(|it| is_wanted(it.module)) {
         let folder = tool.folder()?;
         if !tool.programs.iter().all(|it| folder.join(it).is_file()) {
             sh::step(&format!("build {} from source", tool.module), || tool.build(&folder))?;

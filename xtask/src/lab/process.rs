@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::sh;
 
 /// A process that was started earlier, perhaps by an earlier run of this program.
-pub(super) struct Process {
+pub(crate) struct Process {
     pub(super) pid: u32,
     /// The kernel's start time, which tells a process from a later one with the same pid.
     started: u64,
@@ -21,7 +21,7 @@ pub(super) struct Process {
 
 impl Process {
     /// The process that `file` remembers, if it still runs.
-    pub(super) fn find(file: &Path) -> Option<Self> {
+    pub(crate) fn find(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         let found = Self {
@@ -33,7 +33,7 @@ impl Process {
     }
 
     /// Starts `command` in a session of its own, its output appended to `log`.
-    pub(super) fn start(command: &Command, recipe: &str, file: &Path, log: &Path) -> Result<Self> {
+    pub(crate) fn start(command: &Command, recipe: &str, file: &Path, log: &Path) -> Result<Self> {
         let output = fs::OpenOptions::new().create(true).append(true).open(log)?;
         let mut detached = Command::new("setsid");
         detached.arg(command.get_program()).args(command.get_args());
@@ -66,13 +66,13 @@ impl Process {
     }
 
     /// Whether it runs: not ended, not a zombie, not another process with its pid.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         stat(self.pid)
             .is_some_and(|(started, state)| started == self.started && !"ZX".contains(state))
     }
 
     /// Ends it, by force after `grace`.
-    pub(super) fn stop(&self, grace: Duration) -> Result<()> {
+    pub(crate) fn stop(&self, grace: Duration) -> Result<()> {
         if self.is_alive() {
             signal("TERM", &[self.pid]);
         }

@@ -1,5 +1,6 @@
 //! How many tests passed and failed and which, read from what test runners print.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::ops::AddAssign;
@@ -47,12 +48,14 @@ impl fmt::Display for Count {
 }
 
 /// What a part of the tests came to.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
     /// How many tests passed and failed.
     pub(crate) count: Count,
     /// What became of each.
     pub(crate) tests: Tests,
+    /// How many seconds a test took, where that is known.
+    pub(crate) seconds: BTreeMap<String, f64>,
 }
 
 impl Found {
@@ -83,6 +86,7 @@ impl AddAssign for Found {
     fn add_assign(&mut self, other: Self) {
         self.count += other.count;
         self.tests.extend(other.tests);
+        self.seconds.extend(other.seconds);
     }
 }
 
@@ -111,10 +115,12 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
         if let Some(result) = Count::of_line(&line) {
             *count.get_or_insert_default() += result;
         } else if !is_noise(&line) && (shown == Shown::All || !is_good) {
-            println!("{line}");
+            println!("{}{line}", label());
         }
         if let Some((name, outcome)) = test {
-            found.add(format!("{prefix}{name}"), outcome);
+            let name = format!("{prefix}{name}");
+            found.seconds.extend(outcome::seconds_of(&line).map(|it| (name.clone(), it)));
+            found.add(name, outcome);
         }
     }
     let n_named = found.count.passed;
@@ -127,6 +133,12 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
         found.count.failed += 1;
     }
     Ok(found)
+}
+
+/// What lines of a part begin with that runs beside others: the name of its thread.
+pub(super) fn label() -> String {
+    let name = std::thread::current().name().filter(|it| *it != "main").map(str::to_owned);
+    name.map(|it| format!("{it}| ")).unwrap_or_default()
 }
 
 fn is_noise(line: &str) -> bool {

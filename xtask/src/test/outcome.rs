@@ -57,6 +57,11 @@ pub(crate) fn of_line(line: &str) -> Option<(String, Outcome)> {
     Some((name.to_owned(), outcome))
 }
 
+/// How long a test took, as a line of Rust's harness tells it: `test a ... ok <1.234s>`.
+pub(crate) fn seconds_of(line: &str) -> Option<f64> {
+    line.trim().rsplit_once(" <")?.1.strip_suffix("s>")?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +84,13 @@ mod tests {
         for line in ["running 3 tests", "test a has been running for over 60 seconds", "x ... ok"] {
             assert_eq!(of(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn the_time_of_a_test_is_read_where_it_is_told() {
+        assert_eq!(seconds_of("test a::b ... ok <1.250s>"), Some(1.25));
+        assert_eq!(seconds_of("test a::b ... ok"), None);
+        assert_eq!(of_line("test a::b ... ok <1.250s>"), Some(("a::b".into(), Outcome::Passed)));
     }
 
     #[test]

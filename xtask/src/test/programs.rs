@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::cargo;
+use super::{cargo, sim};
 use crate::sh;
 
 /// A program of tests.
@@ -26,10 +26,25 @@ impl Program {
         self.prefix.starts_with("e2e ")
     }
 
+    /// Whether it is the control logic against a simulated cluster.
+    pub(crate) fn is_simulated(&self) -> bool {
+        sim::is_simulated(&self.prefix)
+    }
+
     /// The command that runs it as cargo would.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+
+    /// The same, telling how long each test took.
+    ///
+    /// The option is not stable, and this variable makes the test harness take it all the same; it says
+    /// nothing to the compiler, which is done by now.
+    pub(crate) fn timed(&self) -> Command {
+        let mut command = self.command();
+        command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
         command
     }
 

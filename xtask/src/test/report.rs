@@ -8,13 +8,21 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::outcome::{Outcome, Tests};
+use super::shares;
 use crate::paths;
 
+/// How many of the slowest tests are told.
+const SLOWEST: usize = 10;
+
 /// The parts that ran, with their tests.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Report {
     /// Part → its tests.
     pub(crate) parts: BTreeMap<String, Tests>,
+    /// Part → the seconds that it took.
+    pub(crate) seconds: BTreeMap<String, u64>,
+    /// Test → the seconds that it took, where that is known.
+    pub(crate) seconds_of_tests: BTreeMap<String, f64>,
 }
 
 impl Report {
@@ -60,13 +68,62 @@ impl Report {
         };
         let parts: BTreeMap<&String, _> =
             self.parts.iter().map(|(part, tests)| (part, words(tests))).collect();
-        format!("{:#}\n", json!({ "parts": parts }))
+        let slowest: Vec<Value> = self
+            .slowest()
+            .into_iter()
+            .map(|(name, seconds)| json!({ "test": name, "seconds": seconds }))
+            .collect();
+        let seconds = &self.seconds;
+        format!("{:#}\n", json!({ "parts": parts, "seconds": seconds, "slowest": slowest }))
+    }
+
+    /// The tests that took longest, the slowest first.
+    fn slowest(&self) -> Vec<(&str, f64)> {
+        let mut all: Vec<(&str, f64)> =
+            self.seconds_of_tests.iter().map(|(name, seconds)| (name.as_str(), *seconds)).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all.truncate(SLOWEST);
+        all
+    }
+
+    /// Minutes per part, the slowest tests, and the parts that took more than their share.
+    pub(crate) fn times(&self) -> String {
+        let mut text = String::from("== times\n");
+        for (part, seconds) in &self.seconds {
+            text.push_str(&format!("{part}: {} min {} s\n", seconds / 60, seconds % 60));
+        }
+        for (name, seconds) in self.slowest() {
+            text.push_str(&format!("{seconds:.0} s: {name}\n"));
+        }
+        for (part, seconds) in &self.seconds {
+            if let Some(share) = shares::of(part).filter(|it| seconds * 2 > it * 3) {
+                text.push_str(&format!(
+                    "{part} took {seconds} s, more than 1.5 times its share of {share} s\n"
+                ));
+            }
+        }
+        text
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_slowest_tests_and_parts_beyond_their_share_are_told() {
+        let seconds = |it: u64| (format!("a b::t{it}"), f64::from(u32::try_from(it).unwrap()));
+        let share = shares::of("unit").unwrap();
+        let report = Report {
+            seconds: BTreeMap::from([("unit".to_owned(), share * 2), ("deny".to_owned(), 0)]),
+            seconds_of_tests: (0..20).map(seconds).collect(),
+            ..Report::default()
+        };
+        let times = report.times();
+        assert!(times.contains("19 s: a b::t19\n18 s: a b::t18\n"), "{times}");
+        assert!(!times.contains("b::t9\n"), "{times}");
+        assert!(times.contains("unit took") && !times.contains("deny took"), "{times}");
+    }
 
     #[test]
     fn what_is_written_is_read_again() {
@@ -76,7 +133,7 @@ mod tests {
         ]);
         let parts =
             BTreeMap::from([("unit".to_owned(), tests), ("chart".to_owned(), Tests::new())]);
-        let report = Report { parts };
+        let report = Report { parts, ..Report::default() };
         assert_eq!(Report::parse(&report.text()).unwrap(), report);
         assert!(Report::parse(r#"{"parts": {"unit": {"a": "perhaps"}}}"#).is_err());
     }

@@ -16,7 +16,7 @@ const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-
 const PAUSE: (u64, u64) = (20, 60);
 
 /// Tests that run on their own when the others are done, and why: a file of tests, or one of them.
-pub(super) const ALONE: [(&str, &str); 6] = [
+pub(super) const ALONE: [(&str, &str); 4] = [
     ("e2e upgrade::", "it replaces the operators itself and waits for the pods that it knows"),
     ("e2e crashes::", "they stop and kill the operators themselves, at moments of their own"),
     (
@@ -26,12 +26,6 @@ pub(super) const ALONE: [(&str, &str); 6] = [
     (
         "e2e removal::what_an_uninstalled_operator_holds_is_released_by_the_documented_command",
         "nova-operator must stay down until the test lets it go on",
-    ),
-    ("e2e compute_options::", "kubectl prints no warning while nova-operator is away"),
-    (
-        "e2e cell_set_once::",
-        "while nova-operator is away its webhooks let pass what they would refuse, or refuse all \
-         that they may block",
     ),
 ];
 

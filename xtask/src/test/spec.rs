@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use super::count::Found;
 use super::outcome::{Outcome, Tests};
 use super::report::Report;
+use super::sim;
 use crate::paths;
 use table::{Place, Row};
 use written::Sources;
@@ -131,8 +132,11 @@ fn absent(test: &str, part: &str, tests: &Tests) -> String {
     }
 }
 
-/// The part whose report has a test: its first word, or the crate's unit tests.
+/// The part whose report has a test: its first word, or that of its crate.
 pub(crate) fn part_of(test: &str) -> &str {
+    if sim::is_simulated(test) {
+        return "sim";
+    }
     match test.split(' ').next() {
         Some(part @ ("ansible" | "chart" | "cloudinit" | "e2e" | "ironic" | "oslo")) => part,
         _ => "unit",

@@ -36,7 +36,8 @@ fn a_test_that_is_absent_skipped_or_failed_is_named() {
         ("common a::bad".to_owned(), Outcome::Failed),
         ("common a::off".to_owned(), Outcome::Skipped),
     ]);
-    let report = Report { parts: BTreeMap::from([("unit".to_owned(), tests)]) };
+    let parts = BTreeMap::from([("unit".to_owned(), tests)]);
+    let report = Report { parts, ..Report::default() };
     for (test, expected) in [
         ("common a::good", ""),
         ("common a::bad", "common a::bad failed"),
@@ -52,7 +53,8 @@ fn a_test_that_is_absent_skipped_or_failed_is_named() {
 
 #[test]
 fn a_row_waits_for_the_parts_that_did_not_run() {
-    let report = Report { parts: BTreeMap::from([("unit".to_owned(), Tests::new())]) };
+    let parts = BTreeMap::from([("unit".to_owned(), Tests::new())]);
+    let report = Report { parts, ..Report::default() };
     let row = row(1, &["e2e a::b", "ansible t.C.d", "common a::b"]);
     let (faults, waiting) = judge(&row, &report);
     assert_eq!(faults, ["common a::b is no test of part unit"]);

@@ -26,7 +26,9 @@ impl Sources {
         crates.push(root.join("xtask"));
         for folder in crates {
             let mut all = String::new();
-            gather(&folder.join("src"), &mut all)?;
+            for part in ["src", "tests"].map(|it| folder.join(it)).iter().filter(|it| it.is_dir()) {
+                gather(part, &mut all)?;
+            }
             sources.crates.insert(stem(&folder), all);
         }
         for folder in ["e2e/tests", "ansible/tests", "crates/nova-operator/tests/oslo"] {

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, RunState, Service};
-use e2e::faults::{Fault, hosts};
+use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE};
 use e2e::{Namespace, cells, diagnosis, holds};
 use kube::ResourceExt;
@@ -22,7 +22,7 @@ const UNASKED: &str = "192.168.123.203";
 #[tokio::test]
 async fn what_becomes_of_a_run_and_its_host_is_told_on_the_node() -> Result<()> {
     simulation().await?;
-    diagnosis::judge(hosts::OF_THE_API, before, inject).await
+    diagnosis::judge(&FAULTS[4..], before, inject).await
 }
 
 /// A role that is deployed, and its node that is not yet.

@@ -1,0 +1,89 @@
+//! `cargo xtask sim`: a simulated cluster to look at, beside which anything else may run.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Subcommand;
+
+use crate::lab::process::Process;
+use crate::{lab, paths, sh};
+
+/// How long it may take on a busy machine; 8 s on an idle one.
+const UP_WITHIN: Duration = Duration::from_mins(2);
+/// How long its processes may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What to do with the simulated cluster.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Start it anew: a real API server, the operators as processes, and hosts that all answer.
+    Up,
+    /// End it; nothing of it is left.
+    Down,
+}
+
+/// Runs one of the commands.
+pub(crate) fn main(args: &Args) -> Result<()> {
+    match args.action {
+        Action::Up => up(),
+        Action::Down => down(),
+    }
+}
+
+fn folder() -> PathBuf {
+    paths::target().join("sim")
+}
+
+fn up() -> Result<()> {
+    let bin = lab::simulation_programs()?;
+    sh::step("build the operators and the simulated cluster", || {
+        let mut build = Command::new("cargo");
+        // All of the workspace, as the tests do: other packages would have other features.
+        build.args(["build", "--workspace", "--all-targets", "--quiet"]);
+        sh::run(build.current_dir(paths::repo())).map(drop)
+    })?;
+    down()?;
+    fs::create_dir_all(folder())?;
+    let (kubeconfig, log) = (folder().join("kubeconfig"), folder().join("log"));
+    let program = std::path::absolute(paths::compiled().join("debug/simulated-cluster"))?;
+    let mut command = Command::new(program);
+    command.arg("--kubeconfig").arg(&kubeconfig).env("EDPM_SIM_BIN", &bin);
+    sh::step("start the simulated cluster", || {
+        let process = Process::start(&command, "sim", &folder().join("process.json"), &log)?;
+        sh::wait_for("the simulated cluster", UP_WITHIN, || {
+            if kubeconfig.is_file() {
+                return Ok(Ok(()));
+            }
+            if process.is_alive() {
+                bail!("{} is not written yet", kubeconfig.display());
+            }
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            Ok(Err(anyhow!("it has ended:\n{}", sh::tail(&said, 20))))
+        })?
+    })?;
+    println!(
+        "\nTalk to it:\n  export KUBECONFIG={} PATH={}:$PATH\nStop it:\n  cargo xtask sim down",
+        kubeconfig.display(),
+        bin.display()
+    );
+    Ok(())
+}
+
+fn down() -> Result<()> {
+    if let Some(process) = Process::find(&folder().join("process.json")) {
+        sh::step("stop the simulated cluster", || process.stop(GRACE))?;
+    }
+    match fs::remove_dir_all(folder()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,25 @@
+//! How long each part may take: its share of the time of a warm run on two cores.
+//!
+//! A part that takes more than one and a half times as long is named at the end of a run, so that whoever
+//! made it slower notices.
+
+/// Part → seconds.
+const SHARES: [(&str, u64); 12] = [
+    ("format", 5),
+    ("lint", 60),
+    ("deny", 5),
+    ("unit", 150),
+    ("sim", 240),
+    ("chart", 30),
+    ("oslo", 30),
+    ("cloudinit", 30),
+    ("ironic", 90),
+    ("ansible", 300),
+    ("e2e", 1100),
+    ("spec", 5),
+];
+
+/// The share of a part in seconds; `None` where it has none.
+pub(super) fn of(part: &str) -> Option<u64> {
+    SHARES.iter().find(|it| it.0 == part).map(|it| it.1)
+}
