@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::describe::Description;
 use crate::faults::{Fault, Kstatus};
 use crate::transcript::NAMESPACE;
-use crate::{Namespace, kstatus, run, transcript};
+use crate::{Namespace, cluster, kstatus, run, transcript};
 
 /// How soon after the fact a description that tells it must begin, where Kubernetes knows the fact.
 const SOON: Duration = Duration::from_secs(5);
@@ -84,7 +84,14 @@ async fn judged(
         agree(&ns, fault, also).await?;
         text += &format!("{kind} {object}:\n{}", told.excerpt(&words));
     }
-    transcript::keep(fault, &transcript::normalised(&text, &ns.name))?;
+    let text = transcript::normalised(&text, &ns.name);
+    match cluster::with_aliases(&text) {
+        Some(text) => {
+            transcript::keep(fault, &text)?;
+            transcript::compare(fault, &text)?;
+        }
+        None => transcript::keep(fault, &text)?,
+    }
     ns.done().await
 }
 

@@ -66,7 +66,11 @@ impl Namespace {
     ///
     /// Its pods must pass the restricted profile: that is what runner pods are promised to do.
     pub async fn new(test: &str) -> Result<Self> {
-        let client = cluster::client().await?;
+        Self::of(cluster::client().await?, test).await
+    }
+
+    /// The same in the cluster of a client.
+    pub async fn of(client: Client, test: &str) -> Result<Self> {
         let name = format!("e2e-{test}");
         let api: Api<CoreNamespace> = Api::all(client.clone());
         if let Some(old) = api.get_opt(&name).await? {
@@ -230,7 +234,7 @@ impl Namespace {
                 && regarding.and_then(|it| it.kind.as_deref()) == Some(kind)
                 && regarding.and_then(|it| it.name.as_deref()) == Some(name)
         };
-        self.wait_any(Duration::from_secs(10), &what, is_it).await.map(drop)
+        self.wait_any(Duration::from_secs(30), &what, is_it).await.map(drop)
     }
 
     /// Removes the namespace; what it held goes in the background.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::faults::Fault;
 
@@ -52,6 +52,20 @@ pub fn keep(fault: &Fault, text: &str) -> Result<()> {
     let file = file(fault);
     file.parent().map(std::fs::create_dir_all).transpose()?;
     std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+/// Asserts that docs/faults.md shows the transcript of a fault, word for word.
+pub fn compare(fault: &Fault, text: &str) -> Result<()> {
+    let docs = include_str!("../../docs/faults.md");
+    let head = format!("### {}\n", fault.name);
+    let (_, section) = docs.split_once(&head).context("docs/faults.md lacks the fault")?;
+    let (_, shown) = section.split_once("```text\n").context("no transcript in docs/faults.md")?;
+    let shown = shown.split("```").next().unwrap_or_default();
+    ensure!(
+        shown.trim_end() == text.trim_end(),
+        "docs/faults.md shows another transcript (cargo xtask codegen makes it anew):\n{shown}\nnow:\n{text}"
+    );
+    Ok(())
 }
 
 /// Takes away what an earlier run has left of a fault.

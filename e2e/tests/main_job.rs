@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use common::api::ansibleee::{AnsibleEe, JobStatus};
 use common::api::dataplane::{Node, Role, RunState};
-use common::api::nova::{Cell, ExternalCompute};
-use e2e::demo::{self, Demo, HOSTS, conditions, is_settled_compute};
+use common::api::nova::ExternalCompute;
+use e2e::demo::{self, Demo, HOSTS, conditions};
 use e2e::journey::RUN;
 use e2e::{holds, run, says};
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -208,36 +207,6 @@ async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let (host, cell) = (HOSTS[1], "nova-cell2");
-    let of = |it: &Cell| it.status.as_ref().map(|it| it.conditions.clone()).unwrap_or_default();
-    let options = demo.options(host).await?;
-    scale(&demo, 0).await?;
-    let words = ["RabbitMQ at 10.96.10.22:5672 cannot be reached"];
-    let is_lost = |it: &Cell| says(&of(it), "Ready", "Unreachable", &words);
-    let lost = demo.ns.wait::<Cell>(cell, "not Ready", Duration::from_mins(1), is_lost).await;
-    let kept = demo.ns.api::<ExternalCompute>().get(host).await;
-    demo.configure(host, &format!("{options}[DEFAULT]\nmax_concurrent_builds = 8\n")).await?;
-    let words = ["NovaCell nova-cell2 is not Ready", "10.96.10.22:5672"];
-    let waits = |it: &ExternalCompute| {
-        ["Ready", "NovaCellReady"]
-            .iter()
-            .all(|type_| says(conditions(it), type_, "NovaCellNotReady", &words))
-    };
-    let waiting = demo.compute(host, "waiting for its cell", waits).await;
-    scale(&demo, 1).await?;
-    lost?;
-    assert!(holds(conditions(&kept?), "Ready"), "a compute with nothing to deploy stays Ready");
-    waiting?;
-    demo.settled().await?;
-    assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "8");
-    demo.configure(host, &options).await?;
-    demo.settled().await
-}
-
-#[tokio::test]
 async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
     let _turn = TURN.lock().await;
     let demo = Demo::ready().await?;
@@ -272,91 +241,4 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
     let texts = serde_json::to_string(&compute.status)?;
     assert!(!texts.contains("not-the-password"), "the password is shown");
     demo.settled().await
-}
-
-#[tokio::test]
-async fn rotated_credentials_reach_the_computes_of_the_cell_and_the_cell_counts_them() -> Result<()>
-{
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let [untouched, _] = HOSTS;
-    let containers = demo.containers(untouched).await?;
-    let first = transport_url(&demo).await?;
-    let (password, _) = password_of(&first)?;
-    let known = credentials(&demo.ns.api::<ExternalCompute>().get(HOSTS[1]).await?);
-    rotate(&demo, &first, "rotated").await?;
-    let reached = follows_rotation(&demo, known.as_deref()).await;
-    // What the broker's own definitions say holds again for all tests that follow.
-    rotate(&demo, &first, password).await?;
-    let is_back = |it: &ExternalCompute| credentials(it) == known && is_settled_compute(it);
-    demo.compute(HOSTS[1], "deployed with the first password again", is_back).await?;
-    reached?;
-    counts(&demo, "UpToDate", "1/1 computes use the current credentials").await?;
-    assert_eq!(demo.containers(untouched).await?, containers, "another cell's compute was touched");
-    demo.settled().await
-}
-
-/// Waits until the compute uses the rotated credentials, and the cell has told so from the start.
-async fn follows_rotation(demo: &Demo, known: Option<&str>) -> Result<()> {
-    let (host, cell) = (HOSTS[1], "nova-cell2");
-    let words = format!("0/1 computes use the current credentials. Not yet: {host}");
-    counts(demo, "ComputesBehind", &words).await?;
-    let is_new =
-        |it: &ExternalCompute| credentials(it).as_deref() != known && is_settled_compute(it);
-    demo.compute(host, "deployed with the rotated password", is_new).await?;
-    counts(demo, "UpToDate", "1/1 computes use the current credentials").await?;
-    let url = transport_url(demo).await?;
-    let on_host = demo.on(host, "cat /var/lib/openstack/config/nova/01-nova.conf").await?;
-    let shared = demo.ns.api::<Secret>().get(&format!("{cell}-compute-config")).await?;
-    let shared = shared.data.unwrap_or_default().remove("01-nova.conf").unwrap_or_default();
-    for (place, text) in [("the host", on_host), ("the Secret", String::from_utf8(shared.0)?)] {
-        let has_it = text.lines().any(|it| it == format!("transport_url = {url}"));
-        ensure!(has_it, "{place} has other credentials");
-    }
-    Ok(())
-}
-
-/// Waits until the second cell says how many of its computes use the current credentials.
-async fn counts(demo: &Demo, reason: &str, words: &str) -> Result<()> {
-    let of = |it: &Cell| it.status.as_ref().map(|it| it.conditions.clone()).unwrap_or_default();
-    let tells = |it: &Cell| says(&of(it), "ComputesUpToDate", reason, &[words]);
-    demo.ns.wait::<Cell>("nova-cell2", words, Duration::from_mins(1), tells).await.map(drop)
-}
-
-/// The digest of the message bus that a compute was last deployed with.
-fn credentials(compute: &ExternalCompute) -> Option<String> {
-    let inputs = &compute.status.as_ref()?.deployed_inputs;
-    inputs.get("Secret nova-cell2-transport transport_url").cloned()
-}
-
-/// The message bus of the second cell, as its Secret has it.
-async fn transport_url(demo: &Demo) -> Result<String> {
-    let secret = demo.ns.api::<Secret>().get("nova-cell2-transport").await?;
-    let url = secret.data.and_then(|mut it| it.remove("transport_url"));
-    Ok(String::from_utf8(url.context("the Secret has a transport_url")?.0)?)
-}
-
-/// The password in a `transport_url`, and all that follows.
-fn password_of(url: &str) -> Result<(&str, &str)> {
-    let login = url.split_once("://").and_then(|(_, it)| it.split_once(':'));
-    let (_, rest) = login.context("transport_url has a user and a password")?;
-    rest.split_once('@').context("transport_url names a broker")
-}
-
-/// Gives the user of the second cell another password: in its message bus, then in its Secret.
-async fn rotate(demo: &Demo, url: &str, password: &str) -> Result<()> {
-    let exec = ["exec", "-n", &demo.ns.name, "deployment/rabbitmq-cell2", "--"];
-    let change = ["rabbitmqctl", "change_password", "nova-cell2", password];
-    run("kubectl", &[&exec[..], &change].concat()).await?;
-    let (_, broker) = password_of(url)?;
-    let url = format!("rabbit://nova-cell2:{password}@{broker}");
-    let change = json!({ "stringData": { "transport_url": url } });
-    demo.ns.merge::<Secret>("nova-cell2-transport", change).await.map(drop)
-}
-
-/// Starts or stops the message bus of the second cell.
-async fn scale(demo: &Demo, replicas: usize) -> Result<()> {
-    let replicas = format!("--replicas={replicas}");
-    let scale = ["scale", "-n", &demo.ns.name, "deployment/rabbitmq-cell2", &replicas];
-    run("kubectl", &scale).await.map(drop)
 }

@@ -44,19 +44,18 @@ impl ControlPlane {
         let mut plane = Self { url, authority, parts: Vec::new(), kubeconfig };
         plane.write_kubeconfig(&plane.kubeconfig, ADMIN)?;
         std::fs::write(folder.at("tokens.csv"), format!("{ADMIN},admin,admin,system:masters\n"))?;
-        let parts = [
-            ("etcd", etcd_flags(folder, etcd, peer)),
-            ("kube-apiserver", api_server_flags(folder, etcd, api)),
-            ("kube-controller-manager", controller_manager_flags(folder, &plane.kubeconfig)),
-        ];
-        for (name, flags) in parts {
+        let start = |name: &str, flags: Vec<String>| -> Result<Process> {
             let log = folder.at(&format!("{name}.log"));
-            let part = processes.start(name, &bin.join(name), &log, |it| {
+            processes.start(name, &bin.join(name), &log, |it| {
                 it.args(flags);
-            })?;
-            plane.parts.push(part);
-        }
+            })
+        };
+        plane.parts.push(start("etcd", etcd_flags(folder, etcd, peer))?);
+        plane.parts.push(start("kube-apiserver", api_server_flags(folder, etcd, api))?);
         plane.ready().await?;
+        // It gives up where the API server is not ready within ten seconds.
+        let flags = controller_manager_flags(folder, &plane.kubeconfig);
+        plane.parts.push(start("kube-controller-manager", flags)?);
         Ok(plane)
     }
 

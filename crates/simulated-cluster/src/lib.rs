@@ -7,8 +7,12 @@
 /// What a user does where a program is missing.
 const BUILD: &str = "`cargo xtask sim up` builds it";
 
+mod broker;
+mod clock;
 mod control_plane;
 mod folder;
+mod ironic;
+mod keystone;
 mod operators;
 pub mod player;
 mod ports;
@@ -16,6 +20,9 @@ mod processes;
 mod release;
 mod simulation;
 
+pub use broker::Broker;
+pub use ironic::{Ironic, Trouble};
+pub use keystone::Keystone;
 pub use operators::{Operator, Operators};
 pub use player::host::{Behaviour, Host};
 pub use player::ledger::{Ledger, Visit};

@@ -1,5 +1,5 @@
 //! The three operators as processes, each with the environment of its Deployment and the token of its own
-//! ServiceAccount.
+//! service account.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
@@ -39,7 +41,7 @@ impl Operator {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::AnsibleEe, Self::DataPlane, Self::Nova];
 
-    /// The name of its program, Deployment and ServiceAccount.
+    /// The name of its program, Deployment and service account.
     pub fn name(self) -> &'static str {
         match self {
             Self::AnsibleEe => "ansibleee-operator",
@@ -141,6 +143,22 @@ impl Operators {
         }
     }
 
+    /// Waits until the operator leads, has filled its caches, and serves its webhooks.
+    pub async fn ready(&self, operator: Operator) -> Result<()> {
+        self.leads(operator).await?;
+        let begin = Instant::now();
+        loop {
+            let answer = readiness(&self.admin(operator)?).await.unwrap_or_default();
+            if answer.starts_with("HTTP/1.1 200") {
+                return Ok(());
+            }
+            if begin.elapsed() > LEADS_WITHIN {
+                bail!("{} is not ready: {answer}", operator.name());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// Kills the operator at once; nobody takes its place before [`Operators::start`].
     pub fn kill(&self, operator: Operator) -> Result<()> {
         self.with(operator, |it| it.process.kill())
@@ -160,7 +178,7 @@ impl Operators {
     pub async fn replace(&self, operator: Operator) -> Result<()> {
         self.kill(operator)?;
         self.start(operator)?;
-        self.leads(operator).await
+        self.ready(operator).await
     }
 
     /// Fails where an operator has ended by itself.
@@ -188,7 +206,17 @@ impl Operators {
     }
 }
 
-/// A token of the operator's ServiceAccount, for as long as a run of tests may take.
+/// What `/readyz` answers, its head included.
+async fn readiness(admin: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(admin).await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// A token of the operator's service account, for as long as a run of tests may take.
 async fn token(client: &Client, operator: Operator) -> Result<String> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let request: TokenRequest = serde_json::from_value(
@@ -204,5 +232,5 @@ pub(crate) fn built() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program is in a folder")?;
     let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
-    Ok(folder.unwrap_or(Path::new("/")).to_owned())
+    Ok(folder.unwrap_or_else(|| Path::new("/")).to_owned())
 }

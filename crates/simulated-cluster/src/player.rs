@@ -26,6 +26,8 @@ pub use fate::{Fate, Matching};
 use host::Host;
 use ledger::Ledger;
 
+use crate::ports;
+
 /// The only worker of the cluster.
 pub(crate) const WORKER: &str = "player";
 /// All pods of runs have it.
@@ -72,8 +74,19 @@ impl Player {
 
     /// A host that answers at an address; plays end well there unless it is told otherwise.
     pub fn host(&self, name: &str, address: &str) -> Host {
-        let host = Host::new(name, address, &self.shared.ledger);
-        self.hosts().insert(format!("{address}:22"), host.clone());
+        self.host_at(name, address, 22)
+    }
+
+    /// The same of a host that a machine becomes: it answers at a port of the loopback address, where an
+    /// operator can ask for it.
+    pub fn machine(&self, name: &str) -> Result<Host> {
+        Ok(self.host_at(name, "127.0.0.1", ports::free()?))
+    }
+
+    fn host_at(&self, name: &str, address: &str, port: u16) -> Host {
+        let mut host = Host::new(name, address, &self.shared.ledger);
+        host.port = port;
+        self.hosts().insert(format!("{address}:{port}"), host.clone());
         host
     }
 
@@ -121,8 +134,8 @@ impl Player {
                     let _ = task.await;
                     tokio::spawn(self.clone().remove(pod));
                 }
-            } else if !tasks.contains_key(&uid) {
-                tasks.insert(uid, tokio::spawn(self.clone().run(pod)));
+            } else {
+                tasks.entry(uid).or_insert_with(|| tokio::spawn(self.clone().run(pod)));
             }
         }
     }

@@ -9,8 +9,10 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::broker::Broker;
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
+use crate::keystone::Keystone;
 use crate::operators::{self, Operator, Operators};
 use crate::player::Player;
 use crate::ports;
@@ -41,6 +43,10 @@ pub struct Simulation {
     pub operators: Operators,
     /// What plays kubelet, hosts and Ansible.
     pub player: Player,
+    /// The message bus of each cell: `nova-cell1` and `nova-cell2`.
+    pub brokers: [Broker; 2],
+    /// The Keystone of all cells.
+    pub keystone: Keystone,
     rendered: Rendered,
     // Dropped last: the folder goes when nobody writes there any more.
     _plane: ControlPlane,
@@ -48,7 +54,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Starts everything; resolves when each operator leads.
+    /// Starts everything; resolves when each operator leads and is ready.
     pub async fn start(options: &Options) -> Result<Self> {
         // An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -68,6 +74,9 @@ impl Simulation {
         namespaces.create(&kube::api::PostParams::default(), &namespace).await?;
         apply(&bin, &plane.kubeconfig, &rendered.applied(webhook)).await?;
         let player = Player::start(client.clone()).await?;
+        let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
+        let brokers = [broker("nova-cell1").await?, broker("nova-cell2").await?];
+        let keystone = Keystone::start().await?;
         let operators = Operators::new(
             operators::built()?,
             (&folder, &processes),
@@ -80,7 +89,7 @@ impl Simulation {
             operators.start(operator)?;
         }
         for operator in Operator::ALL {
-            operators.leads(operator).await?;
+            operators.ready(operator).await?;
         }
         let kubeconfig = plane.kubeconfig.clone();
         Ok(Self {
@@ -89,6 +98,8 @@ impl Simulation {
             bin,
             operators,
             player,
+            brokers,
+            keystone,
             rendered,
             _plane: plane,
             _folder: folder,

@@ -16,9 +16,8 @@ const OPERATORS: [&str; 3] = ["ansibleee-operator", "dataplane-operator", "nova-
 const PAUSE: (u64, u64) = (20, 60);
 
 /// Tests that run on their own when the others are done, and why: a file of tests, or one of them.
-pub(super) const ALONE: [(&str, &str); 4] = [
+pub(super) const ALONE: [(&str, &str); 3] = [
     ("e2e upgrade::", "it replaces the operators itself and waits for the pods that it knows"),
-    ("e2e crashes::", "they stop and kill the operators themselves, at moments of their own"),
     (
         "e2e removal::an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back",
         "nova-operator must stay down until the test lets it go on",
@@ -162,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_file_of_tests_or_one_test_runs_alone() {
-        assert!(is_alone("e2e crashes::killed_while_a_job_runs"));
-        let of_removal = ALONE[2].0;
+        assert!(is_alone("e2e upgrade::it_runs_nothing"));
+        let of_removal = ALONE[1].0;
         assert!(is_alone(of_removal) && !is_alone(&format!("{of_removal}_again")));
         assert!(!is_alone("e2e main_job::no_run_shows_a_password_in_its_log"));
         assert_eq!(unknown(&["e2e upgrade::a".to_owned()]).len(), ALONE.len() - 1);

@@ -6,23 +6,30 @@ use super::count::{Found, Shown, counted};
 use super::programs;
 use crate::lab;
 
-/// What the names of these tests begin with: they are files of tests of one crate.
-const PREFIXES: [&str; 2] = ["simulated-cluster sim::", "simulated-cluster disturbed::"];
-/// How many tests run at once: they wait most of their time.
-const AT_ONCE: &str = "--test-threads=8";
+/// What the names of these tests begin with, which are files of tests of one crate; and how many run at
+/// once. They wait most of their time, but those of the second file start a cluster each.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("simulated-cluster sim::", "--test-threads=8"),
+    ("simulated-cluster disturbed::", "--test-threads=4"),
+];
 
 /// Whether a test, or all tests with a prefix, need a simulated cluster.
 pub(crate) fn is_simulated(test: &str) -> bool {
-    PREFIXES.iter().any(|it| test.starts_with(it))
+    at_once(test).is_some()
+}
+
+fn at_once(test: &str) -> Option<&'static str> {
+    PROGRAMS.iter().find(|it| test.starts_with(it.0)).map(|it| it.1)
 }
 
 /// Runs them, one program after the other; each starts the simulated clusters that it needs.
 pub(super) fn run() -> Result<Found> {
     let bin = lab::simulation_programs()?;
     let mut found = Found::default();
-    for program in programs::all()?.iter().filter(|it| it.is_simulated()) {
+    for program in programs::all()? {
+        let Some(at_once) = at_once(&program.prefix) else { continue };
         let mut command = program.timed();
-        command.env("EDPM_SIM_BIN", &bin).env("RUST_BACKTRACE", "0").arg(AT_ONCE);
+        command.env("EDPM_SIM_BIN", &bin).env("RUST_BACKTRACE", "0").arg(at_once);
         found += counted(command, &program.prefix, Shown::All)?;
     }
     Ok(found)

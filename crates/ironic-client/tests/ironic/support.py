@@ -46,7 +46,7 @@ configdrive_use_object_store = {object_store}
 class Ironic:
     """A running Ironic. With an object store that it lacks, each deployment with a drive fails."""
 
-    def __init__(self, object_store=False):
+    def __init__(self, object_store=False, more=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ironic-"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -56,7 +56,10 @@ class Ironic:
         hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         (self.folder / "htpasswd").write_text(f"{USER}:{hashed}\n")
         config = self.folder / "ironic.conf"
-        config.write_text(CONFIG.format(folder=self.folder, port=port, object_store=object_store))
+        settings = CONFIG.format(folder=self.folder, port=port, object_store=object_store)
+        config.write_text(settings + more)
+        # How far each machine's moves were read in its log.
+        self.seen = {}
         program = IRONIC / "venv/bin/ironic"
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen([program, "--config-file", config], stdout=log, stderr=log)

@@ -52,6 +52,8 @@ pub struct Host {
     pub name: String,
     /// Where its sshd would listen.
     pub address: String,
+    /// On which port.
+    pub port: u16,
     state: Arc<State>,
     ledger: Arc<Ledger>,
 }
@@ -96,7 +98,7 @@ impl Host {
         };
         let state = State { body: Mutex::new(body), held: watch::Sender::new(Vec::new()) };
         let (name, address) = (name.to_owned(), address.to_owned());
-        Self { name, address, state: Arc::new(state), ledger: Arc::clone(ledger) }
+        Self { name, address, port: 22, state: Arc::new(state), ledger: Arc::clone(ledger) }
     }
 
     pub(super) fn state(&self) -> Arc<State> {
@@ -106,13 +108,19 @@ impl Host {
     /// The content of an ssh Secret that reaches this host.
     pub fn ssh_secret(&self) -> Vec<(&'static str, String)> {
         let body = self.state.body().clone();
-        let known_hosts = format!("{} {}\n", self.address, body.host_key);
+        let known_hosts = format!("{} {}\n", self.known_as(), body.host_key);
         vec![("ssh-privatekey", body.user_key), ("known_hosts", known_hosts)]
+    }
+
+    /// By what ssh knows it.
+    fn known_as(&self) -> String {
+        let Self { address, port, .. } = self;
+        if *port == 22 { address.clone() } else { format!("[{address}]:{port}") }
     }
 
     /// Lets in who has that private key, as a host that shares it with others.
     pub fn accept(&self, user_key: &str) {
-        self.state.body().user_key = user_key.to_owned();
+        user_key.clone_into(&mut self.state.body().user_key);
     }
 
     /// The host's own key, as `ssh-ed25519 AAAA…`.
@@ -127,7 +135,7 @@ impl Host {
 
     /// Known hosts with a key that is not the host's.
     pub fn wrong_known_hosts(&self) -> String {
-        format!("{} {}\n", self.address, key_of(&self.name, 99))
+        format!("{} {}\n", self.known_as(), key_of(&self.name, 99))
     }
 
     /// Gives the host another key of its own.
@@ -145,6 +153,11 @@ impl Host {
     /// The host answers.
     pub fn boot(&self) {
         self.state.body().is_up = true;
+    }
+
+    /// Whether the host answers.
+    pub fn is_up(&self) -> bool {
+        self.state.body().is_up
     }
 
     /// From now on plays of a service end so.
@@ -169,7 +182,7 @@ impl Host {
 
     /// The visits of the host, in their order.
     pub fn visits(&self) -> Vec<Visit> {
-        self.ledger.visits(&format!("{}:22", self.address))
+        self.ledger.visits(&format!("{}:{}", self.address, self.port))
     }
 
     /// The value of a variable in each visit that was carried out; `default` where it was not set.

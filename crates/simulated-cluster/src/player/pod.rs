@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use common::engine::run::SERVICE_LABEL;
 use futures::future::join_all;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Binding, Container, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
@@ -17,7 +16,7 @@ use super::host::{Approach, Behaviour};
 use super::ledger::Visit;
 use super::message::{self, Told};
 use super::state::{Ended, running, status, terminated, waiting};
-use super::{Player, WORKER, files, inventory};
+use super::{Player, WORKER, files, inventory, state};
 
 /// How often a kubelet looks again for what a pod lacks.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -107,11 +106,11 @@ impl Life {
         let targets = self.targets();
         self.note_start();
         let first = self.learned(&targets);
-        let first = first.map(|it| terminated(&it, Timestamp::now()));
-        self.write("Running", &running(Timestamp::now()), first.as_ref()).await?;
+        let first = first.map(|it| terminated(&it));
+        self.write("Running", &running(), first.as_ref()).await?;
         let Some(ended) = self.outcome(&targets, &files).await? else { return Ok(()) };
         let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
-        self.write(phase, &terminated(&ended, Timestamp::now()), first.as_ref()).await
+        self.write(phase, &terminated(&ended), first.as_ref()).await
     }
 
     /// A pod that was bound is a kubelet's; it is ended there before it goes.
@@ -125,7 +124,7 @@ impl Life {
         let state = current.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
         if state != "Succeeded" && state != "Failed" {
             let ended = Ended::new(STOPPED, String::new());
-            self.write("Failed", &terminated(&ended, Timestamp::now()), None).await?;
+            self.write("Failed", &terminated(&ended), None).await?;
         }
         let params = DeleteParams {
             grace_period_seconds: Some(0),
@@ -188,7 +187,7 @@ impl Life {
         let env = self.container().ok().and_then(|it| it.env.as_ref());
         let names = env.into_iter().flatten().find(|it| it.name == "EDPM_RUN_HOSTS");
         let names = names.and_then(|it| it.value.clone()).unwrap_or_default();
-        let addresses = self.pod.annotations().get(HOSTS).map(String::as_str).unwrap_or("[]");
+        let addresses = self.pod.annotations().get(HOSTS).map_or("[]", String::as_str);
         let addresses: Vec<String> = serde_json::from_str(addresses).unwrap_or_default();
         names.split(',').filter(|it| !it.is_empty()).map(str::to_owned).zip(addresses).collect()
     }
@@ -302,13 +301,14 @@ impl Life {
         let behaviour = match host.map(|it| it.state()) {
             None if is_local || self.player.is_everywhere() => Behaviour::Done,
             None => Behaviour::Unreachable,
-            Some(host) => match host.refusal(&approach).filter(|_| !is_local) {
-                Some(refusal) => refusal,
-                None => {
+            Some(host) => {
+                if let Some(refusal) = host.refusal(&approach).filter(|_| !is_local) {
+                    refusal
+                } else {
                     host.work(&self.service).await;
                     host.behaviour(approach.service)
                 }
-            },
+            }
         };
         open.ends(matches!(behaviour, Behaviour::Done | Behaviour::Unchanged));
         Told::of(&behaviour, name, address)
@@ -339,7 +339,7 @@ impl Life {
 
     /// Says that a condition of the pod does not hold.
     async fn condition(&self, type_: &str, reason: &str, message: &str) -> Result<()> {
-        let now = Timestamp::now().strftime("%FT%TZ").to_string();
+        let now = state::now();
         let condition = json!({
             "type": type_, "status": "False", "reason": reason, "message": message,
             "lastTransitionTime": now,

@@ -1,8 +1,9 @@
 //! The statuses of a pod as a kubelet writes them.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
+
+use crate::clock;
 
 /// How a container ended.
 #[derive(Clone, Debug)]
@@ -19,19 +20,24 @@ impl Ended {
     }
 }
 
+/// The time as Kubernetes writes it.
+pub(super) fn now() -> String {
+    clock::now().strftime("%FT%TZ").to_string()
+}
+
 /// The state of a container that waits.
 pub(super) fn waiting(reason: &str, message: &str) -> Value {
     json!({ "waiting": { "reason": reason, "message": message } })
 }
 
 /// The state of a container that runs.
-pub(super) fn running(now: Timestamp) -> Value {
-    json!({ "running": { "startedAt": now.strftime("%FT%TZ").to_string() } })
+pub(super) fn running() -> Value {
+    json!({ "running": { "startedAt": now() } })
 }
 
 /// The state of a container that has ended.
-pub(super) fn terminated(ended: &Ended, now: Timestamp) -> Value {
-    let now = now.strftime("%FT%TZ").to_string();
+pub(super) fn terminated(ended: &Ended) -> Value {
+    let now = now();
     json!({ "terminated": {
         "exitCode": ended.code, "reason": ended.reason, "message": ended.message,
         "startedAt": now, "finishedAt": now,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 const RELEASE: &str = "nova.openstack.org/release";
 
 /// Says what kubectl prints when the compute gets these options.

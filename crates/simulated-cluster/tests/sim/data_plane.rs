@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 const PLANE: &str = "plane";
 
 /// One role and two nodes at addresses nobody has; nothing is deployed.

@@ -19,7 +19,7 @@ use simulated_cluster::{Behaviour, Host, Visit};
 use crate::world::World;
 
 const SET: &str = "compute";
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Stands for a play that writes its own word, and another one where that tag is asked for; the service
 /// `slow` writes that it waits, and ends when it may.

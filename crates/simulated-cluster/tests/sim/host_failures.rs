@@ -13,7 +13,7 @@ use simulated_cluster::{Behaviour, Fate, Matching};
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {

@@ -15,7 +15,7 @@ use simulated_cluster::Host;
 use crate::journey::trace;
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";
 
 /// A Secret that opens the host and knows no hosts.

@@ -1,7 +1,10 @@
 //! Control logic against one simulated cluster that all of these tests share.
 
+mod baremetal;
+mod cell_inputs;
 mod cell_set_once;
 mod compute_options;
+mod computes;
 mod data_plane;
 mod deployment;
 mod diagnosis;
@@ -9,8 +12,10 @@ mod host_failures;
 mod host_keys;
 mod isolation;
 mod journey;
+mod main_job;
 mod manifests;
 mod membership;
+mod metal;
 mod metal3;
 mod node_inputs;
 mod node_set;

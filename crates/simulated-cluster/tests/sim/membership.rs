@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::journey::trace;
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Result<()> {

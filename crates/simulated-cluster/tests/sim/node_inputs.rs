@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 
 fn told_by(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()

@@ -15,7 +15,7 @@ use simulated_cluster::Host;
 use crate::journey::trace;
 use crate::world::World;
 
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 const SET: &str = "edpm";
 const CONFIG: &str = "trace-config";
 

@@ -19,7 +19,7 @@ use simulated_cluster::{Host, Visit};
 use crate::world::World;
 
 const SET: &str = "edpm";
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_mins(1);
 /// The operator looks for kinds that it missed once in a minute.
 const FOUND: Duration = Duration::from_secs(90);
 /// The Secret with the hosts' certificates.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// How soon a service says what is the matter.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(1);
 const KIND: &str = "OpenStackDataPlaneService";
 /// The files of the default services, and the playbooks of our collection.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dataplane-operator/services");

@@ -1,11 +1,16 @@
 //! The simulated cluster of this test program, and a namespace in it for each test.
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
+use common::api::nova::Cell;
 use e2e::{Namespace, cluster};
+use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
 use simulated_cluster::{Host, Options, Simulation};
-use std::sync::OnceLock;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -20,10 +25,37 @@ pub(crate) async fn simulation() -> Result<&'static Simulation> {
             let runtime = RUNTIME.get_or_init(|| Runtime::new().expect("a runtime"));
             let started = runtime.spawn(async { Simulation::start(&Options::default()).await });
             let simulation = started.await.context("the start panicked")??;
-            cluster::choose(simulation.kubeconfig.clone(), simulation.bin.clone());
+            let labs = ["10.96.10.21:5672", "10.96.10.22:5672"].map(str::to_owned);
+            let aliases =
+                simulation.brokers.iter().map(simulated_cluster::Broker::address).zip(labs);
+            let (kubeconfig, bin) = (simulation.kubeconfig.clone(), simulation.bin.clone());
+            cluster::choose(kubeconfig, bin, aliases.collect());
+            describe_cells(&simulation).await?;
             Ok(simulation)
         })
         .await
+}
+
+/// Describes the cells where tests look for the values of theirs, as the demo does on the lab.
+async fn describe_cells(simulation: &Simulation) -> Result<()> {
+    let namespaces: Api<CoreNamespace> = Api::all(simulation.client.clone());
+    let namespace = json!({ "metadata": { "name": "openstack" } });
+    namespaces.create(&PostParams::default(), &serde_json::from_value(namespace)?).await?;
+    let ns = Namespace::existing(&simulation.client, "openstack");
+    for (idx, broker) in simulation.brokers.iter().enumerate() {
+        let (name, bus) =
+            (format!("nova-cell{}", idx + 1), format!("nova-cell{}-transport", idx + 1));
+        ns.secret(&name, &[("ServicePassword", &format!("password of {name}"))]).await?;
+        ns.secret(&bus, &[("transport_url", &broker.transport_url())]).await?;
+        let spec = json!({
+            "cellName": format!("cell{}", idx + 1), "secret": name, "cellMessageBusSecretName": bus,
+            "keystoneAuthURL": simulation.keystone.url(), "cellDatabaseHostname": "192.0.2.30",
+            "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {},
+            "serviceAccount": "nova",
+        });
+        ns.create::<Cell>(&name, spec).await?;
+    }
+    Ok(())
 }
 
 /// A namespace of one test in the simulated cluster.

@@ -1,6 +1,6 @@
 //! What a human may get wrong about a cell: told on cell, compute and node, and healed at once.
 //!
-//! The cells are the lab's own, described again in a namespace of each test; no host is touched.
+//! The cells are described again in a namespace of each test; no host is touched.
 
 use std::time::Duration;
 
@@ -16,13 +16,15 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(30);
+use crate::world::World;
+
+const SOON: Duration = Duration::from_mins(1);
 /// The condition by which a node tells of its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 
 /// A node that asks for the cell, with every other input there; nothing is deployed.
-async fn node(test: &str) -> Result<Namespace> {
-    let ns = Namespace::new(test).await?;
+async fn node(test: &str) -> Result<World> {
+    let ns = World::new(test).await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
     ns.create::<Service>("noop", service).await?;
@@ -157,7 +159,7 @@ async fn a_wrong_password_of_the_message_bus_is_told_and_never_shown() -> Result
 
 #[tokio::test]
 async fn the_files_that_computes_share_come_back_and_a_strangers_secret_stays() -> Result<()> {
-    let ns = Namespace::new("cell-files").await?;
+    let ns = World::new("cell-files").await?;
     let name = format!("{CELL}-compute-config");
     ns.secret(&name, &[("mine", "x")]).await?;
     cells::create_secrets(&ns).await?;

@@ -1,0 +1,267 @@
+//! One machine: what Ironic tells of it, and what it may be told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use super::api::{Answer, Outcome};
+use super::door::Door;
+use super::way::{self, Stop};
+use crate::player::host::Host;
+
+use crate::clock;
+
+/// What holds a machine that is worked on.
+pub(crate) const CONDUCTOR: &str = "ironic";
+/// What Ironic shows in place of a config drive.
+const HIDDEN: &str = "******";
+const DRIVE: &str = "configdrive";
+
+/// Machines that were enrolled without a UUID.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// A machine of fake hardware.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    /// What is told of it.
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) drive: Option<Value>,
+    /// Where it fails, with which words.
+    pub(crate) failing: BTreeMap<String, String>,
+    pub(crate) is_held: bool,
+    /// The states before it, where it does not stay in its present one.
+    pub(crate) way: Option<VecDeque<Stop>>,
+    pub(crate) moves: Vec<(String, Option<String>)>,
+    /// What it runs when it is active and on.
+    pub(crate) host: Option<Host>,
+    /// Where its host's ssh server answers, while it runs.
+    door: Option<Door>,
+    /// Whether its host has run, and whether the next one is another installation.
+    has_run: bool,
+    is_anew: bool,
+}
+
+impl Machine {
+    /// One as its maker describes it.
+    pub(crate) fn new(given: &Map<String, Value>) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let fields = json!({
+            "uuid": format!("5e7f0a1c-0000-4000-8000-{number:012x}"),
+            "name": null, "driver": null, "resource_class": null, "instance_uuid": null,
+            "instance_info": {}, "properties": {}, "extra": {}, "network_data": {},
+            "driver_info": {}, "traits": [], "provision_state": "enroll",
+            "target_provision_state": null, "provision_updated_at": null, "power_state": null,
+            "target_power_state": null, "maintenance": false, "maintenance_reason": null,
+            "last_error": null, "retired": false, "deploy_interface": "fake",
+        });
+        let mut fields = fields.as_object().cloned().unwrap_or_default();
+        fields.extend(given.clone());
+        Self {
+            fields,
+            drive: None,
+            failing: BTreeMap::new(),
+            is_held: false,
+            way: None,
+            moves: Vec::new(),
+            host: None,
+            door: None,
+            has_run: false,
+            is_anew: false,
+        }
+    }
+
+    /// A field's text; empty where it has none.
+    pub(crate) fn text(&self, field: &str) -> &str {
+        self.fields.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn uuid(&self) -> String {
+        self.text("uuid").to_owned()
+    }
+
+    pub(crate) fn set(&mut self, field: &str, value: Value) {
+        self.fields.insert(field.to_owned(), value);
+    }
+
+    /// What is told of it; all of it, or those fields.
+    pub(crate) fn shown(&self, fields: Option<&str>) -> Value {
+        let mut all = self.fields.clone();
+        let conductor = if self.is_locked() { json!(CONDUCTOR) } else { Value::Null };
+        all.insert("reservation".to_owned(), conductor);
+        if let Some(fields) = fields {
+            all.retain(|key, _| fields.split(',').any(|it| it == key));
+        }
+        Value::Object(all)
+    }
+
+    fn is_locked(&self) -> bool {
+        self.is_held || self.way.is_some() || !self.text("target_power_state").is_empty()
+    }
+
+    /// Fails while a conductor works on it.
+    pub(crate) fn may_be_told(&self) -> Result<(), Answer> {
+        let words = || {
+            format!(
+                "Node {} is locked by host {CONDUCTOR}, please retry after the current operation is \
+                 completed.",
+                self.uuid()
+            )
+        };
+        if self.is_locked() { Err(Answer::refused(409, &words())) } else { Ok(()) }
+    }
+
+    /// The refusal that somebody has it.
+    pub(crate) fn associated(&self) -> Answer {
+        let instance = self.text("instance_uuid");
+        let words = format!("Node {} is associated with instance {instance}.", self.uuid());
+        Answer::refused(409, &words)
+    }
+
+    pub(crate) fn may_be_forgotten(&self) -> Result<(), Answer> {
+        self.may_be_told()?;
+        let is_free = self.text("instance_uuid").is_empty();
+        if is_free || self.is_in_maintenance() { Ok(()) } else { Err(self.associated()) }
+    }
+
+    fn is_in_maintenance(&self) -> bool {
+        self.fields.get("maintenance") == Some(&json!(true))
+    }
+
+    fn refused(&self, action: &str, state: &str) -> Answer {
+        let words = format!(
+            "The requested action \"{action}\" can not be performed on node \"{}\" while it is in \
+             state \"{state}\".",
+            self.uuid()
+        );
+        Answer::refused(400, &words)
+    }
+
+    /// Begins what it is told.
+    pub(crate) fn provision(&mut self, target: &str, body: &Value, has_store: bool) -> Outcome {
+        let state = self.text("provision_state");
+        let mut way = way::of(target, state).ok_or_else(|| self.refused(target, state))?;
+        self.may_be_told()?;
+        if target == "active" && self.is_in_maintenance() {
+            let words = format!(
+                "The provisioning operation can't be performed on node {} because it's in \
+                 maintenance mode.",
+                self.uuid()
+            );
+            return Err(Answer::refused(400, &words));
+        }
+        let drive = body.get(DRIVE).filter(|it| !it.is_null());
+        if target == "active" && drive.is_some() && !has_store {
+            way::fails_at(&mut way, "deploying", way::NO_STORE);
+        } else if let Some(drive) = drive {
+            self.drive = Some(drive.clone());
+            if let Some(Value::Object(info)) = self.fields.get_mut("instance_info") {
+                info.insert(DRIVE.to_owned(), json!(HIDDEN));
+            }
+        }
+        if target == "active" {
+            self.is_anew = self.has_run;
+        }
+        if self.text("deploy_interface") == "ramdisk" {
+            way::fails_at(&mut way, "cleaning", &way::no_ramdisk(&self.uuid()));
+        }
+        for (state, words) in &self.failing {
+            way::fails_at(&mut way, state, words);
+        }
+        let is_work = way.len() > 1;
+        if is_work {
+            self.set("last_error", Value::Null);
+        }
+        self.way = Some(way);
+        self.go_on();
+        Ok(Answer { status: 202, body: Value::Null })
+    }
+
+    /// Begins to switch its power; while it does, it is on a way of no states.
+    pub(crate) fn power(&mut self, target: &str) -> Outcome {
+        let state = self.text("power_state");
+        if !["power on", "power off", "rebooting"].contains(&target) {
+            let state = if state.is_empty() { "None" } else { state };
+            return Err(self.refused(target, state));
+        }
+        self.may_be_told()?;
+        let reached = if target == "power off" { target } else { "power on" };
+        self.set("target_power_state", json!(reached));
+        // What failed before is told until its power was looked at.
+        if !self.text("provision_state").ends_with("failed") {
+            self.set("last_error", Value::Null);
+        }
+        self.way = Some(VecDeque::new());
+        Ok(Answer { status: 202, body: Value::Null })
+    }
+
+    /// Goes to the next state; says whether it does not stay there.
+    pub(crate) fn go_on(&mut self) -> bool {
+        let Some(mut way) = self.way.take() else { return false };
+        if let Some(stop) = way.pop_front() {
+            self.leaves();
+            self.moves.push((stop.state.to_owned(), stop.target.map(str::to_owned)));
+            self.set("provision_state", json!(stop.state));
+            self.set("target_provision_state", json!(stop.target));
+            let now = clock::now().strftime("%FT%T%.6f+00:00").to_string();
+            self.set("provision_updated_at", json!(now));
+            if let Some(words) = stop.error {
+                self.set("last_error", json!(words));
+            }
+        } else {
+            let power = self.fields.insert("target_power_state".to_owned(), Value::Null);
+            self.set("power_state", power.unwrap_or_default());
+        }
+        let goes_on = !way.is_empty();
+        self.way = goes_on.then_some(way);
+        self.runs_or_not();
+        goes_on
+    }
+
+    /// What goes with the state that it leaves.
+    fn leaves(&mut self) {
+        if self.text("provision_state") == "deleting" {
+            self.set("instance_uuid", Value::Null);
+            self.set("instance_info", json!({}));
+            self.drive = None;
+        }
+    }
+
+    /// Ironic looks at its power, and forgets what went wrong with it.
+    pub(crate) fn look_at_power(&mut self) {
+        if self.is_locked() {
+            return;
+        }
+        if self.text("power_state").is_empty() {
+            self.set("power_state", json!("power off"));
+        }
+        self.set("last_error", Value::Null);
+    }
+
+    /// Its host answers while it is active and on.
+    fn runs_or_not(&mut self) {
+        let is_on = self.text("power_state") == "power on";
+        let runs = is_on && self.text("provision_state") == "active";
+        let Some(host) = self.host.clone() else { return };
+        match (runs, self.door.is_some()) {
+            (true, false) => {
+                if std::mem::take(&mut self.is_anew) {
+                    host.rekey();
+                }
+                self.has_run = true;
+                host.boot();
+                self.door = Door::open(&host.address, host.port);
+            }
+            (false, true) => self.ends(),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// Its host answers no more.
+    pub(crate) fn ends(&mut self) {
+        self.door = None;
+        if let Some(host) = &self.host {
+            host.stop();
+        }
+    }
+}

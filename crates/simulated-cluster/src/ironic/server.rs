@@ -1,0 +1,128 @@
+//! The server: who is let in, in which version, and what happens before an answer.
+
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State as Extension};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::api::Answer;
+use super::{Ironic, Login, PASSWORD, Shared, State, Trouble, USER};
+
+/// The header by which both sides say which version they speak.
+const VERSION: &str = "X-OpenStack-Ironic-API-Version";
+
+impl Ironic {
+    /// Nobody listens any more, and what it knows stays.
+    pub fn stop(&self) {
+        let mut server = self.shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = server.take() {
+            server.abort();
+        }
+    }
+
+    /// Listens again.
+    pub async fn listen(&self) -> Result<()> {
+        let address = self.shared.address;
+        let listener = TcpListener::bind(address).await.context("listen as Ironic")?;
+        let router = Router::new()
+            .fallback(answer)
+            .layer(DefaultBodyLimit::disable())
+            .with_state(Arc::downgrade(&self.shared));
+        let serve = async move {
+            // It serves until it is aborted.
+            let _ = axum::serve(listener, router).await;
+        };
+        let mut server = self.shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+        *server = Some(tokio::spawn(serve));
+        Ok(())
+    }
+}
+
+async fn answer(
+    Extension(shared): Extension<Weak<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Some(shared) = shared.upgrade() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let ironic = Ironic { shared };
+    let (trouble, slow) = {
+        let state = ironic.state();
+        (state.trouble.clone(), state.slow)
+    };
+    if slow > Duration::ZERO {
+        tokio::time::sleep(slow).await;
+    }
+    match trouble {
+        Some(Trouble::Refusal(status, words)) => {
+            return response(Answer::refused(status, &words));
+        }
+        Some(Trouble::Page(page)) => return page.into_response(),
+        Some(Trouble::Silence) => std::future::pending::<()>().await,
+        None => {}
+    }
+    if uri.path() != "/" {
+        let refusal = ironic.state().refusal(&headers);
+        if let Some(refusal) = refusal {
+            return response(refusal);
+        }
+    }
+    let path = uri.path_and_query().map_or("/", |it| it.as_str());
+    response(ironic.act(method.as_str(), path, serde_json::from_slice(&body).ok()))
+}
+
+fn response(Answer { status, body }: Answer) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if body.is_null() {
+        return status.into_response();
+    }
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+impl State {
+    /// Why somebody is not let in, or not understood.
+    fn refusal(&self, headers: &HeaderMap) -> Option<Answer> {
+        let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+        let words = match &self.login {
+            Login::Basic => {
+                let right = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
+                match text(header::AUTHORIZATION.as_str()) {
+                    None => Some("Authorization required"),
+                    Some(found) if found != right => Some("Incorrect username or password"),
+                    Some(_) => None,
+                }
+            }
+            Login::Keystone(keystone) => {
+                let is_known = text("X-Auth-Token").is_some_and(|it| keystone.has_given(it));
+                (!is_known).then_some("The request you have made requires authentication.")
+            }
+        };
+        if let Some(words) = words {
+            let error = json!({ "message": words, "code": 401 });
+            return Some(Answer { status: 401, body: json!({ "error": error }) });
+        }
+        let asked = text(VERSION)?;
+        let (oldest, newest) = self.versions;
+        let minor = |it: &str| it.split_once('.').and_then(|(_, it)| it.parse::<u32>().ok());
+        let is_spoken = (minor(oldest)..=minor(newest)).contains(&minor(asked));
+        let description = format!(
+            "Version {asked} was requested but the minor version is not supported by this service. \
+             The supported version range is: [{oldest}, {newest}]."
+        );
+        let error = json!({ "code": 406, "title": "Not Acceptable", "description": description });
+        let body = json!({ "error_message": Value::String(error.to_string()) });
+        (!is_spoken).then_some(Answer { status: 406, body })
+    }
+}

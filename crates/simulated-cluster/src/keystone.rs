@@ -1,0 +1,132 @@
+//! A Keystone as far as its version document and tokens for user and password go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::ports;
+
+/// A Keystone on a port of the loopback address.
+#[derive(Clone, Debug)]
+pub struct Keystone {
+    port: u16,
+    people: Arc<Mutex<People>>,
+}
+
+/// Who is known.
+#[derive(Debug, Default)]
+struct People {
+    /// User → password.
+    passwords: BTreeMap<String, String>,
+    /// The tokens that were given.
+    tokens: BTreeSet<String>,
+}
+
+impl Keystone {
+    /// Starts it.
+    pub async fn start() -> Result<Self> {
+        let port = ports::free()?;
+        let listener =
+            TcpListener::bind(("127.0.0.1", port)).await.context("listen as Keystone")?;
+        let keystone = Self { port, people: Arc::default() };
+        let server = keystone.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let server = server.clone();
+                // A client that hangs up is no matter of the server's.
+                tokio::spawn(async move { drop(server.serve(stream).await) });
+            }
+        });
+        Ok(keystone)
+    }
+
+    /// The URL that cells name.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Gives tokens to a user with that password from now on.
+    pub fn admit(&self, user: &str, password: &str) {
+        self.people().passwords.insert(user.to_owned(), password.to_owned());
+    }
+
+    /// Whether a token is one that it has given.
+    pub(crate) fn has_given(&self, token: &str) -> bool {
+        self.people().tokens.contains(token)
+    }
+
+    fn people(&self) -> MutexGuard<'_, People> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers one request and hangs up.
+    async fn serve(&self, mut stream: TcpStream) -> Result<()> {
+        let (head, body) = request(&mut stream).await?;
+        let is_of = |line: &str| head.starts_with(line);
+        let (status, header, body) = if is_of("GET /v3 ") || is_of("GET /v3/ ") {
+            ("200 OK", String::new(), self.version())
+        } else if is_of("POST /v3/auth/tokens ") {
+            self.token(&body["auth"]["identity"]["password"]["user"])
+        } else {
+            let message = "Could not find the requested resource.";
+            ("404 NOT FOUND", String::new(), refusal(404, message, "Not Found"))
+        };
+        let body = body.to_string();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{header}Content-Length: \
+             {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        Ok(stream.write_all(format!("{head}{body}").as_bytes()).await?)
+    }
+
+    fn version(&self) -> Value {
+        let link = json!({ "rel": "self", "href": format!("{}/v3/", self.url()) });
+        let version = json!({
+            "id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": [link],
+            "media-types": [{
+                "base": "application/json", "type": "application/vnd.openstack.identity-v3+json",
+            }],
+        });
+        json!({ "version": version })
+    }
+
+    /// A token for who is known by that password.
+    fn token(&self, user: &Value) -> (&'static str, String, Value) {
+        let mut people = self.people();
+        let (name, password) = (user["name"].as_str(), user["password"].as_str());
+        let known = name.and_then(|it| people.passwords.get(it)).map(String::as_str);
+        if known.is_none() || known != password {
+            let message = "The request you have made requires authentication.";
+            return ("401 UNAUTHORIZED", String::new(), refusal(401, message, "Unauthorized"));
+        }
+        let token = format!("token-{}-of-{}", people.tokens.len(), name.unwrap_or_default());
+        people.tokens.insert(token.clone());
+        let told = json!({ "token": { "expires_at": "2999-01-01T00:00:00.000000Z" } });
+        ("201 CREATED", format!("X-Subject-Token: {token}\r\n"), told)
+    }
+}
+
+fn refusal(code: u16, message: &str, title: &str) -> Value {
+    json!({ "error": { "code": code, "message": message, "title": title } })
+}
+
+/// The head of a request, and what its body says.
+async fn request(stream: &mut TcpStream) -> Result<(String, Value)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") && head.len() < 8192 {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let length = head.lines().find_map(|it| {
+        let (name, value) = it.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0).min(64 * 1024)];
+    stream.read_exact(&mut body).await?;
+    Ok((head, serde_json::from_slice(&body).unwrap_or_default()))
+}

@@ -1,0 +1,12 @@
+//! Operators that are killed, stopped or replaced: each test has a simulated cluster of its own.
+
+#[path = "../sim/computes.rs"]
+mod computes;
+mod crashes;
+#[path = "../sim/ends.rs"]
+mod ends;
+#[path = "../sim/journey.rs"]
+mod journey;
+mod own;
+mod removal;
+mod webhooks;

@@ -1,0 +1,86 @@
+//! A simulated cluster for one test.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use common::api::dataplane::Node;
+use e2e::Namespace;
+use e2e::journey::ready;
+use simulated_cluster::{Host, Operator, Options, Simulation};
+
+use crate::journey::{deploy, ssh_secret};
+
+/// How long a run may take whose operators are replaced meanwhile: a killed leader's Lease must run out.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A namespace in a simulated cluster that no other test uses.
+pub(crate) struct Own {
+    /// The namespace.
+    pub(crate) ns: Namespace,
+    /// The simulated cluster.
+    pub(crate) sim: Simulation,
+}
+
+impl Deref for Own {
+    type Target = Namespace;
+
+    fn deref(&self) -> &Namespace {
+        &self.ns
+    }
+}
+
+impl Own {
+    /// Starts it, with an empty namespace.
+    pub(crate) async fn start(test: &str) -> Result<Self> {
+        let sim = Simulation::start(&Options::default()).await?;
+        let ns = Namespace::of(sim.client.clone(), test).await?;
+        Ok(Self { ns, sim })
+    }
+
+    /// The same with a host and its role, deployed once.
+    pub(crate) async fn deployed(test: &str) -> Result<(Self, Host)> {
+        let own = Self::start(test).await?;
+        let host = own.sim.player.host(test, "192.0.2.10");
+        ssh_secret(&own, &host).await?;
+        deploy(&own, &[&host]).await?;
+        ready(&own, &host.name).await?;
+        Ok((own, host))
+    }
+
+    /// Two hosts that let in the same user.
+    pub(crate) fn hosts(&self, name: &str, address: &str, other: &str, at: &str) -> (Host, Host) {
+        let player = &self.sim.player;
+        let (host, other) = (player.host(name, address), player.host(other, at));
+        other.accept(&host.ssh_secret()[0].1);
+        (host, other)
+    }
+
+    /// Kills operators and starts others in their place, which lead once the Leases have run out.
+    pub(crate) fn replace(&self, operators: &[Operator]) -> Result<()> {
+        for operator in operators {
+            self.sim.operators.kill(*operator)?;
+            self.sim.operators.start(*operator)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the host is ready again with its present inputs, and no run was there twice.
+    pub(crate) async fn ends_well(&self, host: &Host, n_runs: usize) -> Result<()> {
+        let is_ready = |it: &Node| {
+            let conditions = e2e::journey::conditions(it);
+            let observed = it.status.as_ref().and_then(|it| it.observed_generation);
+            let holds = |type_| e2e::holds(conditions, type_);
+            observed == it.metadata.generation && holds("Ready") && holds("UpToDate")
+        };
+        for operator in Operator::ALL {
+            self.sim.operators.leads(operator).await?;
+        }
+        self.wait::<Node>(&host.name, "ready again", PATIENCE, is_ready).await?;
+        let traces = crate::journey::trace(host);
+        ensure!(traces.len() == n_runs, "{n_runs} runs were to be counted on the host: {traces:?}");
+        let faults = self.sim.player.ledger().faults(&self.name);
+        ensure!(faults.is_empty(), "{faults:?}");
+        self.sim.operators.check()
+    }
+}

@@ -1,0 +1,106 @@
+//! Hosts with nova-compute, as far as the API and the player tell: a cell, a role, nodes, and computes that
+//! are deployed.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use common::api::dataplane::{Node, Role, Service};
+use common::api::nova::{Cell, ExternalCompute};
+use common::conditions::Condition;
+use e2e::journey::{ROLE, SERVICE, SSH_SECRET, role};
+use e2e::{Namespace, holds};
+use serde_json::json;
+use simulated_cluster::{Broker, Host, Simulation};
+
+/// How long a deployment of a compute may take: three runs.
+pub(crate) const DEPLOYED: Duration = Duration::from_mins(3);
+/// The cell of these computes.
+pub(crate) const CELL: &str = "nova-cell1";
+/// The Secret with its message bus.
+pub(crate) const BUS: &str = "nova-cell1-transport";
+
+/// Describes a cell with a broker of its own.
+pub(crate) async fn cell(ns: &Namespace, sim: &Simulation) -> Result<Broker> {
+    cell_of(ns, sim, CELL, BUS).await
+}
+
+/// The same of a cell of that name, whose message bus stands in the Secret `bus`.
+pub(crate) async fn cell_of(
+    ns: &Namespace,
+    sim: &Simulation,
+    name: &str,
+    bus: &str,
+) -> Result<Broker> {
+    let broker = Broker::start(name, "first", name).await?;
+    cell_at(ns, sim, (name, bus), &broker).await?;
+    Ok(broker)
+}
+
+/// The same with a broker that others have started.
+pub(crate) async fn cell_at(
+    ns: &Namespace,
+    sim: &Simulation,
+    (name, bus): (&str, &str),
+    broker: &Broker,
+) -> Result<()> {
+    ns.secret(name, &[("ServicePassword", "password of nova")]).await?;
+    ns.secret(bus, &[("transport_url", &broker.transport_url())]).await?;
+    let spec = json!({
+        "cellName": name.trim_start_matches("nova-"), "secret": name,
+        "cellMessageBusSecretName": bus, "keystoneAuthURL": sim.keystone.url(),
+        "cellDatabaseHostname": "192.0.2.30", "conductorServiceTemplate": {},
+        "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
+    });
+    ns.create::<Cell>(name, spec).await.map(drop)
+}
+
+/// Brings nova-compute to hosts that share a user key.
+pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
+    let hosts: Vec<(&Host, &str)> = hosts.iter().map(|it| (*it, CELL)).collect();
+    deploy_in(ns, &hosts).await
+}
+
+/// The same, each in its cell: those of the first one's inherit it from their role.
+pub(crate) async fn deploy_in(ns: &Namespace, hosts: &[(&Host, &str)]) -> Result<()> {
+    let (first, cell) = hosts.first().context("no host")?;
+    let key = first.ssh_secret()[0].1.clone();
+    let known: String = hosts.iter().map(|(it, _)| it.ssh_secret()[1].1.clone()).collect();
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &known)]).await?;
+    let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
+    ns.create::<Service>(SERVICE, service).await?;
+    let annotated = |cell: &str| json!({ "annotations": { "nova.openstack.org/cell": cell } });
+    ns.create_with::<Role>(ROLE, role(), annotated(cell)).await?;
+    for (host, own) in hosts {
+        let spec = json!({ "role": ROLE, "hostName": host.name, "ansibleHost": host.address });
+        let metadata = if own == cell { json!({}) } else { annotated(own) };
+        ns.create_with::<Node>(&host.name, spec, metadata).await?;
+    }
+    for (host, _) in hosts {
+        settled(ns, host).await?;
+    }
+    Ok(())
+}
+
+/// The conditions of a compute.
+pub(crate) fn conditions(it: &ExternalCompute) -> &[Condition] {
+    it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
+
+/// Whether a compute is ready with its present inputs.
+pub(crate) fn is_settled(it: &ExternalCompute) -> bool {
+    let observed = it.status.as_ref().and_then(|it| it.observed_generation);
+    observed == it.metadata.generation
+        && holds(conditions(it), "Ready")
+        && holds(conditions(it), "UpToDate")
+}
+
+/// Waits until the compute of a host is ready with its present inputs.
+pub(crate) async fn settled(ns: &Namespace, host: &Host) -> Result<ExternalCompute> {
+    ns.wait(&host.name, "ready and up to date", DEPLOYED, is_settled).await
+}
+
+/// The services of nova's that were deployed to a host, in their order.
+pub(crate) fn of_nova(host: &Host) -> Vec<String> {
+    let services = host.services().into_iter();
+    services.filter(|it| it == "libvirt" || it.starts_with("nova")).collect()
+}

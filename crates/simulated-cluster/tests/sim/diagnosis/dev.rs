@@ -1,0 +1,3 @@
+//! Development.
+mod machines;
+mod scene;
