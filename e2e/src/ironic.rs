@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{Namespace, cells, run};
 
 /// The namespace of Ironic.
-const NAMESPACE: &str = "openstack";
+pub const NAMESPACE: &str = "openstack";
 /// The namespace of its machines' pods.
 const MACHINES: &str = "edpm-hosts";
 /// Where operators reach it.
@@ -45,6 +45,12 @@ impl Machine {
         ask("GET", &format!("/v1/nodes/{}", self.name), None).await
     }
 
+    /// What a human asks of it without the operators: a target of its provisioning.
+    pub async fn provision(&self, target: &str) -> Result<()> {
+        let path = format!("/v1/nodes/{}/states/provision", self.name);
+        ask("PUT", &path, Some(&json!({ "target": target }))).await.map(drop)
+    }
+
     /// The key by which the host is known that it has become, as its console shows it.
     pub async fn host_key(&self) -> Result<String> {
         let (pod, file) = (self.pod(), "/etc/ssh/ssh_host_ed25519_key.pub");
@@ -75,11 +81,29 @@ pub async fn secret(ns: &Namespace) -> Result<()> {
     ns.secret(SECRET, &[("username", &username), ("password", &password)]).await
 }
 
-/// An answer of the API to curl in the pod of Ironic, where the password is; null where it has no body.
 async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    ask_in(NAMESPACE, method, path, body).await
+}
+
+/// How curl asks an Ironic with `http_basic`.
+pub fn curl(user: &str, password: &str) -> String {
+    format!(
+        "user = \"{user}:{password}\"\nheader = \"X-OpenStack-Ironic-API-Version: latest\"\n\
+         header = \"Content-Type: application/json\"\nsilent\nshow-error\nfail-with-body\n"
+    )
+}
+
+/// An answer of the API to curl in the pod of a namespace's Ironic, where the password is; null where
+/// it has no body.
+pub async fn ask_in(
+    namespace: &str,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value> {
     let url = format!("http://127.0.0.1:6385{path}");
     let body = body.map(Value::to_string);
-    let mut words = vec!["-n", NAMESPACE, "exec", "deployment/ironic", "-c", "ironic", "--"];
+    let mut words = vec!["-n", namespace, "exec", "deployment/ironic", "-c", "ironic", "--"];
     words.extend(["curl", "--config", "/etc/ironic/curl", "--request", method]);
     if let Some(body) = &body {
         words.extend(["--data-binary", body]);

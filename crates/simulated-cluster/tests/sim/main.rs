@@ -1,6 +1,5 @@
 //! Control logic against one simulated cluster that all of these tests share.
 
-mod baremetal;
 mod cell_inputs;
 mod cell_set_once;
 mod compute_options;
@@ -15,7 +14,6 @@ mod journey;
 mod main_job;
 mod manifests;
 mod membership;
-mod metal;
 mod metal3;
 mod node_inputs;
 mod node_set;

@@ -4,7 +4,6 @@
 
 mod cells;
 mod hosts;
-mod machines;
 mod nodes;
 mod runs;
 mod scene;

@@ -1,3 +1,0 @@
-//! Development.
-mod machines;
-mod scene;

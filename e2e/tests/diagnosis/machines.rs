@@ -1,0 +1,313 @@
+//! What goes wrong between hosts and machines: real Ironics with fake hardware, of these tests alone.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use common::api::baremetal::BaremetalSet;
+use common::api::dataplane::{Node, Role};
+use e2e::faults::{Fault, machines};
+use e2e::own_ironic::{self, Flavour, OwnIronic, USER};
+use e2e::{Namespace, diagnosis, says};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, World, of_node};
+
+/// The role, and the set that it asks for.
+const ROLE: &str = "compute";
+/// The Secret with the public keys of the hosts.
+const KEYS: &str = "machine-keys";
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
+const ADDRESS: &str = "192.168.123.200";
+/// Where the Ironics are reached: these addresses stand in transcripts.
+const SOUND_ADDRESS: &str = "10.96.10.61";
+const STORELESS_ADDRESS: &str = "10.96.10.62";
+const OLD_ADDRESS: &str = "10.96.10.63";
+const AWAY_ADDRESS: &str = "10.96.10.64";
+/// The machine that somebody else takes, the one that he takes while it runs, the one that is deleted,
+/// and the one for which Ironic refuses what is to be written.
+const TAKEN: &str = "machine-taken";
+const TAKEN_OVER: &str = "machine-taken-over";
+const DELETED: &str = "machine-deleted";
+const REFUSED: &str = "machine-refused";
+/// Machines of the sound Ironic: each of a resource class of its own name.
+const SOUND: [&str; 4] = ["no-machine-fits", TAKEN, "too-few-machines", "machine-in-maintenance"];
+/// How long a machine is cleaned and deployed.
+const PROVISIONED: Duration = Duration::from_mins(4);
+/// Somebody who is no set.
+const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
+
+#[tokio::test]
+async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> Result<()> {
+    let ironics = Box::pin(Ironics::start()).await?;
+    let before = async |ns: &Namespace, fault: &Fault| ironics.before(ns, fault).await;
+    let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
+    let fate = async |ns: &Namespace, fault: &Fault| ironics.fate(ns, fault).await;
+    let fates = diagnosis::judge_machines(machines::FATES, &before, fate);
+    match tokio::join!(asked, fates) {
+        (Ok(()), Ok(())) => {}
+        (Err(one), Err(other)) => bail!("{one:#}\n{other:#}"),
+        (one, other) => one.and(other)?,
+    }
+    for ns in ironics.namespaces {
+        ns.done().await?;
+    }
+    Ok(())
+}
+
+/// The Ironics of these tests, each in a namespace of its own.
+struct Ironics {
+    sound: OwnIronic,
+    without_store: OwnIronic,
+    namespaces: [Namespace; 3],
+}
+
+impl Ironics {
+    async fn start() -> Result<Self> {
+        let namespaces = [
+            Namespace::new("fault-ironic-sound").await?,
+            Namespace::new("fault-ironic-without-store").await?,
+            Namespace::new("fault-ironic-old").await?,
+        ];
+        let [first, second, third] = &namespaces;
+        let (sound, without_store, old) = tokio::join!(
+            OwnIronic::start(first, Flavour::Sound, SOUND_ADDRESS),
+            OwnIronic::start(second, Flavour::WithoutStore, STORELESS_ADDRESS),
+            OwnIronic::start(third, Flavour::Old, OLD_ADDRESS),
+        );
+        let (sound, without_store, _) = (sound?, without_store?, old?);
+        for name in SOUND {
+            sound.enroll(name, json!({})).await?;
+        }
+        without_store.enroll("deploy-failed", json!({})).await?;
+        without_store.enroll("clean-failed", json!({ "deploy_interface": "ramdisk" })).await?;
+        without_store.enroll(REFUSED, json!({})).await?;
+        for name in [DELETED, TAKEN_OVER] {
+            without_store.enroll(name, json!({})).await?;
+            let manage = json!({ "target": "manage" });
+            without_store.ask("PUT", &of(name, "states/provision"), Some(&manage)).await?;
+            without_store.reaches(name, "manageable").await?;
+        }
+        Ok(Self { sound, without_store, namespaces })
+    }
+
+    /// The world without the fault: a role that asks for machines and is answered, mostly with a host.
+    async fn before(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
+        let endpoint = match fault.name {
+            "machine-template-invalid" => return World::default().make(ns).await,
+            "ironic-away" => OwnIronic::start(ns, Flavour::Sound, AWAY_ADDRESS).await?.endpoint,
+            "deploy-failed" | "clean-failed" | DELETED | TAKEN_OVER | REFUSED => {
+                self.without_store.endpoint.clone()
+            }
+            _ => self.sound.endpoint.clone(),
+        };
+        ns.secret("ironic", &USER).await?;
+        ns.secret(KEYS, &[("authorized_keys", KEY)]).await?;
+        let machine = match fault.name {
+            "no-machine-fits" => json!({ "resourceClass": fault.name, "traits": ["CUSTOM_GPU"] }),
+            "too-few-machines"
+            | "machine-in-maintenance"
+            | "deploy-failed"
+            | "clean-failed"
+            | DELETED
+            | TAKEN_OVER
+            | REFUSED => json!({ "resourceClass": fault.name }),
+            TAKEN => json!({ "node": TAKEN }),
+            // Of which there is none.
+            _ => json!({ "resourceClass": "nobody" }),
+        };
+        let mut world = World::default();
+        world.role["preProvisioned"] = json!(false);
+        world.role["baremetalSetTemplate"] = template(&endpoint, &machine);
+        world.make_role(ns).await?;
+        match fault.name {
+            "too-few-machines" | "machine-in-maintenance" | DELETED | TAKEN_OVER => {
+                let adopted = [DELETED, TAKEN_OVER].into_iter().find(|it| *it == fault.name);
+                node(ns, "n0", ADDRESS, adopted).await?;
+                runs(ns).await
+            }
+            "machine-address-twice" => {
+                node(ns, "n0", ADDRESS, None).await?;
+                finds_none(ns).await
+            }
+            // An Event is made of a new reason: the host comes with the fault.
+            _ => Ok(()),
+        }
+    }
+
+    /// What becomes of a machine or of its Ironic.
+    async fn fate(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
+        match fault.name {
+            TAKEN => {
+                let patch = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
+                self.sound.ask("PATCH", &of(TAKEN, ""), Some(&patch)).await?;
+                node(ns, "n0", ADDRESS, None).await
+            }
+            "no-machine-fits" => node(ns, "n0", ADDRESS, None).await,
+            "too-few-machines" => node(ns, "n1", "192.168.123.201", None).await,
+            "ironic-away" => {
+                own_ironic::stop(ns).await?;
+                node(ns, "n0", ADDRESS, None).await
+            }
+            "machine-in-maintenance" => {
+                let reason = json!({ "reason": "disk 3 is broken" });
+                self.sound.ask("PUT", &of(fault.name, "maintenance"), Some(&reason)).await?;
+                let off = json!({ "target": "power off" });
+                self.sound.ask("PUT", &of(fault.name, "states/power"), Some(&off)).await.map(drop)
+            }
+            "deploy-failed" | "clean-failed" => {
+                node(ns, "n0", ADDRESS, None).await?;
+                let state = fault.name.replace('-', " ");
+                self.without_store.reaches(fault.name, &state).await
+            }
+            REFUSED => {
+                let data = json!({ "links": [{ "id": "nic" }], "networks": [{ "link": "nic" }] });
+                ns.secret("ramdisk", &[("networkData", &data.to_string())]).await?;
+                let host = json!({
+                    "ctlPlaneIP": format!("{ADDRESS}/24"),
+                    "preprovisioningNetworkDataName": "ramdisk",
+                });
+                made(ns, "n0", ADDRESS, host).await
+            }
+            TAKEN_OVER => {
+                let ironic = &self.without_store;
+                let free = json!([{ "op": "remove", "path": "/instance_uuid" }]);
+                let take = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
+                for patch in [free, take] {
+                    ironic.ask("PATCH", &of(TAKEN_OVER, ""), Some(&patch)).await?;
+                }
+                Ok(())
+            }
+            DELETED => {
+                // What runs can be deleted only there.
+                let reason = json!({ "reason": "it burns" });
+                let ironic = &self.without_store;
+                ironic.ask("PUT", &of(DELETED, "maintenance"), Some(&reason)).await?;
+                ironic.ask("DELETE", &of(DELETED, ""), None).await.map(drop)
+            }
+            other => bail!("nobody injects {other}"),
+        }
+    }
+}
+
+/// The path of a machine, or of a part of it.
+fn of(machine: &str, part: &str) -> String {
+    format!("/v1/nodes/{machine}/{part}").trim_end_matches('/').to_owned()
+}
+
+fn template(endpoint: &str, machine: &Value) -> Value {
+    json!({
+        "provisioner": "ironic",
+        "ironic": {
+            "endpoint": endpoint, "authentication": "http_basic", "secret": "ironic",
+            "machine": machine, "provide": true, "deployAttempts": 1,
+        },
+        "deploymentSSHSecret": KEYS,
+        "ctlplaneInterface": "eth0",
+        "ctlplaneGateway": "192.168.123.1",
+    })
+}
+
+/// A host of the role, or a machine of that name which runs already and becomes one as it is.
+async fn node(ns: &Namespace, name: &str, address: &str, adopted: Option<&str>) -> Result<()> {
+    let mut host = json!({ "ctlPlaneIP": format!("{address}/24") });
+    if let Some(machine) = adopted {
+        host["adopt"] = true.into();
+        host["machine"] = json!({ "node": machine });
+    }
+    made(ns, name, address, host).await
+}
+
+/// A host of the role, reached there, with what is said of its machine.
+async fn made(ns: &Namespace, name: &str, address: &str, host: Value) -> Result<()> {
+    let spec = json!({
+        "role": ROLE, "hostName": name, "ansibleHost": address, "baremetalHost": host,
+    });
+    ns.create::<Node>(name, spec).await.map(drop)
+}
+
+/// Waits until the host has its machine.
+async fn runs(ns: &Namespace) -> Result<()> {
+    let is_active = |it: &BaremetalSet| {
+        let host = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("n0"));
+        host.is_some_and(|it| it.provisioning_state == "active")
+    };
+    ns.wait::<BaremetalSet>(ROLE, "on its machine", PROVISIONED, is_active).await.map(drop)
+}
+
+/// Waits until the host is told that there is no machine for it.
+async fn finds_none(ns: &Namespace) -> Result<()> {
+    let is_told =
+        |it: &Node| says(of_node(it), "BaremetalReady", "ProvisioningFailed", &["enroll"]);
+    ns.wait::<Node>("n0", "told that there is no machine", PATIENCE, is_told).await.map(drop)
+}
+
+/// Changes what the role asks of machines.
+async fn template_changes(ns: &Namespace, change: Value) -> Result<()> {
+    let change = json!({ "spec": { "baremetalSetTemplate": change } });
+    ns.merge::<Role>(ROLE, change).await.map(drop)
+}
+
+/// What a human writes wrong, or takes away, and the host that is made from it.
+async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
+    match fault.name {
+        // Of which there is a host already.
+        "machine-template-invalid" => mistake(ns, fault).await,
+        "machine-address-wrong" => {
+            made(ns, "n0", ADDRESS, json!({ "ctlPlaneIP": "192.168.123.0/24" })).await
+        }
+        "machine-address-missing" => made(ns, "n0", "n0.example.org", json!({})).await,
+        "machine-address-twice" => {
+            let host = json!({ "ctlPlaneIP": format!("{ADDRESS}/24") });
+            made(ns, "n1", "192.168.123.201", host).await
+        }
+        _ => {
+            mistake(ns, fault).await?;
+            node(ns, "n0", ADDRESS, None).await
+        }
+    }
+}
+
+async fn mistake(ns: &Namespace, fault: &Fault) -> Result<()> {
+    let delete = async |name: &str| ns.api::<Secret>().delete(name, &DeleteParams::default()).await;
+    match fault.name {
+        "machine-template-invalid" => {
+            // A misspelt requirement: any machine would do.
+            let machine = json!({ "resourceclass": "compute" });
+            let ironic = json!({ "endpoint": "http://ironic", "machine": machine });
+            let template = json!({ "ctlplaneInterface": "eth0", "ironic": ironic });
+            let wanted = json!({ "preProvisioned": false, "baremetalSetTemplate": template });
+            ns.merge::<Role>(ROLE, json!({ "spec": wanted })).await?;
+        }
+        "machine-secret-missing" => {
+            delete(KEYS).await?;
+        }
+        "machine-secret-of-ironic-missing" => {
+            delete("ironic").await?;
+        }
+        "machine-secret-without-key" => {
+            let nothing = json!({ "data": { "authorized_keys": null } });
+            ns.merge::<Secret>(KEYS, nothing).await?;
+        }
+        "machine-credentials-wrong" => {
+            let wrong = json!({ "stringData": { "password": "another" } });
+            ns.merge::<Secret>("ironic", wrong).await?;
+        }
+        "machine-gateway-outside" => {
+            template_changes(ns, json!({ "ctlplaneGateway": "198.51.100.1" })).await?;
+        }
+        "machine-drive-too-large" => {
+            let large = format!("#!/bin/sh\n# {}", "a".repeat(600_000));
+            ns.secret("large", &[("userData", &large)]).await?;
+            template_changes(ns, json!({ "userData": { "name": "large" } })).await?;
+        }
+        "machine-ironic-old" => {
+            let old = format!("http://{OLD_ADDRESS}:6385");
+            template_changes(ns, json!({ "ironic": { "endpoint": old } })).await?;
+        }
+        other => bail!("nobody injects {other}"),
+    }
+    Ok(())
+}
