@@ -17,16 +17,6 @@ pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 /// How long both hosts may take to be deployed again.
 pub const DEPLOYMENT: Duration = Duration::from_mins(8);
 
-/// What one task in each play of a compute, and no other task, asks of the host just once.
-const MARKS: [&str; 3] = [
-    // libvirt: the image's daemons are listed.
-    "'--entrypoint=sh'",
-    // nova: the folder of its configuration is read.
-    "paths=['/var/lib/openstack/config/nova']",
-    // nova-registered: the time is noted.
-    "argv=['date', '+%s']",
-];
-
 /// The namespace of the demo.
 pub struct Demo {
     /// The namespace.
@@ -42,14 +32,27 @@ impl Demo {
         Ok(demo)
     }
 
+    /// The demo, once the compute of a host is ready, whatever becomes of the other one.
+    pub async fn ready_on(host: &str) -> Result<Self> {
+        let client = cluster::client().await?;
+        let demo = Self { ns: Namespace::existing(&client, "openstack") };
+        demo.settled_on(host).await?;
+        Ok(demo)
+    }
+
     /// Waits until both hosts are ready with their present inputs.
     pub async fn settled(&self) -> Result<()> {
         for host in HOSTS {
-            let is_settled = |it: &Node| is_settled(it.metadata.generation, &of_node(it));
-            self.ns.wait::<Node>(host, "ready and up to date", DEPLOYMENT, is_settled).await?;
-            self.compute(host, "ready and up to date", is_settled_compute).await?;
+            self.settled_on(host).await?;
         }
         Ok(())
+    }
+
+    /// Waits until a host is ready with its present inputs.
+    pub async fn settled_on(&self, host: &str) -> Result<()> {
+        let is_settled = |it: &Node| is_settled(it.metadata.generation, &of_node(it));
+        self.ns.wait::<Node>(host, "ready and up to date", DEPLOYMENT, is_settled).await?;
+        self.compute(host, "ready and up to date", is_settled_compute).await.map(drop)
     }
 
     /// Waits until a compute is as `is_it` wants it.
@@ -76,45 +79,14 @@ impl Demo {
 
     /// Asks for one more attempt of a compute's services, and waits for its success.
     pub async fn redeploy(&self, host: &str) -> Result<()> {
-        let before = self.ask(host).await?;
-        self.answered(&before).await
-    }
-
-    /// Asks for one more attempt of a compute's services; returns the compute as it was.
-    pub async fn ask(&self, host: &str) -> Result<ExternalCompute> {
         let before = self.ns.api::<ExternalCompute>().get(host).await?;
         let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
         let change = json!({ "metadata": { "annotations": value } });
         self.ns.merge::<ExternalCompute>(host, change).await?;
-        Ok(before)
-    }
-
-    /// Waits for the success of what a compute was asked for since it was as `before`.
-    pub async fn answered(&self, before: &ExternalCompute) -> Result<()> {
         let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
         let is_done =
-            |it: &ExternalCompute| instance(it) != instance(before) && is_settled_compute(it);
-        self.compute(&before.name_any(), "deployed once more", is_done).await.map(drop)
-    }
-
-    /// How often each play of a compute has run on a host since `when`, in the order of its services.
-    ///
-    /// The host itself tells: Ansible notes in its journal what every task was asked to do.
-    pub async fn runs(&self, host: &str, when: &str) -> Result<[usize; 3]> {
-        let mut counts = [0; 3];
-        for (count, mark) in counts.iter_mut().zip(MARKS) {
-            let command = format!(
-                "journalctl --quiet --no-pager --output=cat --since=@{when} | \
-                 grep -F 'Invoked with ' | grep -c -F -e \"{mark}\" || true"
-            );
-            *count = self.on(host, &command).await?.trim().parse()?;
-        }
-        Ok(counts)
-    }
-
-    /// The time on a host, in seconds.
-    pub async fn now(&self, host: &str) -> Result<String> {
-        Ok(self.on(host, "date +%s").await?.trim().to_owned())
+            |it: &ExternalCompute| instance(it) != instance(&before) && is_settled_compute(it);
+        self.compute(host, "deployed once more", is_done).await.map(drop)
     }
 
     /// Runs a shell command on a host.
@@ -172,7 +144,7 @@ pub fn fresh(object: &impl ResourceExt) -> String {
 }
 
 /// Whether a compute is ready with its present inputs.
-pub fn is_settled_compute(it: &ExternalCompute) -> bool {
+fn is_settled_compute(it: &ExternalCompute) -> bool {
     let status = it.status.as_ref();
     let observed = status.and_then(|it| it.observed_generation);
     is_settled(it.metadata.generation, &(observed, conditions(it)))

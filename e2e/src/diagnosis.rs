@@ -20,6 +20,8 @@ const ASKED: Duration = Duration::from_secs(75);
 const AT_ONCE: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
+/// The turns of those who wait for a look of their operator's, and do nothing meanwhile.
+static IDLE: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// Judges faults, each in a namespace of its own: `before` makes the world without the fault, and
 /// `inject` resolves when the fact stands. The error names each fault that is not told as it should.
@@ -28,7 +30,7 @@ pub async fn judge(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
-    judge_within(SOON, faults, before, inject).await
+    judge_within((SOON, &TURNS), faults, before, inject).await
 }
 
 /// The same of faults between hosts and machines.
@@ -37,18 +39,27 @@ pub async fn judge_machines(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
-    judge_within(ASKED, faults, before, inject).await
+    judge_within((ASKED, &TURNS), faults, before, inject).await
+}
+
+/// The same of those whose injection waits by itself until they are told: they take nobody's turn.
+pub async fn judge_idly(
+    faults: &[Fault],
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
+    judge_within((ASKED, &IDLE), faults, before, inject).await
 }
 
 async fn judge_within(
-    within: Duration,
+    (within, turns): (Duration, &Semaphore),
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
     let (before, inject) = (&before, &inject);
     let outcomes = stream::iter(faults).map(async |fault| {
-        let _turn = TURNS.acquire().await.ok()?;
+        let _turn = turns.acquire().await.ok()?;
         let failure = judged(within, fault, before, inject).await.err()?;
         Some(format!("{}: {failure:#}", fault.name))
     });

@@ -36,16 +36,6 @@ impl Host {
         Ok(host)
     }
 
-    /// Starts a host that lets in the same user as another one.
-    pub async fn start_like(other: &Self, name: &str, address: &str) -> Result<Self> {
-        let mut host = Self::prepare(&other.client, name, address).await?;
-        for file in ["user", "user.pub"] {
-            std::fs::copy(other.folder.join(file), host.folder.join(file))?;
-        }
-        host.boot().await?;
-        Ok(host)
-    }
-
     /// Makes the keys of a host that does not run yet.
     pub async fn prepare(client: &Client, name: &str, address: &str) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("e2e-{name}"));

@@ -20,7 +20,7 @@ use crate::{Kind, run};
 
 const RELEASE: &str = "edpm-operators";
 /// The namespace of the release that serves all tests.
-pub(crate) const NAMESPACE: &str = "edpm-system";
+const NAMESPACE: &str = "edpm-system";
 /// The variable with the path of the chart's values for the present images.
 const VALUES: &str = "EDPM_UPGRADE_VALUES";
 /// How long operators may take from their pods to the last look at an object.

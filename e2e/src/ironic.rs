@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{Namespace, cells, run};
 
 /// The namespace of Ironic.
-pub const NAMESPACE: &str = "openstack";
+pub(crate) const NAMESPACE: &str = "openstack";
 /// The namespace of its machines' pods.
 const MACHINES: &str = "edpm-hosts";
 /// Where operators reach it.
@@ -43,12 +43,6 @@ impl Machine {
     /// What Ironic says of it.
     pub async fn node(&self) -> Result<Value> {
         ask("GET", &format!("/v1/nodes/{}", self.name), None).await
-    }
-
-    /// What a human asks of it without the operators: a target of its provisioning.
-    pub async fn provision(&self, target: &str) -> Result<()> {
-        let path = format!("/v1/nodes/{}/states/provision", self.name);
-        ask("PUT", &path, Some(&json!({ "target": target }))).await.map(drop)
     }
 
     /// The key by which the host is known that it has become, as its console shows it.
@@ -85,17 +79,9 @@ async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     ask_in(NAMESPACE, method, path, body).await
 }
 
-/// How curl asks an Ironic with `http_basic`.
-pub fn curl(user: &str, password: &str) -> String {
-    format!(
-        "user = \"{user}:{password}\"\nheader = \"X-OpenStack-Ironic-API-Version: latest\"\n\
-         header = \"Content-Type: application/json\"\nsilent\nshow-error\nfail-with-body\n"
-    )
-}
-
-/// An answer of the API to curl in the pod of a namespace's Ironic, where the password is; null where
-/// it has no body.
-pub async fn ask_in(
+/// An answer of the API to curl in the pod of a namespace's Ironic, where the password is; null where it has
+/// no body.
+pub(crate) async fn ask_in(
     namespace: &str,
     method: &str,
     path: &str,

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod describe;
 pub mod diagnosis;
 pub mod faults;
+pub mod honest;
 mod host;
 pub mod installation;
 pub mod ironic;
@@ -18,17 +19,14 @@ pub mod kstatus;
 pub mod metal3;
 mod namespace;
 pub mod neighbours;
-pub mod operator;
 pub mod own_ironic;
 pub mod plugin;
 mod program;
-mod release;
 pub mod transcript;
 
 pub use host::Host;
 pub use namespace::{Kind, Namespace};
 pub use program::run;
-pub use release::Release;
 
 use common::conditions::{Condition, Truth};
 

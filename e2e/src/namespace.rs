@@ -43,14 +43,6 @@ impl<K> Kind for K where
 {
 }
 
-/// How long to wait where operators may be away for a while: `cargo xtask test e2e --restarts` says
-/// so.
-fn patient(within: Duration) -> Duration {
-    let more = std::env::var_os("EDPM_PATIENCE_SECONDS");
-    let more = more.and_then(|it| it.to_str()?.parse().ok());
-    within + Duration::from_secs(more.unwrap_or(0))
-}
-
 /// A namespace that belongs to one test.
 ///
 /// It stays when the test fails, so that a human can look; the next run of the test makes it anew.
@@ -180,7 +172,6 @@ impl Namespace {
         holds: impl Fn(&K) -> bool,
     ) -> Result<K> {
         let condition = |it: Option<&K>| it.is_some_and(&holds);
-        let within = patient(within);
         let waiting = await_condition(self.api::<K>(), name, condition);
         if let Ok(found) = tokio::time::timeout(within, waiting).await {
             return found?.with_context(|| format!("{name} went away"));
@@ -208,7 +199,6 @@ impl Namespace {
             }
             bail!("the watch ended")
         };
-        let within = patient(within);
         let found = tokio::time::timeout(within, find).await;
         found.with_context(|| format!("{what}: not within {} s", within.as_secs()))?
     }
@@ -216,7 +206,7 @@ impl Namespace {
     /// Waits, by a watch, until an object is gone.
     pub async fn gone<K: Kind>(&self, name: &str, within: Duration) -> Result<()> {
         let gone = await_condition(self.api::<K>(), name, |it: Option<&K>| it.is_none());
-        let waited = tokio::time::timeout(patient(within), gone).await;
+        let waited = tokio::time::timeout(within, gone).await;
         waited.with_context(|| format!("{name} is still there"))?.map(drop).map_err(Into::into)
     }
 

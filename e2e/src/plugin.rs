@@ -7,6 +7,11 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 use tokio::process::{Child, Command};
 
+use crate::cluster;
+
+/// Where the demo is.
+const DEMO: &str = "openstack";
+
 /// What a command said, and how it ended.
 #[derive(Debug)]
 pub struct Answer {
@@ -20,7 +25,12 @@ pub struct Answer {
 
 /// Runs `kubectl edpm` in the demo's namespace to its end, whatever that is.
 pub async fn edpm(arguments: &[&str]) -> Result<Answer> {
-    let output = command(arguments)?.output().await.context("cannot start kubectl")?;
+    edpm_in(DEMO, arguments).await
+}
+
+/// The same in another namespace.
+pub async fn edpm_in(namespace: &str, arguments: &[&str]) -> Result<Answer> {
+    let output = command(namespace, arguments)?.output().await.context("cannot start kubectl")?;
     Ok(Answer {
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -28,24 +38,29 @@ pub async fn edpm(arguments: &[&str]) -> Result<Answer> {
     })
 }
 
-/// Starts `kubectl edpm` with its output in a pipe.
-pub fn started(arguments: &[&str]) -> Result<Child> {
-    command(arguments)?.stdout(Stdio::piped()).spawn().context("cannot start kubectl")
+/// Starts `kubectl edpm` in a namespace with its output in a pipe.
+pub fn started_in(namespace: &str, arguments: &[&str]) -> Result<Child> {
+    let mut command = command(namespace, arguments)?;
+    command.stdout(Stdio::piped()).spawn().context("cannot start kubectl")
 }
 
-fn command(arguments: &[&str]) -> Result<Command> {
+fn command(namespace: &str, arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new("kubectl");
-    command.args(["edpm", "-n", "openstack"]).args(arguments).env("PATH", path()?);
+    cluster::prepare(&mut command);
+    let path = path(&command)?;
+    command.args(["edpm", "-n", namespace]).args(arguments).env("PATH", path);
     command.kill_on_drop(true).stdin(Stdio::null());
     Ok(command)
 }
 
-/// PATH with the folder of the plugin before all others.
-fn path() -> Result<OsString> {
+/// The command's PATH with the folder of the plugin before all others.
+fn path(command: &Command) -> Result<OsString> {
     let folder = folder()?;
     let is_built = folder.join("kubectl-edpm").is_file();
     ensure!(is_built, "{} has no plugin: cargo build -p kubectl-edpm", folder.display());
-    let others = std::env::var_os("PATH").unwrap_or_default();
+    let mut given = command.as_std().get_envs().filter(|(name, _)| *name == "PATH");
+    let given = given.next().and_then(|(_, path)| path.map(OsString::from));
+    let others = given.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&others)))?)
 }
 

@@ -12,10 +12,18 @@ use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use kube::ResourceExt;
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
-/// These tests change the same two hosts, so they take turns.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// These tests change the same two hosts, so they take turns on each of them.
+static TURNS: [Mutex<()>; 2] = [const { Mutex::const_new(()) }; 2];
+
+/// A test's turn on a host.
+type Turn = MutexGuard<'static, ()>;
+
+/// A turn on the first or the second host. Who needs both takes the second one's first.
+async fn turn(idx: usize) -> Turn {
+    TURNS[idx].lock().await
+}
 
 /// Each service with each of its hosts.
 fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
@@ -29,7 +37,7 @@ fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
-    let _turn = TURN.lock().await;
+    let (_turn, _other) = (turn(1).await, turn(0).await);
     let demo = Demo::ready().await?;
     let before = demo.ns.list::<AnsibleEe>().await?;
     let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
@@ -75,38 +83,37 @@ async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> 
 
 #[tokio::test]
 async fn an_option_that_is_removed_is_gone_in_the_process() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let [host, _] = HOSTS;
+    let (_turn, host) = (turn(0).await, HOSTS[0]);
+    let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
     let default = demo.logged(host, "max_concurrent_builds").await?;
     assert_ne!(default, "7");
     demo.configure(host, &format!("{options}[DEFAULT]\nmax_concurrent_builds = 7\n")).await?;
-    demo.settled().await?;
+    demo.settled_on(host).await?;
     assert_eq!(demo.logged(host, "max_concurrent_builds").await?, "7");
     demo.configure(host, &options).await?;
-    demo.settled().await?;
+    demo.settled_on(host).await?;
     assert_eq!(demo.logged(host, "max_concurrent_builds").await?, default);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
-    let _turn = TURN.lock().await;
+    let (other, _turn) = (turn(1).await, turn(0).await);
     let demo = Demo::ready().await?;
     let [host, _] = HOSTS;
     demo.on(host, "podman rm -f nova_compute").await?;
     let text = demo.refuted().await?;
+    drop(other);
     demo.redeploy(host).await?;
     assert!(text.contains(&format!("facts of {host}")) && text.contains("nova_compute"), "{text}");
-    demo.settled().await
+    demo.settled_on(host).await
 }
 
 #[tokio::test]
 async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let [host, _] = HOSTS;
+    let (_turn, host) = (turn(1).await, HOSTS[1]);
+    let demo = Demo::ready_on(host).await?;
     let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
     let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
     assert_eq!(demo.loaded(host).await?, given);
@@ -123,14 +130,13 @@ async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
     let there = demo.on(host, "ls /var/lib/openstack/config/nova").await?;
     assert!(!there.contains(stray), "{there}");
     assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?, identity);
-    demo.settled().await
+    demo.settled_on(host).await
 }
 
 #[tokio::test]
 async fn no_run_shows_a_password_in_its_log() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let [host, _] = HOSTS;
+    let (_turn, host) = (turn(0).await, HOSTS[0]);
+    let demo = Demo::ready_on(host).await?;
     let config = demo.on(host, "cat /var/lib/openstack/config/nova/01-nova.conf").await?;
     let password = |line: &str| line.strip_prefix("password = ").map(str::to_owned);
     let of_bus = |line: &str| {
@@ -158,7 +164,7 @@ async fn no_run_shows_a_password_in_its_log() -> Result<()> {
 
 #[tokio::test]
 async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
-    let _turn = TURN.lock().await;
+    let (_turn, _other) = (turn(1).await, turn(0).await);
     let demo = Demo::ready().await?;
     let (host, cell) = (HOSTS[1], "nova-cell2");
     // As nova itself deletes: the row stays and is marked.
@@ -191,28 +197,28 @@ async fn reports(demo: &Demo, host: &str, cell: &str) -> Result<()> {
 
 #[tokio::test]
 async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let host = HOSTS[1];
+    let (_turn, host) = (turn(1).await, HOSTS[1]);
+    let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
     demo.configure(host, "").await?;
-    demo.settled().await?;
+    demo.settled_on(host).await?;
+    let other = turn(0).await;
     let text = demo.refuted().await;
+    drop(other);
     demo.configure(host, &options).await?;
     let text = text?;
     assert!(text.contains(&format!("{host}: nova-compute's log is \"\"")), "{text}");
-    demo.settled().await?;
+    demo.settled_on(host).await?;
     assert_eq!(demo.logged(host, "libvirt.cpu_models").await?, "['Nehalem']");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
-    let _turn = TURN.lock().await;
-    let demo = Demo::ready().await?;
-    let [host, _] = HOSTS;
+    let (_turn, host) = (turn(1).await, HOSTS[1]);
+    let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
-    let bus = "transport_url = rabbit://nova-cell1:not-the-password@10.96.10.21:5672/nova-cell1";
+    let bus = "transport_url = rabbit://nova-cell2:not-the-password@10.96.10.22:5672/nova-cell2";
     demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
     let words =
         ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];
@@ -240,5 +246,5 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
     assert_eq!(nova.state, RunState::Succeeded, "nova-compute was started");
     let texts = serde_json::to_string(&compute.status)?;
     assert!(!texts.contains("not-the-password"), "the password is shown");
-    demo.settled().await
+    demo.settled_on(host).await
 }

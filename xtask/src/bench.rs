@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::demo::facts::wait_until_ready;
 use crate::demo::scene::MAIN;
-use crate::{cluster::Choice, controlplane, lab, paths, sh};
+use crate::{cluster::Choice, controlplane, demo, images, lab, paths, sh};
 use audit::{Audit, Requests};
 
 /// How long nothing may be written after everything is ready.
@@ -48,6 +48,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         bail!("--audit-log must say where the cluster's API server writes its audit log");
     }
     let audit = Audit::of(&env);
+    install(&env)?;
     if args.node_set {
         return node_set::measure(&env, &audit);
     }
@@ -82,6 +83,12 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         write(&baseline_path(), &json!({ "work": work.as_json() }))?;
     }
     judge(&work, &rest, &processes)
+}
+
+/// The operators as users get them; on the lab are those that the tests run.
+fn install(env: &lab::Env) -> Result<()> {
+    let images = images::released(env)?;
+    demo::install(env, &paths::repo(), &demo::values(&images, "values-released")?)
 }
 
 fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Result<()> {

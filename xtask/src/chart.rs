@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{lab, paths, sh};
+use crate::{lab, paths, sh, yaml};
 use invariants::{of_kind, text};
 
 /// The chart, from the project's root.
@@ -75,7 +75,7 @@ fn rendered(values: &[&str]) -> Result<Vec<Value>> {
     let values = [&[IMAGE], values].concat();
     let verb = ["template", "edpm", "--namespace", "edpm-system"];
     let text = sh::run(&mut helm(&verb, &values)?)?;
-    let objects: Vec<Value> = common::yaml::documents(&text).context("what Helm rendered")?;
+    let objects: Vec<Value> = yaml::documents(&text).context("what Helm rendered")?;
     let objects: Vec<Value> = objects.into_iter().filter(|it| !it.is_null()).collect();
     invariants::check(&objects).with_context(|| format!("with {values:?}"))?;
     Ok(objects)

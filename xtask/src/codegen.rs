@@ -1,6 +1,8 @@
 //! `cargo xtask codegen`: the files that are written from the code, and the check that they are.
 
+#[cfg(test)]
 mod chart;
+#[cfg(test)]
 mod collection;
 #[cfg(test)]
 mod conditions;
@@ -8,20 +10,28 @@ mod faults;
 mod options;
 #[cfg(test)]
 mod rules;
+#[cfg(test)]
 mod values;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
 use crate::{paths, sh};
 
 /// Folders that hold generated files and nothing else.
+#[cfg(test)]
 const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/crds"];
-/// Tells the tests of what the operators declare to write it.
+/// The tests that know what the code says, for only tests link the crates that say it.
+const TESTS: [&str; 3] = [
+    "codegen::tests::generated_files_are_what_the_code_says",
+    "codegen::rules::the_charts_rules_are_what_the_operators_declare",
+    "codegen::conditions::the_table_of_conditions_is_what_the_operators_declare",
+];
+/// Tells these tests to write it.
 const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
@@ -45,6 +55,10 @@ enum What {
     Options,
 }
 
+/// How a line ends that tells what became of a file.
+const WRITTEN: &str = " is written anew";
+const LEFT: &str = " is not generated any more";
+
 /// A generated file: its path from the project's root, and its content.
 type Generated = (PathBuf, String);
 
@@ -54,37 +68,39 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     if let Some(What::Options) = args.what {
         return options::write(&root);
     }
-    let drift = drift(&root, &files()?)?;
     if args.check {
-        if !drift.is_empty() {
-            bail!("run `cargo xtask codegen`: {}", described(&drift));
-        }
-        return declared(false);
+        return sh::run(declared().env_remove(WRITE)).map(drop).context("generated files");
+    }
+    let said = sh::run(declared().env(WRITE, "1")).context("generated files")?;
+    for line in said.lines().filter(|it| is_told(it)) {
+        println!("{line}");
     }
     // What was told on a lab is another thing each time, and not there without one: not checked.
-    let told: Vec<Generated> = faults::files(&root)?;
-    for it in drift.iter().chain(&stale(&root, &told)) {
+    for it in stale(&root, &faults::files(&root)?) {
         it.mend(&root)?;
         println!("{}", it.described());
     }
-    declared(true)
+    Ok(())
 }
 
-/// Writes or checks the chart's rules and the table of conditions, in a process that links the
-/// operators.
-fn declared(write: bool) -> Result<()> {
-    let mut test = Command::new(env!("CARGO"));
-    test.current_dir(paths::repo()).args(["test", "--quiet", "--package", "xtask", "--"]);
-    test.args(["codegen::rules::the_charts_rules", "codegen::conditions::the_table"]);
-    if write {
-        test.env(WRITE, "1");
-    } else {
-        test.env_remove(WRITE);
-    }
-    sh::run(&mut test).map(drop).context("the chart's rules and the table of conditions")
+/// The tests that write or check what the code says.
+fn declared() -> Command {
+    let mut tests = Command::new(env!("CARGO"));
+    // Of the whole workspace, as all tests are built: alone, it would have other features.
+    tests
+        .args(["test", "--quiet", "--workspace", "--bin", "xtask", "--"])
+        .current_dir(paths::repo());
+    tests.args(["--exact", "--nocapture"]).args(TESTS);
+    tests
+}
+
+/// Whether a line that the tests print says what became of a file.
+fn is_told(line: &str) -> bool {
+    line.ends_with(WRITTEN) || line.ends_with(LEFT)
 }
 
 /// All generated files.
+#[cfg(test)]
 fn files() -> Result<Vec<Generated>> {
     let mut files = definitions()?;
     files.extend(chart::files()?);
@@ -93,6 +109,7 @@ fn files() -> Result<Vec<Generated>> {
 }
 
 /// One file per kind, ready for `kubectl apply`.
+#[cfg(test)]
 fn definitions() -> Result<Vec<Generated>> {
     let mut files = Vec::new();
     for crd in common::api::definitions::all() {
@@ -111,6 +128,7 @@ enum Drift {
     /// The file is missing or has another content.
     Stale(Generated),
     /// The file is not generated any more.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests know all files"))]
     Left(PathBuf),
 }
 
@@ -130,27 +148,32 @@ impl Drift {
 
     fn described(&self) -> String {
         match self {
-            Self::Stale((path, _)) => format!("{} is written anew", path.display()),
-            Self::Left(path) => format!("{} is not generated any more", path.display()),
+            Self::Stale((path, _)) => format!("{}{WRITTEN}", path.display()),
+            Self::Left(path) => format!("{}{LEFT}", path.display()),
         }
     }
 }
 
-/// Writes a file that only tests can generate where [`WRITE`] is set; else asserts that it is as it
-/// would be written.
+/// Writes a file where [`WRITE`] is set; else asserts that it is as it would be written.
 #[cfg(test)]
 fn written_or_current(file: Generated) {
-    let root = paths::repo();
-    let drift = stale(&root, &[file]);
+    mended_or_none(&stale(&paths::repo(), &[file]));
+}
+
+/// The same of all that differs.
+#[cfg(test)]
+fn mended_or_none(drift: &[Drift]) {
     if std::env::var_os(WRITE).is_some() {
-        for it in &drift {
-            it.mend(&root).unwrap();
+        for it in drift {
+            it.mend(&paths::repo()).unwrap();
+            println!("{}", it.described());
         }
         return;
     }
-    assert!(drift.is_empty(), "run `cargo xtask codegen`: {}", described(&drift));
+    assert!(drift.is_empty(), "run `cargo xtask codegen`: {}", described(drift));
 }
 
+#[cfg(test)]
 fn described(drift: &[Drift]) -> String {
     drift.iter().map(Drift::described).collect::<Vec<_>>().join(", ")
 }
@@ -163,6 +186,7 @@ fn stale(root: &Path, files: &[Generated]) -> Vec<Drift> {
     files.iter().filter(|it| !is_current(it)).cloned().map(Drift::Stale).collect()
 }
 
+#[cfg(test)]
 fn drift(root: &Path, files: &[Generated]) -> Result<Vec<Drift>> {
     let mut drift = stale(root, files);
     for folder in GENERATED_FOLDERS.iter().filter(|it| root.join(it).is_dir()) {
@@ -182,8 +206,7 @@ mod tests {
 
     #[test]
     fn generated_files_are_what_the_code_says() {
-        let drift = drift(&paths::repo(), &files().unwrap()).unwrap();
-        assert!(drift.is_empty(), "run `cargo xtask codegen`: {}", described(&drift));
+        mended_or_none(&drift(&paths::repo(), &files().unwrap()).unwrap());
     }
 
     #[test]

@@ -113,14 +113,45 @@ const IMAGES: &[Image] = &[
 pub(crate) struct Tree {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// The folder of the operators' programs; without one they are compiled when they are needed.
-    pub(crate) programs: Option<PathBuf>,
+    /// Which programs of the operators the images get.
+    pub(crate) programs: Programs,
+}
+
+/// Which programs of the operators images get.
+pub(crate) enum Programs {
+    /// Those that the tests run: nothing is compiled for images alone. For the lab.
+    AsTested,
+    /// Optimized, and linked so that they need no library. For users, and for measurements.
+    Optimized,
+    /// Those in this folder, which need no library.
+    Made(PathBuf),
+}
+
+impl Programs {
+    /// Where the context of a build has them.
+    fn place(&self) -> &'static str {
+        match self {
+            Self::AsTested | Self::Optimized => "root",
+            // As the releases so far have it.
+            Self::Made(_) => "bin",
+        }
+    }
 }
 
 impl Tree {
-    /// This working tree.
+    /// This working tree, for the lab.
     pub(crate) fn present() -> Self {
-        Self { root: paths::repo(), programs: None }
+        Self { root: paths::repo(), programs: Programs::AsTested }
+    }
+
+    /// This working tree as it would be released.
+    fn released() -> Self {
+        Self { root: paths::repo(), programs: Programs::Optimized }
+    }
+
+    /// This working tree for a cluster.
+    fn of(env: &lab::Env) -> Self {
+        if env.is_lab() { Self::present() } else { Self::released() }
     }
 }
 
@@ -164,7 +195,8 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         by_name(name)?;
     }
     let only: Vec<&str> = args.only.iter().map(String::as_str).collect();
-    let set = provide(&Tree::present(), registry, plain_http, &only)?;
+    let tree = if args.push.is_some() { Tree::released() } else { Tree::present() };
+    let set = provide(&tree, registry, plain_http, &only)?;
     if !args.only.is_empty() {
         return Ok(());
     }
@@ -174,7 +206,17 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 
 /// Brings the cluster's registry up to date.
 pub(crate) fn for_cluster(env: &lab::Env) -> Result<Set> {
-    provide(&Tree::present(), &env.registry, env.plain_http, &[])
+    provide(&Tree::of(env), &env.registry, env.plain_http, &[])
+}
+
+/// The same with the operators as they would be released, for measurements.
+pub(crate) fn released(env: &lab::Env) -> Result<Set> {
+    provide(&Tree::released(), &env.registry, env.plain_http, &[])
+}
+
+/// Brings some images into the cluster's registry, and waits for no other.
+pub(crate) fn some(env: &lab::Env, only: &[&str]) -> Result<Set> {
+    provide(&Tree::of(env), &env.registry, env.plain_http, only)
 }
 
 /// Brings those images of other sources into the cluster's registry that their chart needs.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use common::api::dataplane::deployment::{BACKOFF_LIMIT_EXCEEDED, DEPLOYMENT_READY};
 use serde_json::Value;
 
 use crate::cluster::Choice;
@@ -27,6 +26,9 @@ pub(crate) const SERVICE: &str = "nova-custom";
 const NODE_SET: &str = "openstack-edpm";
 /// The variable that names the snippet's file.
 const VARIABLE: &str = "DATAPLANE_EXTRA_NOVA_CONFIG_FILE";
+/// What tells that a deployment is done, and the reason of one that failed for good.
+const DEPLOYMENT_READY: &str = "DeploymentReady";
+const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
 /// How long a deployment of everything may take.
 const DEPLOYMENT: Duration = Duration::from_mins(10);
 
@@ -152,4 +154,15 @@ pub(crate) fn deployed(env: &lab::Env, name: &str) -> Result<()> {
 pub(crate) fn forget_snippet(env: &lab::Env) -> Result<()> {
     let mut delete = env.kubectl();
     sh::run(delete.args(["-n", NAMESPACE, "delete", "configmap", CONFIG_MAP])).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::dataplane::deployment;
+
+    #[test]
+    fn a_deployment_is_asked_in_its_own_words() {
+        assert_eq!(super::DEPLOYMENT_READY, deployment::DEPLOYMENT_READY);
+        assert_eq!(super::BACKOFF_LIMIT_EXCEEDED, deployment::BACKOFF_LIMIT_EXCEEDED);
+    }
 }

@@ -22,6 +22,7 @@ mod packages;
 mod paths;
 #[cfg(test)]
 mod plays;
+mod proof;
 mod release;
 mod sh;
 mod sim;
@@ -29,6 +30,7 @@ mod test;
 #[cfg(test)]
 mod tidy;
 mod upgrade;
+mod yaml;
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -50,6 +52,8 @@ enum Command {
     Lab(lab::Args),
     /// See whether the tests catch the changes of the code that the docs name.
     Mutants(mutants::Args),
+    /// Run the scenarios that are too long for each run of the tests, and write when each was seen.
+    Proof(proof::Args),
     /// A simulated cluster: a real API server and the operators, without kubelet and hosts.
     Sim(sim::Args),
     /// Run the project's tests, whole or in parts.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
         Command::Mutants(args) => mutants::main(&args),
+        Command::Proof(args) => proof::main(&args),
         Command::Sim(args) => sim::main(&args),
         Command::Test(args) if test::main(&args) => Ok(()),
         Command::Test(_) => return ExitCode::FAILURE,

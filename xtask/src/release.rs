@@ -4,32 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::images::Tree;
-use crate::images::sources::{TARGET, compile};
+use crate::images::sources::{Profile, compile, emptied};
+use crate::images::{Programs, Tree};
 use crate::{paths, sh};
 
 /// The commit of the release before: upgrades are tested from there.
 ///
 /// It moves with each release, in the first commit after it, to the commit that was released.
 const BEFORE: &str = "9b1772ccd1a92ae26f98760b747e416acacc1e86";
-
-/// The crates of this repository; what is compiled of them says nothing about another commit.
-const CRATES: [&str; 12] = [
-    "ansibleee-operator",
-    "common",
-    "config-drive",
-    "dataplane-operator",
-    "e2e",
-    "ironic",
-    "ironic-client",
-    "kubectl-edpm",
-    "nova-operator",
-    "shell",
-    "simulated-cluster",
-    "xtask",
-];
 
 /// Whether the release before can be had: it is made already, or the history reaches back to it.
 ///
@@ -62,7 +46,7 @@ pub(crate) fn before() -> Result<Tree> {
     if !programs.is_dir() {
         sh::step("compile the operators of the release before", || build(&root, &programs))?;
     }
-    Ok(Tree { root, programs: Some(programs) })
+    Ok(Tree { root, programs: Programs::Made(programs) })
 }
 
 fn folder() -> PathBuf {
@@ -91,82 +75,9 @@ fn git() -> Command {
 }
 
 fn build(root: &Path, programs: &Path) -> Result<()> {
-    let compiled = std::path::absolute(paths::compiled())?;
-    let target = emptied(&compiled.join("release-before"))?;
-    for part in ["release".to_owned(), format!("{TARGET}/release")] {
-        seed(&compiled.join(&part), &target.join(&part))?;
-    }
+    let target = emptied(&std::path::absolute(paths::compiled())?.join("release-before"))?;
     let fresh = emptied(&programs.with_extension("new"))?;
-    compile(root, &target, &fresh)?;
+    compile(root, Profile::Dev, &target, &fresh)?;
     fs::remove_dir_all(&target)?;
     Ok(fs::rename(&fresh, programs)?)
-}
-
-/// Begins with the dependencies as they are compiled already, for most of them are the same: links,
-/// which cost no disk, without anything of our own crates.
-fn seed(from: &Path, to: &Path) -> Result<()> {
-    if !from.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(to)?;
-    for part in [".fingerprint", "build", "deps"] {
-        let part = from.join(part);
-        if part.is_dir() {
-            sh::run(Command::new("cp").arg("-al").arg(&part).arg(to))?;
-        }
-    }
-    for part in [".fingerprint", "build", "deps"] {
-        let Ok(entries) = fs::read_dir(to.join(part)) else { continue };
-        for entry in entries {
-            let entry = entry?;
-            if !is_ours(&entry.file_name().to_string_lossy()) {
-                continue;
-            }
-            if entry.file_type()?.is_dir() {
-                fs::remove_dir_all(entry.path())?;
-            } else {
-                fs::remove_file(entry.path())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether cargo keeps something of one of our crates under this name: `libcommon-1f….rlib`,
-/// `nova_operator-1f….d`, `nova-operator-1f…`.
-fn is_ours(file: &str) -> bool {
-    let Some((name, _)) = file.rsplit_once('-') else { return false };
-    let name = name.strip_prefix("lib").unwrap_or(name).replace('_', "-");
-    CRATES.contains(&name.as_str())
-}
-
-/// An empty folder of that name.
-fn emptied(folder: &Path) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
-    Ok(folder.to_path_buf())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_compiled_of_our_own_crates_is_left_out() {
-        let ours = ["libcommon-1f.rlib", "nova_operator-1f.d", "nova-operator-1f", "shell-1f"];
-        assert_eq!(ours.map(is_ours), [true; 4]);
-        let others = ["libkube_core-1f.rlib", "shell-words-1f", "libcommon_macros-1f.so", "x"];
-        assert_eq!(others.map(is_ours), [false; 4]);
-    }
-
-    #[test]
-    fn every_crate_of_the_workspace_is_known() {
-        let manifests = fs::read_dir(paths::repo().join("crates")).unwrap();
-        let found = manifests.map(|it| it.unwrap().file_name().into_string().unwrap());
-        let mut found: Vec<String> = found.chain(["e2e".into(), "xtask".into()]).collect();
-        found.sort();
-        assert_eq!(found, CRATES);
-    }
 }

@@ -2,11 +2,11 @@
 
 mod count;
 mod e2e;
+mod features;
 mod journey;
 pub(crate) mod outcome;
 mod programs;
 mod report;
-mod restarts;
 mod shares;
 mod sim;
 pub(crate) mod spec;
@@ -14,11 +14,11 @@ mod tree;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 
 use crate::{chart, cluster::Choice, packages, paths, sh};
@@ -26,7 +26,6 @@ use count::{Count, Found, Shown, counted};
 use outcome::Outcome;
 use programs::Program;
 use report::Report;
-use restarts::Seed;
 
 /// Run the project's tests.
 #[derive(clap::Args)]
@@ -40,10 +39,6 @@ pub(crate) struct Args {
     /// Only what needs neither the lab nor other programs: format, lint, unit, chart and sim.
     #[arg(long, conflicts_with = "parts")]
     quick: bool,
-    /// Restart an operator every 20 to 60 seconds during the end-to-end tests, at random, or as the
-    /// seed of an earlier run says.
-    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "now")]
-    restarts: Option<Seed>,
     #[command(flatten)]
     cluster: Choice,
 }
@@ -85,6 +80,9 @@ struct Sum {
     bad: Vec<String>,
 }
 
+/// What the tests of the lab find, once it is prepared.
+type Lab = OnceLock<Result<e2e::Prepared>>;
+
 /// Runs all parts, whatever fails; whether nothing did. The count is the last line.
 ///
 /// What became of each test is written down as it goes, in place of the last report.
@@ -98,16 +96,19 @@ pub(crate) fn main(args: &Args) -> bool {
         }
     }
     let sum = Mutex::new(Sum::default());
+    // What the lab has come to: filled before its tests begin.
+    let lab = OnceLock::new();
     let is_asked = |it: &Part| args.parts().contains(it);
     let run = |parts: &[Part]| {
-        parts.iter().filter(|it| is_asked(it)).for_each(|it| it.told(args, &sum));
+        parts.iter().filter(|it| is_asked(it)).for_each(|it| it.told((args, &lab), &sum));
     };
     std::thread::scope(|scope| {
-        let lab = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
+        let preparing = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
         run(&[Part::Format, Part::Lint, Part::Deny, Part::Unit, Part::Chart]);
-        // What is compiled for the lab would take the time that the operators have to answer.
-        if let Some(Ok(Err(error))) = lab.map(ScopedJoinHandle::join) {
-            println!("{error:#}");
+        // What the lab does meanwhile would take the time that the operators have to answer.
+        if let Some(prepared) = preparing.map(ScopedJoinHandle::join) {
+            let prepared = prepared.unwrap_or_else(|_| Err(anyhow!("preparing the lab panicked")));
+            lab.get_or_init(|| prepared);
         }
         run(&[Part::Sim]);
         // They wait for an Ironic and for packages, or compute while the lab waits for nova.
@@ -146,13 +147,13 @@ impl Part {
     const QUICK: [Self; 5] = [Self::Format, Self::Lint, Self::Unit, Self::Sim, Self::Chart];
 
     /// Runs it and adds what it came to, and what failed: its tests, or why it could not go on.
-    fn told(self, args: &Args, sum: &Mutex<Sum>) {
+    fn told(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
         let name = format!("{self:?}").to_lowercase();
         let label = count::label();
         println!("\n{label}== {name}");
         let began = Instant::now();
         let mut bad = Vec::new();
-        let found = self.run(args).unwrap_or_else(|error| {
+        let found = self.run(given).unwrap_or_else(|error| {
             println!("{label}{error:#}");
             bad.push(format!("{name}: {error:#}"));
             Found::one(&name, Outcome::Failed)
@@ -180,7 +181,7 @@ impl Part {
         }
     }
 
-    fn run(self, args: &Args) -> Result<Found> {
+    fn run(self, (args, lab): (&Args, &Lab)) -> Result<Found> {
         match self {
             Self::Format => check("rustfmt", cargo(&["fmt", "--all", "--check"])),
             Self::Lint => lint(),
@@ -192,7 +193,11 @@ impl Part {
             Self::Sim => sim::run(),
             Self::Chart => Ok(chart()),
             Self::Ansible => ansible(),
-            Self::E2e => e2e::run(&args.cluster, args.restarts),
+            Self::E2e => match lab.get() {
+                Some(Ok(prepared)) => e2e::run(&args.cluster, prepared),
+                Some(Err(error)) => bail!("the lab: {error:#}"),
+                None => bail!("nobody has prepared the lab"),
+            },
             Self::Spec => spec::check(args.specification.as_deref()),
         }
     }
@@ -211,8 +216,9 @@ fn check(name: &str, mut command: Command) -> Result<Found> {
 }
 
 fn lint() -> Result<Found> {
-    let all = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-    let mut found = check("clippy", cargo(&all))?;
+    let strictly = ["--", "-D", "warnings"];
+    features::compile(&["clippy", "--workspace", "--all-targets"], &strictly)?;
+    let mut found = Found::one("clippy", Outcome::Passed);
     // Alone, so that another crate's features cannot hide what it lacks.
     for package in paths::PURE {
         let alone = cargo(&["check", "--package", package, "--quiet"]);
@@ -256,6 +262,7 @@ fn unit() -> Result<Found> {
     }
     let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
     found += counted(examples, "", Shown::Bad)?;
+    found += features::check()?;
     Ok(found)
 }
 

@@ -1,12 +1,10 @@
 //! The main job as the release before does it, so that a test can upgrade what it left.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
 
 use crate::demo::scene::MAIN;
 use crate::demo::{self, OPERATORS, RELEASE, facts};
-use crate::{cluster::Choice, controlplane, hosts, images, lab, release, sh};
+use crate::{controlplane, hosts, images, lab, release, sh};
 
 /// Everything that was made by the operators or for them, in the order in which it goes.
 const KINDS: [&str; 10] = [
@@ -23,23 +21,19 @@ const KINDS: [&str; 10] = [
     "openstackansibleees.ansibleee.openstack.org",
 ];
 
-/// Brings everything up with the release before, and does the main job with it.
-///
-/// Returns the file with the chart's values for this release, to which it is to be upgraded.
-pub(crate) fn prepare(cluster: &Choice) -> Result<PathBuf> {
-    let env = cluster.up()?;
-    // First, for the release before needs most of what is compiled for this one.
-    let images = images::for_cluster(&env)?;
+/// Brings everything up with the release before, and does the main job with it. Nothing of this release is
+/// compiled for it.
+pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
+    let images = images::some(env, &["openstack", "edpm-host"])?;
     let before = release::before()?;
-    let its_images = images::of_tree(&env, &before)?;
-    clear(&env)?;
-    controlplane::up(&env, images.reference("openstack")?)?;
-    hosts::up(&env, images.reference("edpm-host")?)?;
+    let its_images = images::of_tree(env, &before)?;
+    clear(env)?;
+    controlplane::up(env, images.reference("openstack")?)?;
+    hosts::up(env, images.reference("edpm-host")?)?;
     println!("the release before: {}", before.root.display());
-    demo::install(&env, &before.root, &demo::values(&its_images, "values-before")?)?;
-    demo::apply_example(&env, &before.root, &MAIN)?;
-    sh::step("wait until both computes are ready", || facts::wait_until_ready(&env, &MAIN))?;
-    demo::values(&images, "values")
+    demo::install(env, &before.root, &demo::values(&its_images, "values-before")?)?;
+    demo::apply_example(env, &before.root, &MAIN)?;
+    sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))
 }
 
 /// Takes away what an earlier run left: the release before is to find nothing of this one's.

@@ -24,6 +24,8 @@ use crate::release::{NAMESPACE, Rendered};
 
 /// How long an operator may take until it leads; after a kill the Lease must run out first.
 const LEADS_WITHIN: Duration = Duration::from_mins(2);
+/// How long one may take to end: as long as a pod has by default.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
 /// One of the operators.
@@ -181,6 +183,19 @@ impl Operators {
         self.ready(operator).await
     }
 
+    /// Ends the operator as Kubernetes ends a pod, with a word before, and starts another process.
+    pub async fn restart(&self, operator: Operator) -> Result<()> {
+        self.with(operator, |it| it.process.signal("TERM"))?;
+        let begin = Instant::now();
+        while self.with(operator, |it| Ok(it.process.check().is_ok()))? {
+            if begin.elapsed() > ENDS_WITHIN {
+                bail!("{} does not end", operator.name());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.start(operator)
+    }
+
     /// Fails where an operator has ended by itself.
     pub fn check(&self) -> Result<()> {
         self.running().values().try_for_each(|it| it.process.check())
@@ -189,6 +204,11 @@ impl Operators {
     /// The address of `/metrics`, `/healthz` and `/readyz`.
     pub fn admin(&self, operator: Operator) -> Result<String> {
         self.with(operator, |it| Ok(format!("127.0.0.1:{}", it.admin)))
+    }
+
+    /// The kubeconfig with the token of the operator's service account.
+    pub fn kubeconfig(&self, operator: Operator) -> &Path {
+        &self.kubeconfigs[&operator]
     }
 
     /// Its log, from all of its processes.

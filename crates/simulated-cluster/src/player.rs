@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
@@ -52,9 +52,10 @@ struct Shared {
 impl Player {
     /// Makes the worker and begins to watch; goes on for as long as the process does.
     pub(crate) async fn start(client: Client) -> Result<Self> {
-        let node: Node = serde_json::from_value(json!({ "metadata": { "name": WORKER } }))?;
+        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": WORKER } });
         let nodes: Api<Node> = Api::all(client.clone());
-        nodes.create(&PostParams::default(), &node).await.context("make the worker")?;
+        let (params, node) = (PatchParams::apply("simulated-cluster"), Patch::Apply(node));
+        nodes.patch(WORKER, &params, &node).await.context("make the worker")?;
         let shared = Shared {
             client,
             ledger: Arc::default(),

@@ -36,14 +36,7 @@ impl Rendered {
     pub(crate) async fn new(bin: &Path, values: &[String]) -> Result<Self> {
         let mut helm = Command::new(bin.join("helm"));
         helm.args(["template", RELEASE, CHART, "--namespace", NAMESPACE, "--include-crds"]);
-        for value in IMAGES.iter().copied().chain(values.iter().map(String::as_str)) {
-            helm.args(["--set", value]);
-        }
-        let output =
-            helm.output().await.with_context(|| format!("start helm: {}", crate::BUILD))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "helm template: {said}");
-        let text = String::from_utf8(output.stdout)?;
+        let text = said(helm.args(set(values))).await?;
         let objects: Vec<Value> = common::yaml::documents(&text).context("what Helm rendered")?;
         Ok(Self { objects: objects.into_iter().filter(|it| !it.is_null()).collect() })
     }
@@ -71,6 +64,45 @@ impl Rendered {
         };
         Ok(env.as_array().into_iter().flatten().filter_map(variable).collect())
     }
+}
+
+/// Installs the release with Helm over what was applied of it, which is Helm's from now on. Nobody runs the
+/// pods of its Deployments, and its webhooks lead to a Service that nobody answers for.
+pub(crate) async fn install(bin: &Path, kubeconfig: &Path, values: &[String]) -> Result<()> {
+    // The definitions are handed over as the chart asks for.
+    let release = format!("meta.helm.sh/release-name={RELEASE}");
+    let namespace = format!("meta.helm.sh/release-namespace={NAMESPACE}");
+    let (label, annotate) = (["app.kubernetes.io/managed-by=Helm"], [&*release, &*namespace]);
+    for (verb, values) in [("label", &label[..]), ("annotate", &annotate[..])] {
+        let mut kubectl = Command::new(bin.join("kubectl"));
+        kubectl.env("KUBECONFIG", kubeconfig).args([verb, "crd", "--overwrite"]).args(values);
+        said(kubectl.args(["-l", "edpm.openstack.org/managed-by=edpm-operators"])).await?;
+    }
+    let mut helm = Command::new(bin.join("helm"));
+    helm.env("KUBECONFIG", kubeconfig).args(["install", RELEASE, CHART, "--namespace", NAMESPACE]);
+    said(helm.arg("--take-ownership").args(set(values))).await.map(drop)
+}
+
+/// Takes the release away with Helm.
+pub(crate) async fn uninstall(bin: &Path, kubeconfig: &Path) -> Result<()> {
+    let mut helm = Command::new(bin.join("helm"));
+    helm.env("KUBECONFIG", kubeconfig).args(["uninstall", RELEASE, "--namespace", NAMESPACE]);
+    said(&mut helm).await.map(drop)
+}
+
+/// Helm's arguments for values of the chart.
+fn set(values: &[String]) -> Vec<String> {
+    let all = IMAGES.iter().copied().chain(values.iter().map(String::as_str));
+    all.flat_map(|it| ["--set".to_owned(), it.to_owned()]).collect()
+}
+
+/// What a program says that succeeds.
+async fn said(program: &mut Command) -> Result<String> {
+    let output = program.output().await;
+    let output = output.with_context(|| format!("start {program:?}: {}", crate::BUILD))?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program:?}: {error}");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The object with each webhook's `clientConfig` as a URL of the same path, and nothing else changed.

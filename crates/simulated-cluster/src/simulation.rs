@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
@@ -17,7 +18,7 @@ use crate::operators::{self, Operator, Operators};
 use crate::player::Player;
 use crate::ports;
 use crate::processes::Processes;
-use crate::release::{NAMESPACE, Rendered, apply};
+use crate::release::{self, NAMESPACE, Rendered, apply};
 
 /// The variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl and helm.
 const BIN: &str = "EDPM_SIM_BIN";
@@ -48,6 +49,7 @@ pub struct Simulation {
     /// The Keystone of all cells.
     pub keystone: Keystone,
     rendered: Rendered,
+    values: Vec<String>,
     // Dropped last: the folder goes when nobody writes there any more.
     _plane: ControlPlane,
     _folder: Folder,
@@ -68,10 +70,14 @@ impl Simulation {
         )?;
         let client = plane.client().await?;
         let webhook = ports::free()?;
-        let namespace: Namespace =
-            serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } }))?;
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE },
+        });
         let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
-        namespaces.create(&kube::api::PostParams::default(), &namespace).await?;
+        // Applied, not created: the client asks again where a busy API server answers too late.
+        let (params, namespace) =
+            (PatchParams::apply("simulated-cluster"), Patch::Apply(namespace));
+        namespaces.patch(NAMESPACE, &params, &namespace).await.context("make the namespace")?;
         apply(&bin, &plane.kubeconfig, &rendered.applied(webhook)).await?;
         let player = Player::start(client.clone()).await?;
         let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
@@ -101,6 +107,7 @@ impl Simulation {
             brokers,
             keystone,
             rendered,
+            values: options.values.clone(),
             _plane: plane,
             _folder: folder,
         })
@@ -109,6 +116,17 @@ impl Simulation {
     /// The objects of a kind as the chart has them.
     pub fn rendered(&self, kind: &str) -> Vec<Value> {
         self.rendered.of_kind(kind).cloned().collect()
+    }
+
+    /// Installs the release with Helm, over what was applied of it when this started: its webhooks lead to a
+    /// Service from now on that nobody answers for, as if all pods were gone.
+    pub async fn install(&self) -> Result<()> {
+        release::install(&self.bin, &self.kubeconfig, &self.values).await
+    }
+
+    /// Takes the release away with Helm, as a user does.
+    pub async fn uninstall(&self) -> Result<()> {
+        release::uninstall(&self.bin, &self.kubeconfig).await
     }
 }
 

@@ -1,6 +1,5 @@
-//! Each fault that only a real host or Ironic can show, injected on the lab: `kubectl describe` of the
+//! Each fault that only a real host can show, injected on the lab: `kubectl describe` of the
 //! object that a user wrote tells the object concerned, the cause and the next step soon, and not before.
 
 mod hosts;
-mod machines;
 mod world;

@@ -22,7 +22,7 @@ pub(super) enum Extra {
     Wheels,
     /// A folder of the repository, as `to` in the build context.
     Folder { from: &'static str, to: &'static str },
-    /// The operators' programs in `bin`.
+    /// The operators' programs, and the libraries that they need.
     Operators,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn collect(tree: &Tree, name: &str, extra: &[Extra]) -> Result<Contex
     for it in extra {
         match it {
             Extra::Folder { from, to } => context.add(&tree.root.join(from), to)?,
-            Extra::Operators => context.add(&sources::operators(tree)?, "bin")?,
+            Extra::Operators => context.add(&sources::operators(tree)?, tree.programs.place())?,
             // Both follow from files of the image's own folder.
             Extra::RootFs | Extra::Wheels => {}
         }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
-use super::Tree;
+use super::{Programs, Tree};
 use crate::{packages, paths, sh};
 
 /// What the operators are compiled for.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+const TARGET: &str = "x86_64-unknown-linux-gnu";
 const OPERATORS: &[&str] = &["dataplane-operator", "nova-operator", "ansibleee-operator"];
 
 /// The programs that building needs, each with the Debian package that has it.
@@ -72,36 +72,106 @@ pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder of the operators' programs.
+/// The folder of a file system with the operators' programs, and with the libraries that they need.
 pub(super) fn operators(tree: &Tree) -> Result<PathBuf> {
-    if let Some(programs) = &tree.programs {
-        return Ok(programs.clone());
+    let target = std::path::absolute(paths::compiled())?;
+    match &tree.programs {
+        Programs::Made(folder) => Ok(folder.clone()),
+        Programs::AsTested => sh::step("compile the operators", || as_tested(tree, &target)),
+        Programs::Optimized => sh::step("compile and optimize the operators", || {
+            let folder = paths::target().join("operators/optimized");
+            compile(&tree.root, Profile::Release, &target, &programs_in(&emptied(&folder)?))?;
+            Ok(folder)
+        }),
     }
-    let folder = paths::target().join("operators");
-    sh::step("compile the operators", || {
-        compile(&tree.root, &std::path::absolute(paths::compiled())?, &folder)
-    })?;
+}
+
+/// Compiles what tests run as well, with the libraries of this machine beside it.
+fn as_tested(tree: &Tree, target: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(&tree.root).env("CARGO_TARGET_DIR", target);
+    // Of the whole workspace, so that features are those of the tests.
+    sh::run(cargo.args(["build", "--quiet", "--locked", "--workspace", "--bins"]))?;
+    let folder = emptied(&paths::target().join("operators/as-tested"))?;
+    take(&target.join("debug"), &programs_in(&folder))?;
+    for operator in OPERATORS {
+        let program = programs_in(&folder).join(operator);
+        for library in libraries(&sh::run(Command::new("ldd").arg(&program))?) {
+            let copy = folder.join(library.trim_start_matches('/'));
+            fs::create_dir_all(copy.parent().unwrap_or(&folder))?;
+            fs::copy(library, &copy).with_context(|| format!("copy {library}"))?;
+        }
+    }
     Ok(folder)
+}
+
+/// The files that `ldd` names: the libraries with their full paths, and what loads them.
+fn libraries(ldd: &str) -> impl Iterator<Item = &str> {
+    ldd.split_whitespace().filter(|it| it.starts_with('/'))
+}
+
+/// Where an image has programs.
+fn programs_in(file_system: &Path) -> PathBuf {
+    file_system.join("usr/local/bin")
+}
+
+/// How operators are compiled that need no library.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// Quickly.
+    Dev,
+    /// As users get them.
+    Release,
 }
 
 /// Compiles the operators of a source tree in `target`, so that they need no library, and copies the
 /// programs into a folder.
-pub(crate) fn compile(root: &Path, target: &Path, folder: &Path) -> Result<()> {
+pub(crate) fn compile(root: &Path, profile: Profile, target: &Path, folder: &Path) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).env("CARGO_TARGET_DIR", target);
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    cargo.args(["build", "--quiet", "--locked", "--release", "--target", TARGET]);
+    let (name, compiled) = match profile {
+        Profile::Dev => ("dev", "debug"),
+        Profile::Release => ("release", "release"),
+    };
+    cargo.args(["build", "--quiet", "--locked", "--profile", name, "--target", TARGET]);
     for operator in OPERATORS {
         cargo.args(["--package", operator]);
     }
     sh::run(&mut cargo)?;
-    fs::create_dir_all(folder)?;
+    take(&target.join(TARGET).join(compiled), folder)
+}
+
+/// Copies the operators' programs from one folder to another.
+fn take(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
     for operator in OPERATORS {
-        let program = target.join(TARGET).join("release").join(operator);
-        if !program.is_file() {
-            bail!("cargo built no {}", program.display());
-        }
-        fs::copy(&program, folder.join(operator))?;
+        let program = from.join(operator);
+        ensure!(program.is_file(), "cargo built no {}", program.display());
+        fs::copy(&program, to.join(operator))?;
     }
     Ok(())
+}
+
+/// An empty folder of that name.
+pub(crate) fn emptied(folder: &Path) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    Ok(folder.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_taken_with_what_loads_them() {
+        let ldd = "\tlinux-vdso.so.1 (0x00007fb9)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 \
+                   (0x00007fb9)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007fb9)\n";
+        let found: Vec<&str> = libraries(ldd).collect();
+        assert_eq!(found, ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        assert_eq!(libraries("\tstatically linked\n").count(), 0);
+    }
 }

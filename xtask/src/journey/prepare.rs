@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::yaml;
 use serde_json::{Value, json};
 
 use super::snippet::Snippet;
 use super::{NAMESPACE, NODE_SET, SERVICE};
 use crate::cluster::Choice;
 use crate::hosts::{self, Host};
-use crate::{controlplane, demo, images, lab, paths, sh};
+use crate::{controlplane, demo, images, lab, paths, sh, yaml};
 
 /// The journey's host.
 pub(crate) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.122.102" };
@@ -76,7 +75,7 @@ fn copy(env: &lab::Env, kind: &str, name: &str) -> Result<()> {
 fn cell_of_example() -> Result<Value> {
     let file = paths::repo().join("examples/seed-002/patch/novacell.yaml");
     let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-    Ok(yaml::from_str(&text)?)
+    yaml::value(&text)
 }
 
 /// The key by which the nova of one host logs in to another; made at the first call.
@@ -164,5 +163,5 @@ pub(super) fn overlay(env: &lab::Env, snippet: &Snippet) -> Result<PathBuf> {
 
 /// The generated manifests.
 pub(super) fn rendered() -> Result<Vec<Value>> {
-    Ok(yaml::documents(&fs::read_to_string(folder().join("rendered"))?)?)
+    yaml::documents(&fs::read_to_string(folder().join("rendered"))?)
 }

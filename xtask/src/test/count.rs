@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::ops::AddAssign;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
@@ -107,7 +108,7 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().context("no stdout")?;
     let mut found = Found::default();
-    let mut count = None;
+    let (mut count, mut last_end) = (None, None::<Instant>);
     for line in BufReader::new(stdout).lines() {
         let line = line?;
         let test = outcome::of_line(&line);
@@ -119,7 +120,11 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
         }
         if let Some((name, outcome)) = test {
             let name = format!("{prefix}{name}");
-            found.seconds.extend(outcome::seconds_of(&line).map(|it| (name.clone(), it)));
+            // When the first of them began is not seen: what it needs is made before.
+            let since_last = last_end.replace(Instant::now()).map(|it| it.elapsed().as_secs_f64());
+            let seconds = outcome::seconds_of(&line)
+                .or_else(|| since_last.filter(|_| outcome::is_one_by_one(&line)));
+            found.seconds.extend(seconds.map(|it| (name.clone(), it)));
             found.add(name, outcome);
         }
     }
@@ -186,6 +191,16 @@ mod tests {
         let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Skipped];
         let names = ["x a", "x b", "x c"].map(str::to_owned);
         assert_eq!(found.tests, names.into_iter().zip(outcomes).collect());
+    }
+
+    #[test]
+    fn a_test_takes_the_time_that_is_told_or_since_the_one_before() {
+        let text = "test a ... ok <1.5s>\ntest b ... ok\nb (x.b) ... ok\n3 passed, 0 failed\n";
+        let found = printed(text, 0);
+        assert_eq!(found.seconds.get("x a"), Some(&1.5));
+        assert!(found.seconds["x x.b"] < 1.0 && !found.seconds.contains_key("x b"));
+        let first = printed("b (x.b) ... ok\n1 passed, 0 failed\n", 0);
+        assert!(first.seconds.is_empty());
     }
 
     #[test]

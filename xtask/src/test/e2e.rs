@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 
 use super::count::{Found, Shown, counted};
 use super::journey;
 use super::outcome::Outcome;
 use super::programs::{self, Program};
-use super::restarts::{self, Restarts, Seed};
 use crate::cluster::Choice;
 use crate::demo::scene::MAIN;
 use crate::{bare_metal, demo, images, lab, release, upgrade};
@@ -20,46 +19,46 @@ const UPGRADE: &str = "e2e upgrade::";
 /// The tests of hosts that begin as machines of an Ironic, which only the lab has.
 const BARE_METAL: &str = "e2e baremetal::";
 
-/// The same of the diagnosis of machines.
-const MACHINES: &str = "e2e diagnosis::machines::";
-
 /// The tests that take turns on the demo's two hosts, for minutes.
 const IN_TURNS: &str = "e2e main_job::";
+
+/// How many tests of a program run at once: they wait for hosts, and for each other.
+const AT_ONCE: &str = "--test-threads=8";
 
 /// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
 /// be and hold nobody to a few seconds.
 const MEANWHILE: [&str; 2] = ["e2e baremetal::", "e2e runs_by_hand::"];
 
-/// Builds what the tests on the lab need and starts it: minutes of compiling on a new machine, which
-/// other checks leave a core for. Nothing depends on it: what is not there yet is made when it is asked
-/// for.
-pub(super) fn prepare(cluster: &Choice) -> Result<()> {
+/// What the tests find when they begin.
+pub(super) struct Prepared {
+    env: lab::Env,
+    /// The file with the chart's values for the operators of this tree; none where the release before cannot
+    /// be had, and nothing was installed.
+    values: Option<PathBuf>,
+}
+
+/// Starts the lab and has the release before do the main job; makes all images. Minutes of compiling on a new
+/// machine and of waiting on each, which other checks leave a core for.
+pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
     let env = cluster.up()?;
-    images::for_cluster(&env)?;
+    let can_upgrade = release::can_be_had()?;
+    if can_upgrade {
+        upgrade::prepare(&env)?;
+    }
+    let images = images::for_cluster(&env)?;
     if env.is_lab() {
         images::for_bare_metal()?;
     }
-    if release::can_be_had()? {
-        images::of_tree(&env, &release::before()?)?;
-    }
-    Ok(())
+    let values = if can_upgrade { Some(demo::values(&images, "values")?) } else { None };
+    Ok(Prepared { env, values })
 }
 
-/// The release before does the main job and is upgraded; the demo then finds its work done, and the
-/// tests do their worst to it, with operators that are restarted meanwhile if that is asked for.
-pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
+/// The release before has done the main job and is upgraded; the demo then finds its work done, and the tests
+/// do their worst to it.
+pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Result<Found> {
     let programs = programs::all()?.iter().filter(|it| it.is_end_to_end());
-    let can_upgrade = release::can_be_had()?;
-    let values = if can_upgrade {
-        upgrade::prepare(cluster)?
-    } else {
-        demo::show(cluster, &MAIN)?;
-        PathBuf::new()
-    };
-    let env = cluster.env()?;
-    let mut tests =
-        Tests { env: &env, values: &values, programs: named(programs)?, patient: false };
-    let mut found = if can_upgrade {
+    let mut tests = Tests { env, values: values.as_deref(), programs: named(programs)? };
+    let mut found = if values.is_some() {
         tests.run(|it| it.starts_with(UPGRADE))?
     } else {
         let mut left_out = Found::default();
@@ -69,30 +68,9 @@ pub(super) fn run(cluster: &Choice, restarts: Option<Seed>) -> Result<Found> {
         left_out
     };
     found += tests.provide_machines()?;
-    let Some(seed) = restarts else {
-        found += demo(cluster)?;
-        found += tests.run(|it| !it.starts_with(UPGRADE))?;
-        found += journey::run(cluster)?;
-        return Ok(found);
-    };
-    let unknown = restarts::unknown(&tests.names());
-    ensure!(unknown.is_empty(), "no test has the name {}", unknown.join(", "));
-    tests.patient = true;
-    let restarts = Restarts::begin(&env, seed);
-    let shaken = demo(cluster).and_then(|mut found| {
-        found += tests.run(|it| !restarts::is_alone(it))?;
-        found += journey::run(cluster)?;
-        Ok(found)
-    });
-    let ended = restarts.end();
-    found += shaken?;
-    ended?;
-    found += Found::one("e2e operators restarted at random", Outcome::Passed);
-    for (name, reason) in restarts::ALONE {
-        println!("without restarts: {name}: {reason}");
-    }
-    tests.patient = false;
-    found += tests.run(|it| !it.starts_with(UPGRADE) && restarts::is_alone(it))?;
+    found += demo(cluster)?;
+    found += tests.run(|it| !it.starts_with(UPGRADE))?;
+    found += journey::run(cluster)?;
     Ok(found)
 }
 
@@ -108,10 +86,8 @@ fn demo(cluster: &Choice) -> Result<Found> {
 /// All tests of all programs, and what they need to run.
 struct Tests<'a> {
     env: &'a lab::Env,
-    values: &'a Path,
+    values: Option<&'a Path>,
     programs: Vec<(&'a Program, Vec<String>)>,
-    /// Whether operators may be away for a while.
-    patient: bool,
 }
 
 fn named<'a>(
@@ -137,7 +113,7 @@ impl Tests<'_> {
             bare_metal::up(self.env)?;
             return Ok(left_out);
         }
-        let needs_ironic = |it: &str| [BARE_METAL, MACHINES].iter().any(|of| it.starts_with(of));
+        let needs_ironic = |it: &str| it.starts_with(BARE_METAL);
         for (program, names) in &mut self.programs {
             names.retain(|name| {
                 let name = format!("{}{name}", program.prefix);
@@ -185,11 +161,8 @@ impl Tests<'_> {
     }
 
     fn prepare(&self, command: &mut Command) -> Result<()> {
-        command.arg("--test-threads=4").env("KUBECONFIG", &self.env.kubeconfig);
-        command.env("EDPM_UPGRADE_VALUES", self.values);
-        if self.patient {
-            command.env("EDPM_PATIENCE_SECONDS", "40");
-        }
+        command.arg(AT_ONCE).env("KUBECONFIG", &self.env.kubeconfig);
+        command.envs(self.values.map(|it| ("EDPM_UPGRADE_VALUES", it)));
         if self.env.is_lab() {
             let others = std::env::var_os("PATH").unwrap_or_default();
             let folders =

@@ -62,6 +62,11 @@ pub(crate) fn seconds_of(line: &str) -> Option<f64> {
     line.trim().rsplit_once(" <")?.1.strip_suffix("s>")?.parse().ok()
 }
 
+/// Whether the line is of a runner whose tests follow each other, as Python's do.
+pub(crate) fn is_one_by_one(line: &str) -> bool {
+    !line.trim_start().starts_with("test ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,13 +2,13 @@
 //! name of its crate.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{cargo, sim};
+use super::{features, sim};
 use crate::sh;
 
 /// A program of tests.
@@ -97,12 +97,8 @@ pub(crate) fn all() -> Result<&'static [Program]> {
 }
 
 fn build() -> Result<Vec<Program>> {
-    let mut command = cargo(&["build", "--workspace", "--all-targets", "--quiet"]);
-    command.arg("--message-format=json-render-diagnostics");
-    // What the compiler says goes to the human; the messages come here.
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "the tests do not compile");
-    let messages = String::from_utf8(output.stdout).context("what cargo said")?;
+    let messages = features::compile(&["build", "--workspace", "--all-targets"], &[])
+        .context("the tests do not compile")?;
     let mut programs: Vec<Program> = messages.lines().filter_map(Program::of_message).collect();
     // Cargo tells of them as they are linked; the same order each time makes runs comparable.
     programs.sort_by(|a, b| a.prefix.cmp(&b.prefix));

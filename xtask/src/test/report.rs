@@ -73,8 +73,13 @@ impl Report {
             .into_iter()
             .map(|(name, seconds)| json!({ "test": name, "seconds": seconds }))
             .collect();
-        let seconds = &self.seconds;
-        format!("{:#}\n", json!({ "parts": parts, "seconds": seconds, "slowest": slowest }))
+        let value = json!({
+            "parts": parts,
+            "seconds": self.seconds,
+            "secondsOfTests": self.seconds_of_tests,
+            "slowest": slowest,
+        });
+        format!("{value:#}\n")
     }
 
     /// The tests that took longest, the slowest first.
@@ -90,7 +95,9 @@ impl Report {
     pub(crate) fn times(&self) -> String {
         let mut text = String::from("== times\n");
         for (part, seconds) in &self.seconds {
-            text.push_str(&format!("{part}: {} min {} s\n", seconds / 60, seconds % 60));
+            let share = shares::of(part).map(|it| format!(" (its share: {it} s)"));
+            let share = share.unwrap_or_default();
+            text.push_str(&format!("{part}: {} min {} s{share}\n", seconds / 60, seconds % 60));
         }
         for (name, seconds) in self.slowest() {
             text.push_str(&format!("{seconds:.0} s: {name}\n"));

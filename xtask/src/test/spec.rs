@@ -56,7 +56,7 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let sources = Sources::read()?;
     faults.extend(unwritten(&pages, &sources));
     let compared = upstream::read()?;
-    faults.extend(upstream::faults(&compared, &upstream::defined(), |it| sources.have(it)));
+    faults.extend(upstream::faults(&compared, &upstream::defined()?, |it| sources.have(it)));
     if let Some(path) = specification {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         faults.extend(misquotes(&pages, &text));

@@ -12,21 +12,22 @@ use anyhow::{Context as _, Result};
 
 use crate::{paths, sh};
 
+/// Of whoever has called us, for example as a hook of git: they name a repository that is not meant here.
+const OF_CALLER: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE"];
+
 /// Runs this command from the tree and says whether it succeeded; `None` where it is there already, or
 /// where the sources are no clone.
 pub(super) fn in_cache() -> Result<Option<bool>> {
-    let (checkout, tree) = (paths::repo(), Tree::in_cache());
-    if checkout == tree.root {
+    let (checkout, tree) = (paths::repo(), Tree { root: paths::cache().join("tree") });
+    if is_same(&checkout, &tree.root) {
         return Ok(None);
     }
-    let Ok(git_dir) =
-        sh::run(git().arg("-C").arg(&checkout).args(["rev-parse", "--absolute-git-dir"]))
-    else {
+    let Some(clone) = Clone::at(&checkout)? else {
         println!("{} is no clone: the tests are compiled where they are", checkout.display());
         return Ok(None);
     };
     let _lock = sh::lock("tree")?;
-    tree.follow(&checkout, Path::new(git_dir.trim()))?;
+    tree.follow(&clone)?;
     let mut cargo = Command::new("cargo");
     // The folder stays the one in which the command was given: paths in its arguments are meant so.
     cargo.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
@@ -36,53 +37,110 @@ pub(super) fn in_cache() -> Result<Option<bool>> {
     cargo.env("CARGO_TARGET_DIR", std::path::absolute(target)?);
     // Whatever is compiled is compiled once: notes for the next time would only cost time.
     cargo.env("CARGO_INCREMENTAL", "0");
+    for variable in OF_CALLER {
+        cargo.env_remove(variable);
+    }
     let status = cargo.status().context("start cargo in the tree")?;
     Ok(Some(status.success()))
 }
 
-/// A folder with the content of a checkout, and git's index of it.
+/// Whether two paths lead to one folder that is there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|it| other.canonicalize().is_ok_and(|other| it == other))
+}
+
+/// A checkout with its history.
+struct Clone {
+    checkout: PathBuf,
+}
+
+impl Clone {
+    /// `None` where there is no git, or no repository of the checkout's own.
+    fn at(checkout: &Path) -> Result<Option<Self>> {
+        let clone = Self { checkout: checkout.to_path_buf() };
+        let Ok(top) = sh::run(clone.git().args(["rev-parse", "--show-toplevel"])) else {
+            return Ok(None);
+        };
+        // What is unpacked inside of another repository belongs to that one.
+        let top = Path::new(top.trim_end()).canonicalize()?;
+        Ok((top == checkout.canonicalize()?).then_some(clone))
+    }
+
+    fn git(&self) -> Command {
+        let mut git = git();
+        git.arg("-C").arg(&self.checkout);
+        git
+    }
+
+    /// Where git keeps something of this name.
+    fn place(&self, name: &str) -> Result<PathBuf> {
+        let mut git = self.git();
+        let path = sh::run(git.args(["rev-parse", "--path-format=absolute", "--git-path", name]))?;
+        Ok(PathBuf::from(path.trim_end()))
+    }
+
+    /// The commit that is checked out, if any.
+    fn head(&self) -> Option<String> {
+        sh::run(self.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])).ok()
+    }
+}
+
+/// A folder with the content of a checkout, and a repository of its own, which borrows the history: nothing
+/// that is done here reaches the checkout's.
 struct Tree {
     root: PathBuf,
-    index: PathBuf,
 }
 
 impl Tree {
-    fn in_cache() -> Self {
-        let cache = paths::cache();
-        Self { root: cache.join("tree"), index: cache.join("tree.index") }
-    }
-
     /// Makes its files those of the checkout, with what is not committed there and not ignored; what is the
     /// same keeps its time.
-    fn follow(&self, checkout: &Path, git_dir: &Path) -> Result<()> {
-        fs::create_dir_all(&self.root)?;
-        let content = self.content(checkout, git_dir)?;
-        let here = || {
-            let mut git = git();
-            git.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &self.root);
-            git.env("GIT_INDEX_FILE", &self.index).current_dir(&self.root);
-            git
-        };
-        sh::run(here().args(["read-tree", "--reset", "-u", &content]))?;
-        // What somebody has changed here by hand.
-        sh::run(here().args(["checkout-index", "--all", "--force", "--index", "--quiet"]))?;
-        fs::write(self.root.join(".git"), format!("gitdir: {}\n", git_dir.display()))?;
-        link(&checkout.join("target"), &self.root.join("target"))
+    fn follow(&self, clone: &Clone) -> Result<()> {
+        self.borrow_history(clone)?;
+        let content = self.content(clone)?;
+        // First what is here, whoever made it: times alone make no difference then.
+        sh::run(self.git().args(["add", "--all"]))?;
+        sh::run(self.git().args(["read-tree", "--reset", "-u", &content]))?;
+        sh::run(self.git().args(["clean", "-ffdqx", "--exclude=/target"]))?;
+        link(&clone.checkout.join("target"), &self.root.join("target"))
     }
 
-    /// What the checkout holds, as git's name of it; the checkout's own index stays as it is.
-    fn content(&self, checkout: &Path, git_dir: &Path) -> Result<String> {
-        let index = self.index.with_extension("checkout");
-        match fs::copy(git_dir.join("index"), &index) {
-            // Nothing was ever added.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let _ = fs::remove_file(&index);
-            }
-            copied => drop(copied.context("copy the checkout's index")?),
+    fn git(&self) -> Command {
+        let mut git = git();
+        git.arg("-C").arg(&self.root);
+        git
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.root.join(".git")
+    }
+
+    /// Makes the repository: the index stays, and objects are the checkout's.
+    fn borrow_history(&self, clone: &Clone) -> Result<()> {
+        fs::create_dir_all(&self.root)?;
+        let repository = self.repository();
+        if repository.is_file() {
+            fs::remove_file(&repository)?;
         }
+        sh::run(self.git().args(["init", "--quiet"]))?;
+        // What was not committed in an earlier checkout.
+        let objects = repository.join("objects");
+        fs::remove_dir_all(&objects)?;
+        fs::create_dir_all(objects.join("info"))?;
+        let borrowed = format!("{}\n", clone.place("objects")?.display());
+        fs::write(objects.join("info/alternates"), borrowed)?;
+        copied(&clone.place("shallow")?, &repository.join("shallow"))?;
+        let head = clone.head().unwrap_or_else(|| "ref: refs/heads/none\n".to_owned());
+        Ok(fs::write(repository.join("HEAD"), head)?)
+    }
+
+    /// What the checkout holds, as git's name of it; the checkout's own index and objects stay as they are.
+    fn content(&self, clone: &Clone) -> Result<String> {
+        let index = self.repository().join("index-of-checkout");
+        copied(&clone.place("index")?, &index)?;
         let in_checkout = || {
-            let mut git = git();
-            git.env("GIT_INDEX_FILE", &index).arg("-C").arg(checkout);
+            let mut git = clone.git();
+            git.env("GIT_INDEX_FILE", &index);
+            git.env("GIT_OBJECT_DIRECTORY", self.repository().join("objects"));
             git
         };
         sh::run(in_checkout().args(["add", "--all"]))?;
@@ -94,7 +152,21 @@ impl Tree {
 fn git() -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*"]);
+    for variable in OF_CALLER {
+        git.env_remove(variable);
+    }
     git
+}
+
+/// Copies a file, or takes the copy away where there is none.
+fn copied(from: &Path, to: &Path) -> Result<()> {
+    let done = if from.is_file() { fs::copy(from, to).map(drop) } else { fs::remove_file(to) };
+    match done {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("copy {}", from.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Reports go where the user looks for them.
@@ -112,7 +184,8 @@ fn link(target: &Path, link: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -128,9 +201,20 @@ mod tests {
             let checkout = folder.join("checkout");
             fs::create_dir_all(&checkout).unwrap();
             sh::run(git().args(["init", "--quiet"]).arg(&checkout)).unwrap();
-            fs::write(checkout.join(".gitignore"), "/target\n").unwrap();
-            let tree = Tree { root: folder.join("tree"), index: folder.join("tree.index") };
+            fs::write(checkout.join(".gitignore"), "/target\n__pycache__/\n").unwrap();
+            let tree = Tree { root: folder.join("tree") };
             Self { folder, checkout, tree }
+        }
+
+        fn git(&self, arguments: &[&str]) -> String {
+            let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+            sh::run(git().arg("-C").arg(&self.checkout).args(author).args(arguments)).unwrap()
+        }
+
+        fn commit(&self) -> String {
+            self.git(&["add", "--all"]);
+            self.git(&["commit", "--quiet", "--message", "it"]);
+            self.git(&["rev-parse", "HEAD"])
         }
 
         fn write(&self, file: &str, text: &str) {
@@ -138,7 +222,7 @@ mod tests {
         }
 
         fn follow(&self) {
-            self.tree.follow(&self.checkout, &self.checkout.join(".git")).unwrap();
+            self.tree.follow(&Clone::at(&self.checkout).unwrap().unwrap()).unwrap();
         }
 
         fn read(&self, file: &str) -> Option<String> {
@@ -156,6 +240,11 @@ mod tests {
         }
     }
 
+    fn touch(file: &Path) {
+        let later = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
+        fs::File::options().append(true).open(file).unwrap().set_modified(later).unwrap();
+    }
+
     #[test]
     fn what_differs_is_written_and_all_else_keeps_its_time() {
         let scene = Scene::new("times");
@@ -164,7 +253,7 @@ mod tests {
         scene.follow();
         let before = (scene.time("a"), scene.time("b"));
         // The same content at another time, as in a fresh clone.
-        scene.write("a", "1");
+        touch(&scene.checkout.join("a"));
         scene.write("b", "2");
         scene.follow();
         assert_eq!(scene.read("b").as_deref(), Some("2"));
@@ -173,27 +262,118 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_goes_and_what_was_changed_in_the_tree_is_put_right() {
-        let scene = Scene::new("deleted");
-        scene.write("a", "1");
-        scene.write("b", "1");
+    fn what_is_committed_changed_and_new_is_there_with_its_mode() {
+        let scene = Scene::new("modes");
+        scene.write("committed", "1");
+        scene.write("changed", "1");
+        scene.commit();
+        scene.write("changed", "2");
+        scene.write("new", "3");
         scene.follow();
-        fs::remove_file(scene.checkout.join("a")).unwrap();
-        fs::write(scene.tree.root.join("b"), "by hand").unwrap();
+        let read = ["committed", "changed", "new"].map(|it| scene.read(it).unwrap());
+        assert_eq!(read, ["1", "2", "3"]);
+        let of = |root: &Path| fs::metadata(root.join("new")).unwrap().permissions().mode() & 0o100;
+        assert_eq!(of(&scene.tree.root), 0);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scene.checkout.join("new"), executable).unwrap();
         scene.follow();
-        assert_eq!((scene.read("a"), scene.read("b").as_deref()), (None, Some("1")));
+        assert_eq!(of(&scene.tree.root), 0o100);
     }
 
     #[test]
-    fn the_checkouts_own_index_and_what_git_ignores_stay_as_they_are() {
+    fn what_is_deleted_goes_and_what_was_changed_in_the_tree_is_put_right() {
+        let scene = Scene::new("deleted");
+        for file in ["a", "b", "c"] {
+            scene.write(file, "1");
+        }
+        scene.follow();
+        fs::remove_file(scene.checkout.join("a")).unwrap();
+        fs::write(scene.tree.root.join("b"), "by hand").unwrap();
+        fs::remove_file(scene.tree.root.join("c")).unwrap();
+        fs::create_dir_all(scene.tree.root.join("more/__pycache__")).unwrap();
+        fs::write(scene.tree.root.join("more/d"), "by hand").unwrap();
+        fs::write(scene.tree.root.join("more/__pycache__/e"), "").unwrap();
+        scene.follow();
+        assert_eq!((scene.read("a"), scene.read("b").as_deref()), (None, Some("1")));
+        assert_eq!(scene.read("c").as_deref(), Some("1"));
+        assert!(!scene.tree.root.join("more").exists());
+    }
+
+    #[test]
+    fn a_file_that_was_only_touched_in_the_tree_is_not_written_again() {
+        let scene = Scene::new("touched");
+        scene.write("a", "1");
+        scene.follow();
+        touch(&scene.tree.root.join("a"));
+        let before = scene.time("a");
+        scene.follow();
+        assert_eq!(scene.time("a"), before);
+        // As where the cache was copied from another machine, or its index is lost.
+        fs::remove_file(scene.tree.repository().join("index")).unwrap();
+        scene.follow();
+        assert_eq!(scene.time("a"), before);
+    }
+
+    #[test]
+    fn another_clone_is_followed_when_the_first_one_is_gone() {
+        let mut scene = Scene::new("clones");
+        scene.write("same", "1");
+        scene.write("other", "1");
+        scene.commit();
+        scene.write("other", "2");
+        scene.follow();
+        let before = scene.time("same");
+        let first = scene.checkout.clone();
+        scene.checkout = scene.folder.join("second");
+        sh::run(git().args(["clone", "--quiet"]).arg(&first).arg(&scene.checkout)).unwrap();
+        fs::remove_dir_all(&first).unwrap();
+        scene.follow();
+        assert_eq!((scene.time("same"), scene.read("other").as_deref()), (before, Some("1")));
+        let in_tree = scene.tree.git().args(["ls-files"]).output().unwrap();
+        assert_eq!(String::from_utf8(in_tree.stdout).unwrap(), ".gitignore\nother\nsame\n");
+    }
+
+    #[test]
+    fn the_tree_knows_the_history_and_whether_it_is_whole() {
+        let scene = Scene::new("history");
+        scene.write("a", "1");
+        let first = scene.commit();
+        scene.write("a", "2");
+        scene.commit();
+        scene.follow();
+        let is_shallow =
+            || sh::run(scene.tree.git().args(["rev-parse", "--is-shallow-repository"])).unwrap();
+        let is_there = || scene.tree.git().args(["cat-file", "-e", first.trim()]).status().unwrap();
+        assert!(is_there().success());
+        assert_eq!(is_shallow(), "false\n");
+        fs::write(scene.checkout.join(".git/shallow"), scene.git(&["rev-parse", "HEAD"])).unwrap();
+        scene.follow();
+        assert_eq!(is_shallow(), "true\n");
+    }
+
+    #[test]
+    fn the_checkouts_own_repository_and_what_git_ignores_stay_as_they_are() {
         let scene = Scene::new("ignored");
         scene.write("a", "1");
         fs::create_dir_all(scene.checkout.join("target")).unwrap();
         scene.write("target/report", "x");
         scene.follow();
+        // What somebody runs in the tree does not reach it either.
+        sh::run(scene.tree.git().args(["add", "--all"])).unwrap();
         assert!(!scene.checkout.join(".git/index").exists());
+        assert_eq!(scene.git(&["count-objects"]), "0 objects, 0 kilobytes\n");
         let of_target = fs::read_link(scene.tree.root.join("target")).unwrap();
         assert_eq!(of_target, scene.checkout.join("target"));
+        scene.follow();
         assert_eq!(scene.read("target/report").as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn what_is_unpacked_inside_of_another_repository_is_no_clone() {
+        let scene = Scene::new("inside");
+        let inside = scene.checkout.join("inside");
+        fs::create_dir_all(&inside).unwrap();
+        assert!(Clone::at(&inside).unwrap().is_none());
+        assert!(Clone::at(&scene.checkout).unwrap().is_some());
     }
 }

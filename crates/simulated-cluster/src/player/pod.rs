@@ -15,7 +15,7 @@ use super::fate::{Fate, Matching};
 use super::host::{Approach, Behaviour};
 use super::ledger::Visit;
 use super::message::{self, Told};
-use super::state::{Ended, running, status, terminated, waiting};
+use super::state::{Ended, is_running, never_ran, running, status, terminated, waiting};
 use super::{Player, WORKER, files, inventory, state};
 
 /// How often a kubelet looks again for what a pod lacks.
@@ -123,8 +123,9 @@ impl Life {
         }
         let state = current.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
         if state != "Succeeded" && state != "Failed" {
-            let ended = Ended::new(STOPPED, String::new());
-            self.write("Failed", &terminated(&ended), None).await?;
+            let ended = terminated(&Ended::new(STOPPED, String::new()));
+            let ended = if is_running(&current) { ended } else { never_ran() };
+            self.write("Failed", &ended, None).await?;
         }
         let params = DeleteParams {
             grace_period_seconds: Some(0),

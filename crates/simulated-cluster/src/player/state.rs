@@ -44,6 +44,22 @@ pub(super) fn terminated(ended: &Ended) -> Value {
     } })
 }
 
+/// The state of a container that never ran in a pod that was ended, as kubelet's status manager writes it.
+pub(super) fn never_ran() -> Value {
+    json!({ "terminated": {
+        "exitCode": 137, "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+        "startedAt": null, "finishedAt": null,
+    } })
+}
+
+/// Whether the pod's runner runs.
+pub(super) fn is_running(pod: &Pod) -> bool {
+    let statuses = pod.status.iter().flat_map(|it| it.container_statuses.iter().flatten());
+    let mut states = statuses.filter_map(|it| it.state.as_ref());
+    states.any(|it| it.running.is_some())
+}
+
 /// A pod's status; `first` is the state of the containers before the runner, where there are any.
 pub(super) fn status(pod: &Pod, phase: &str, state: &Value, first: Option<&Value>) -> Value {
     let container = |name: &str, image: Option<&String>, state: &Value| {

@@ -3,7 +3,11 @@
 #[path = "../sim/computes.rs"]
 mod computes;
 mod crashes;
+#[path = "../sim/ends.rs"]
+mod ends;
 #[path = "../sim/journey.rs"]
 mod journey;
 mod own;
+mod removal;
+mod restarts;
 mod webhooks;

@@ -1,18 +1,19 @@
-//! Admission as the chart has it: what its webhooks ask, and what they block while nobody answers.
+//! The chart's webhooks while nobody answers, and once they are uninstalled: what they block.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::ExternalCompute;
+use common::api::nova::{Cell, ExternalCompute};
 use e2e::{Kind, Namespace};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::{Namespace as CoreNamespace, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
 use kube::runtime::wait::{await_condition, conditions};
-use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use simulated_cluster::Operator;
 
@@ -81,85 +82,62 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
     own.merge::<ExternalCompute>("n0", options).await?;
 
-    // Who comes back lets the namespace go.
-    own.sim.operators.start(Operator::Nova)?;
     let namespaces: Api<CoreNamespace> = Api::all(own.client.clone());
     let uid = namespaces.get(&own.name).await?.metadata.uid.unwrap_or_default();
     namespaces.delete(&own.name, &DeleteParams::default()).await?;
+    let goes = |it: &Node| it.metadata.deletion_timestamp.is_some();
+    own.wait::<Node>("n0", "to go while nobody answers", SOON, goes).await?;
+    // Its finalizers are taken off by who comes back.
+    own.sim.operators.start(Operator::Nova)?;
     let gone = await_condition(namespaces, &own.name, conditions::is_deleted(&uid));
     let waited = tokio::time::timeout(Duration::from_mins(2), gone).await;
     waited.with_context(|| format!("namespace {} does not go", own.name))??;
     Ok(())
 }
 
-/// The webhooks of a configuration without the way to them, and without what the API server fills in.
-fn rules(webhooks: &Value) -> Vec<Value> {
-    let fields =
-        ["name", "rules", "matchConditions", "failurePolicy", "sideEffects", "timeoutSeconds"];
-    let more = ["matchPolicy", "admissionReviewVersions", "reinvocationPolicy"];
-    let of = |it: &Value| {
-        let kept = fields.iter().chain(&more).map(|name| ((*name).to_owned(), it[*name].clone()));
-        Value::Object(kept.collect())
-    };
-    webhooks.as_array().into_iter().flatten().map(of).collect()
+/// How many webhook configurations there are.
+async fn n_configurations(ns: &Namespace) -> Result<usize> {
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(ns.client.clone());
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(ns.client.clone());
+    let n_mutating = mutating.list(&ListParams::default()).await?.items.len();
+    Ok(n_mutating + validating.list(&ListParams::default()).await?.items.len())
 }
 
 #[tokio::test]
-async fn the_webhooks_ask_what_the_chart_says_and_trust_the_operators_own_certificate() -> Result<()>
-{
-    let own = Own::start("webhooks").await?;
-    let mutating: Api<MutatingWebhookConfiguration> = Api::all(own.client.clone());
-    let validating: Api<ValidatingWebhookConfiguration> = Api::all(own.client.clone());
-    let mut n_webhooks = 0;
-    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
-        for rendered in own.sim.rendered(kind) {
-            let name = rendered["metadata"]["name"].as_str().context("no name")?;
-            let live = match kind {
-                "MutatingWebhookConfiguration" => json!(mutating.get(name).await?.webhooks),
-                _ => json!(validating.get(name).await?.webhooks),
-            };
-            let (found, expected) = (rules(&live), rules(&rendered["webhooks"]));
-            assert_eq!(found, expected, "{name}");
-            for webhook in live.as_array().into_iter().flatten() {
-                let config = &webhook["clientConfig"];
-                assert!(config["url"].is_string() && config["caBundle"].is_string(), "{config}");
-            }
-            n_webhooks += found.len();
-        }
-    }
-    assert_eq!(n_webhooks, 6);
-    // They are asked: what cannot be read is refused, and a compute gets its images.
-    let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
-    let made = own.create::<ExternalCompute>("n0", spec).await?;
-    let image = made.spec.nova_compute_container_image.as_deref();
-    assert_eq!(image, Some("simulated/nova-compute:1"), "{}", made.name_any());
-    let bad = json!({ "spec": { "customServiceConfig": "no section = x\n[" } });
-    refused::<ExternalCompute>(&own, "n0", bad, &["spec.customServiceConfig"]).await
-}
-
-#[tokio::test]
-async fn without_the_release_every_object_stays_and_no_write_is_blocked() -> Result<()> {
-    let own = Own::start("released").await?;
+async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<()> {
+    let own = Own::start("uninstalled").await?;
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
     own.create::<ExternalCompute>("n0", spec).await?;
+    node(&own, "n1", Some("nova-cell1")).await?;
     let bad = json!({ "spec": { "customServiceConfig": "no section = x\n[" } });
     refused::<ExternalCompute>(&own, "n0", bad, &["spec.customServiceConfig"]).await?;
 
     for operator in Operator::ALL {
         own.sim.operators.kill(operator)?;
     }
-    // Helm takes away all but the definitions, which the chart marks as kept.
-    let mutating: Api<MutatingWebhookConfiguration> = Api::all(own.client.clone());
-    let validating: Api<ValidatingWebhookConfiguration> = Api::all(own.client.clone());
-    for rendered in own.sim.rendered("MutatingWebhookConfiguration") {
-        let name = rendered["metadata"]["name"].as_str().context("no name")?;
-        mutating.delete(name, &DeleteParams::default()).await?;
-    }
-    for rendered in own.sim.rendered("ValidatingWebhookConfiguration") {
-        let name = rendered["metadata"]["name"].as_str().context("no name")?;
-        validating.delete(name, &DeleteParams::default()).await?;
-    }
+    own.sim.install().await?;
+    assert_eq!(n_configurations(&own).await?, 2);
+    let down = ["failed calling webhook", "cell.openstackdataplane"];
+    refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
+
+    own.sim.uninstall().await?;
+    assert_eq!(n_configurations(&own).await?, 0);
     assert_eq!(own.list::<ExternalCompute>().await?.len(), 1);
+    assert_eq!(own.list::<Node>().await?.len(), 1);
     let good = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
-    own.merge::<ExternalCompute>("n0", good).await.map(drop)
+    own.merge::<ExternalCompute>("n0", good).await?;
+    own.merge::<Node>("n1", cell("nova-cell2")).await?;
+    assert_eq!(own.list::<Cell>().await?.len(), 0);
+    let accounts: Api<ServiceAccount> = Api::namespaced(own.client.clone(), "edpm-system");
+    for operator in Operator::ALL {
+        assert!(accounts.get_opt(operator.name()).await?.is_none(), "{}", operator.name());
+    }
+    let definitions: Api<CustomResourceDefinition> = Api::all(own.client.clone());
+    let rendered = own.sim.rendered("CustomResourceDefinition");
+    assert!(!rendered.is_empty());
+    for it in rendered {
+        let name = it["metadata"]["name"].as_str().context("no name")?;
+        assert!(definitions.get_opt(name).await?.is_some(), "{name} is gone");
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Control logic against one simulated cluster that all of these tests share.
 
+mod baremetal;
 mod cell_inputs;
 mod cell_set_once;
 mod compute_options;
@@ -7,17 +8,24 @@ mod computes;
 mod data_plane;
 mod deployment;
 mod diagnosis;
+mod ends;
 mod host_failures;
 mod host_keys;
+mod installed;
 mod isolation;
 mod journey;
+mod kubectl_edpm;
 mod main_job;
 mod manifests;
 mod membership;
+mod metal;
 mod metal3;
+mod neighbours_honest;
 mod node_inputs;
 mod node_set;
 mod node_set_networks;
+mod removal;
+mod runs_by_hand;
 mod service_operator;
 mod services;
 mod variables;

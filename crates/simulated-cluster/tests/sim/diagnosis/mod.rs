@@ -4,6 +4,7 @@
 
 mod cells;
 mod hosts;
+mod machines;
 mod nodes;
 mod runs;
 mod scene;

@@ -1,4 +1,5 @@
-//! What goes wrong between hosts and machines: real Ironics with fake hardware, of these tests alone.
+//! What goes wrong between hosts and machines: fakes of Ironic, of these tests alone, in place of a real
+//! one's failures.
 
 use std::time::Duration;
 
@@ -6,13 +7,15 @@ use anyhow::{Result, bail};
 use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{Node, Role};
 use e2e::faults::{Fault, machines};
-use e2e::own_ironic::{self, Flavour, OwnIronic, USER};
-use e2e::{Namespace, diagnosis, says};
+use e2e::{Namespace, cluster, diagnosis, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
+use simulated_cluster::Ironic;
 
-use crate::world::{PATIENCE, World, of_node};
+use super::scene::{PATIENCE, World, of_node};
+use crate::metal;
+use crate::world::simulation;
 
 /// The role, and the set that it asks for.
 const ROLE: &str = "compute";
@@ -21,11 +24,11 @@ const KEYS: &str = "machine-keys";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 const ADDRESS: &str = "192.168.123.200";
-/// Where the Ironics are reached: these addresses stand in transcripts.
-const SOUND_ADDRESS: &str = "10.96.10.61";
-const STORELESS_ADDRESS: &str = "10.96.10.62";
-const OLD_ADDRESS: &str = "10.96.10.63";
-const AWAY_ADDRESS: &str = "10.96.10.64";
+/// The addresses that stand in transcripts for those at which the Ironics are reached.
+const SOUND_ADDRESS: &str = "10.96.10.61:6385";
+const STORELESS_ADDRESS: &str = "10.96.10.62:6385";
+const OLD_ADDRESS: &str = "10.96.10.63:6385";
+const AWAY_ADDRESS: &str = "10.96.10.64:6385";
 /// The machine that somebody else takes, the one that he takes while it runs, the one that is deleted,
 /// and the one for which Ironic refuses what is to be written.
 const TAKEN: &str = "machine-taken";
@@ -34,6 +37,8 @@ const DELETED: &str = "machine-deleted";
 const REFUSED: &str = "machine-refused";
 /// Machines of the sound Ironic: each of a resource class of its own name.
 const SOUND: [&str; 4] = ["no-machine-fits", TAKEN, "too-few-machines", "machine-in-maintenance"];
+/// How soon an operator learns what nobody tells it: Ironic is asked every minute.
+const ASKED: Duration = Duration::from_secs(75);
 /// How long a machine is cleaned and deployed.
 const PROVISIONED: Duration = Duration::from_mins(4);
 /// Somebody who is no set.
@@ -41,69 +46,73 @@ const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
 
 #[tokio::test]
 async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> Result<()> {
-    let ironics = Box::pin(Ironics::start()).await?;
+    simulation().await?;
+    let ironics = Ironics::start().await?;
     let before = async |ns: &Namespace, fault: &Fault| ironics.before(ns, fault).await;
-    let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
     let fate = async |ns: &Namespace, fault: &Fault| ironics.fate(ns, fault).await;
-    let fates = diagnosis::judge_machines(machines::FATES, &before, fate);
-    match tokio::join!(asked, fates) {
-        (Ok(()), Ok(())) => {}
-        (Err(one), Err(other)) => bail!("{one:#}\n{other:#}"),
-        (one, other) => one.and(other)?,
-    }
-    for ns in ironics.namespaces {
-        ns.done().await?;
-    }
-    Ok(())
+    let ask = async |ns: &Namespace, fault: &Fault| ask(ns, fault, &ironics.old).await;
+    // Whoever is not woken looks within a minute, which is begun first.
+    let (fates, last) = machines::FATES.split_at(machines::FATES.len() - 1);
+    let slow = diagnosis::judge_idly(last, &before, &fate);
+    let fates = diagnosis::judge_machines(fates, &before, &fate);
+    let asked = diagnosis::judge_machines(machines::ASKED, &before, ask);
+    let (slow, fates, asked) = tokio::join!(slow, fates, asked);
+    let failed: Vec<String> = [slow, fates, asked]
+        .into_iter()
+        .filter_map(|it| Some(format!("{:#}", it.err()?)))
+        .collect();
+    if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
 }
 
-/// The Ironics of these tests, each in a namespace of its own.
+/// The Ironics of these tests.
 struct Ironics {
-    sound: OwnIronic,
-    without_store: OwnIronic,
-    namespaces: [Namespace; 3],
+    sound: Ironic,
+    without_store: Ironic,
+    old: Ironic,
+    away: Ironic,
 }
 
 impl Ironics {
     async fn start() -> Result<Self> {
-        let namespaces = [
-            Namespace::new("fault-ironic-sound").await?,
-            Namespace::new("fault-ironic-without-store").await?,
-            Namespace::new("fault-ironic-old").await?,
-        ];
-        let [first, second, third] = &namespaces;
-        let (sound, without_store, old) = tokio::join!(
-            OwnIronic::start(first, Flavour::Sound, SOUND_ADDRESS),
-            OwnIronic::start(second, Flavour::WithoutStore, STORELESS_ADDRESS),
-            OwnIronic::start(third, Flavour::Old, OLD_ADDRESS),
-        );
-        let (sound, without_store, _) = (sound?, without_store?, old?);
+        let (sound, without_store) = (Ironic::start().await?, Ironic::start().await?);
+        let (old, away) = (Ironic::start().await?, Ironic::start().await?);
+        for (ironic, address) in [
+            (&sound, SOUND_ADDRESS),
+            (&without_store, STORELESS_ADDRESS),
+            (&old, OLD_ADDRESS),
+            (&away, AWAY_ADDRESS),
+        ] {
+            cluster::alias(ironic.endpoint().replace("http://", ""), address);
+        }
+        without_store.lose_store();
+        old.speak("1.1", "1.31");
         for name in SOUND {
-            sound.enroll(name, json!({})).await?;
+            sound.enroll(name, json!({}))?;
         }
-        without_store.enroll("deploy-failed", json!({})).await?;
-        without_store.enroll("clean-failed", json!({ "deploy_interface": "ramdisk" })).await?;
-        without_store.enroll(REFUSED, json!({})).await?;
-        for name in [DELETED, TAKEN_OVER] {
-            without_store.enroll(name, json!({})).await?;
-            let manage = json!({ "target": "manage" });
-            without_store.ask("PUT", &of(name, "states/provision"), Some(&manage)).await?;
-            without_store.reaches(name, "manageable").await?;
+        for name in ["too-few-machines", "machine-in-maintenance"] {
+            brought(&sound, name, &[("manage", "manageable"), ("provide", "available")]).await?;
         }
-        Ok(Self { sound, without_store, namespaces })
+        without_store.enroll("deploy-failed", json!({}))?;
+        without_store.enroll("clean-failed", json!({ "deploy_interface": "ramdisk" }))?;
+        without_store.enroll(REFUSED, json!({}))?;
+        without_store.enroll(TAKEN_OVER, json!({}))?;
+        brought(&without_store, TAKEN_OVER, &[("manage", "manageable")]).await?;
+        let runs = json!({ "provision_state": "active", "power_state": "power on" });
+        without_store.enroll(DELETED, runs)?;
+        Ok(Self { sound, without_store, old, away })
     }
 
     /// The world without the fault: a role that asks for machines and is answered, mostly with a host.
     async fn before(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
         let endpoint = match fault.name {
             "machine-template-invalid" => return World::default().make(ns).await,
-            "ironic-away" => OwnIronic::start(ns, Flavour::Sound, AWAY_ADDRESS).await?.endpoint,
+            "ironic-away" => self.away.endpoint(),
             "deploy-failed" | "clean-failed" | DELETED | TAKEN_OVER | REFUSED => {
-                self.without_store.endpoint.clone()
+                self.without_store.endpoint()
             }
-            _ => self.sound.endpoint.clone(),
+            _ => self.sound.endpoint(),
         };
-        ns.secret("ironic", &USER).await?;
+        ns.secret("ironic", &Ironic::secret()).await?;
         ns.secret(KEYS, &[("authorized_keys", KEY)]).await?;
         let machine = match fault.name {
             "no-machine-fits" => json!({ "resourceClass": fault.name, "traits": ["CUSTOM_GPU"] }),
@@ -142,25 +151,30 @@ impl Ironics {
         match fault.name {
             TAKEN => {
                 let patch = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
-                self.sound.ask("PATCH", &of(TAKEN, ""), Some(&patch)).await?;
+                self.sound.ask("PATCH", &of(TAKEN, ""), Some(&patch))?;
                 node(ns, "n0", ADDRESS, None).await
             }
             "no-machine-fits" => node(ns, "n0", ADDRESS, None).await,
             "too-few-machines" => node(ns, "n1", "192.168.123.201", None).await,
             "ironic-away" => {
-                own_ironic::stop(ns).await?;
+                self.away.stop();
                 node(ns, "n0", ADDRESS, None).await
             }
             "machine-in-maintenance" => {
                 let reason = json!({ "reason": "disk 3 is broken" });
-                self.sound.ask("PUT", &of(fault.name, "maintenance"), Some(&reason)).await?;
+                self.sound.ask("PUT", &of(fault.name, "maintenance"), Some(&reason))?;
                 let off = json!({ "target": "power off" });
-                self.sound.ask("PUT", &of(fault.name, "states/power"), Some(&off)).await.map(drop)
+                self.sound.ask("PUT", &of(fault.name, "states/power"), Some(&off))?;
+                let is_off = |it: &Value| it["power_state"] == "power off";
+                self.sound.wait(fault.name, "off", is_off).await?;
+                metal::look(ns, ROLE, &self.sound).await
             }
             "deploy-failed" | "clean-failed" => {
                 node(ns, "n0", ADDRESS, None).await?;
                 let state = fault.name.replace('-', " ");
-                self.without_store.reaches(fault.name, &state).await
+                let reached = self.without_store.reaches(fault.name, &state);
+                metal::meanwhile(ns, ROLE, reached).await?;
+                metal::look(ns, ROLE, &self.without_store).await
             }
             REFUSED => {
                 let data = json!({ "links": [{ "id": "nic" }], "networks": [{ "link": "nic" }] });
@@ -176,20 +190,34 @@ impl Ironics {
                 let free = json!([{ "op": "remove", "path": "/instance_uuid" }]);
                 let take = json!([{ "op": "add", "path": "/instance_uuid", "value": SOMEBODY }]);
                 for patch in [free, take] {
-                    ironic.ask("PATCH", &of(TAKEN_OVER, ""), Some(&patch)).await?;
+                    ironic.ask("PATCH", &of(TAKEN_OVER, ""), Some(&patch))?;
                 }
-                Ok(())
+                metal::look(ns, ROLE, ironic).await
             }
             DELETED => {
-                // What runs can be deleted only there.
+                // What runs can be deleted only there. Nobody is woken: its operator looks by itself.
                 let reason = json!({ "reason": "it burns" });
                 let ironic = &self.without_store;
-                ironic.ask("PUT", &of(DELETED, "maintenance"), Some(&reason)).await?;
-                ironic.ask("DELETE", &of(DELETED, ""), None).await.map(drop)
+                ironic.ask("PUT", &of(DELETED, "maintenance"), Some(&reason))?;
+                ironic.ask("DELETE", &of(DELETED, ""), None)?;
+                let is_gone = |it: &BaremetalSet| {
+                    let host = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("n0"));
+                    host.is_some_and(|it| it.provisioning_state == "gone")
+                };
+                ns.wait::<BaremetalSet>(ROLE, "asked for", ASKED, is_gone).await.map(drop)
             }
             other => bail!("nobody injects {other}"),
         }
     }
+}
+
+/// Brings a machine there.
+async fn brought(ironic: &Ironic, machine: &str, verbs: &[(&str, &str)]) -> Result<()> {
+    for (verb, state) in verbs {
+        ironic.provision(machine, verb)?;
+        ironic.reaches(machine, state).await?;
+    }
+    Ok(())
 }
 
 /// The path of a machine, or of a part of it.
@@ -234,7 +262,8 @@ async fn runs(ns: &Namespace) -> Result<()> {
         let host = it.status.as_ref().and_then(|it| it.baremetal_hosts.get("n0"));
         host.is_some_and(|it| it.provisioning_state == "active")
     };
-    ns.wait::<BaremetalSet>(ROLE, "on its machine", PROVISIONED, is_active).await.map(drop)
+    let waited = ns.wait::<BaremetalSet>(ROLE, "on its machine", PROVISIONED, is_active);
+    metal::meanwhile(ns, ROLE, waited).await.map(drop)
 }
 
 /// Waits until the host is told that there is no machine for it.
@@ -251,10 +280,10 @@ async fn template_changes(ns: &Namespace, change: Value) -> Result<()> {
 }
 
 /// What a human writes wrong, or takes away, and the host that is made from it.
-async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
+async fn ask(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
     match fault.name {
         // Of which there is a host already.
-        "machine-template-invalid" => mistake(ns, fault).await,
+        "machine-template-invalid" => mistake(ns, fault, old).await,
         "machine-address-wrong" => {
             made(ns, "n0", ADDRESS, json!({ "ctlPlaneIP": "192.168.123.0/24" })).await
         }
@@ -264,13 +293,13 @@ async fn ask(ns: &Namespace, fault: &Fault) -> Result<()> {
             made(ns, "n1", "192.168.123.201", host).await
         }
         _ => {
-            mistake(ns, fault).await?;
+            mistake(ns, fault, old).await?;
             node(ns, "n0", ADDRESS, None).await
         }
     }
 }
 
-async fn mistake(ns: &Namespace, fault: &Fault) -> Result<()> {
+async fn mistake(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
     let delete = async |name: &str| ns.api::<Secret>().delete(name, &DeleteParams::default()).await;
     match fault.name {
         "machine-template-invalid" => {
@@ -304,8 +333,7 @@ async fn mistake(ns: &Namespace, fault: &Fault) -> Result<()> {
             template_changes(ns, json!({ "userData": { "name": "large" } })).await?;
         }
         "machine-ironic-old" => {
-            let old = format!("http://{OLD_ADDRESS}:6385");
-            template_changes(ns, json!({ "ironic": { "endpoint": old } })).await?;
+            template_changes(ns, json!({ "ironic": { "endpoint": old.endpoint() } })).await?;
         }
         other => bail!("nobody injects {other}"),
     }

@@ -1,0 +1,116 @@
+//! Operators restarted at random while hosts are deployed, deployed again and removed: the same end, and each
+//! run once on its host.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, ensure};
+use common::api::dataplane::Node;
+use common::api::nova::ExternalCompute;
+use e2e::journey::{SERVICE, ready};
+use e2e::{Kind, Namespace};
+use kube::api::PropagationPolicy;
+use serde_json::json;
+use simulated_cluster::{Host, Operator, Simulation};
+
+use crate::computes;
+use crate::ends::{GOES, cleaned, delete, gone, held};
+use crate::own::{Own, PATIENCE};
+
+/// The variable with the seed of an earlier run.
+const SEED: &str = "EDPM_RESTARTS_SEED";
+/// The shortest and the longest pause between two restarts, in milliseconds.
+const PAUSE: std::ops::Range<u64> = 1_000..6_000;
+const N_HOSTS: u8 = 5;
+/// The services of nova's that deploy a compute.
+const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
+
+#[tokio::test]
+async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result<()> {
+    let seed = match std::env::var_os(SEED) {
+        Some(seed) => {
+            seed.to_string_lossy().parse().with_context(|| format!("{SEED} is no number"))?
+        }
+        None => UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
+    };
+    let own = Own::start("restarts").await?;
+    let work = Box::pin(all_ends_well(&own));
+    let outcome = tokio::select! {
+        ended = work => ended,
+        Err(error) = restart_at_random(&own.sim, seed) => Err(error),
+    };
+    outcome.with_context(|| format!("{SEED}={seed}"))
+}
+
+/// Restarts operators until this is dropped: some end when they are told to, some are killed.
+async fn restart_at_random(sim: &Simulation, seed: u64) -> Result<()> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    loop {
+        // The pauses are what is tested: nothing is awaited here.
+        tokio::time::sleep(Duration::from_millis(random.u64(PAUSE))).await;
+        let operator = Operator::ALL[random.usize(..Operator::ALL.len())];
+        if random.u8(..4) == 0 {
+            sim.operators.kill(operator)?;
+            sim.operators.start(operator)?;
+        } else {
+            sim.operators.restart(operator).await?;
+        }
+    }
+}
+
+/// Deploys hosts, deploys each again, and takes one away.
+async fn all_ends_well(own: &Own) -> Result<()> {
+    let hosts: Vec<Host> = (0..N_HOSTS)
+        .map(|n| own.sim.player.host(&format!("restarts-{n}"), &format!("192.0.2.{}", 10 + n)))
+        .collect();
+    for host in &hosts[1..] {
+        host.accept(&hosts[0].ssh_secret()[0].1);
+    }
+    let _broker = computes::cell(own, &own.sim).await?;
+    computes::deploy(own, &hosts.iter().collect::<Vec<_>>()).await?;
+    let first: Vec<&str> = std::iter::once(SERVICE).chain(OF_NOVA).collect();
+    for host in &hosts {
+        assert_eq!(host.services(), first, "{}", host.name);
+    }
+    for host in &hosts {
+        annotate::<ExternalCompute>(own, host, "nova.openstack.org/redeploy").await?;
+        annotate::<Node>(own, host, "dataplane.openstack.org/redeploy").await?;
+    }
+    for host in &hosts {
+        until(|| host.services().len() >= 2 * first.len(), host).await?;
+        computes::settled(own, host).await?;
+        ready(own, &host.name).await?;
+    }
+    let [leaving, staying @ ..] = &hosts[..] else { anyhow::bail!("no host") };
+    held(own, &leaving.name).await?;
+    delete(own, &leaving.name, PropagationPolicy::Background).await?;
+    gone(own, &leaving.name, GOES).await?;
+    assert_eq!(cleaned(leaving), 1);
+    for host in staying {
+        let mut services = host.services();
+        services.sort();
+        let mut twice: Vec<&str> = first.iter().chain(&first).copied().collect();
+        twice.sort_unstable();
+        assert_eq!(services, twice, "{}", host.name);
+    }
+    let faults = own.sim.player.ledger().faults(&own.name);
+    ensure!(faults.is_empty(), "{faults:?}");
+    Ok(())
+}
+
+/// Asks for a deployment of the object of a host.
+async fn annotate<K: Kind>(ns: &Namespace, host: &Host, name: &str) -> Result<()> {
+    let change = json!({ "metadata": { "annotations": { name: "1" } } });
+    ns.merge::<K>(&host.name, change).await.map(drop)
+}
+
+/// Waits until something holds of what runs did on the host.
+async fn until(holds: impl Fn() -> bool, host: &Host) -> Result<()> {
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    let waiting = async {
+        while !holds() {
+            tick.tick().await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    waited.with_context(|| format!("{} has seen {:?} alone", host.name, host.services()))
+}

@@ -1,0 +1,59 @@
+//! The end of a node with a compute: how it is asked for, and what must be left of it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::Node;
+use common::api::nova::{Cell, ExternalCompute, Leftover};
+use e2e::Namespace;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, PropagationPolicy};
+use simulated_cluster::Host;
+
+use crate::computes::CELL;
+
+/// How long a compute may take to go when its host answers.
+pub(crate) const GOES: Duration = Duration::from_mins(3);
+/// How long what needs no host may take.
+pub(crate) const SOON: Duration = Duration::from_mins(1);
+
+/// How often nova-compute was stopped on a host.
+pub(crate) fn cleaned(host: &Host) -> usize {
+    host.services().iter().filter(|it| *it == "nova-cleanup").count()
+}
+
+/// Waits until all that a compute's end needs is there.
+pub(crate) async fn held(ns: &Namespace, name: &str) -> Result<()> {
+    e2e::cells::wait_until_reachable(ns, name, SOON).await?;
+    ns.wait::<Cell>(CELL, "held", SOON, |it| it.finalizers().len() == 1).await?;
+    let is_held_by_both = |it: &Node| it.finalizers().len() == 2;
+    ns.wait::<Node>(name, "held by both operators", SOON, is_held_by_both).await.map(drop)
+}
+
+/// Deletes a node.
+pub(crate) async fn delete(ns: &Namespace, node: &str, how: PropagationPolicy) -> Result<()> {
+    let params = DeleteParams { propagation_policy: Some(how), ..DeleteParams::default() };
+    ns.api::<Node>().delete(node, &params).await?;
+    Ok(())
+}
+
+/// Waits until the node is gone, and asserts that nothing else is left of it in the cluster.
+pub(crate) async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
+    ns.gone::<Node>(node, within).await?;
+    assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");
+    ns.gone::<ConfigMap>(&format!("dataplanenode-{node}"), SOON).await?;
+    for it in ns.list::<AnsibleEe>().await? {
+        if it.name_any().starts_with(&format!("nova-cleanup-{node}-")) {
+            ns.gone::<AnsibleEe>(&it.name_any(), SOON).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What the cell remembers.
+pub(crate) async fn leftovers(ns: &Namespace) -> Result<Vec<Leftover>> {
+    let status = ns.api::<Cell>().get(CELL).await?.status;
+    Ok(status.map(|it| it.leftovers).unwrap_or_default())
+}

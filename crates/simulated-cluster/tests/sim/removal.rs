@@ -1,0 +1,139 @@
+//! Computes that go: what is played on their hosts, what is told, and what keeps whom for how long.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use common::api::dataplane::Node;
+use common::api::nova::{Cell, ExternalCompute};
+use e2e::journey::ready;
+use e2e::{Namespace, says};
+use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
+use kube::api::{DeleteParams, PropagationPolicy};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+use simulated_cluster::Host;
+
+use crate::computes::{self, CELL, settled};
+use crate::ends::{GOES, SOON, cleaned, delete, gone, held, leftovers};
+use crate::world::World;
+
+/// How long a compute may take to go whose host does not answer: three attempts with their pauses.
+const GIVEN_UP: Duration = Duration::from_mins(4);
+
+fn annotations(name: &str, value: impl Into<Value>) -> Value {
+    json!({ "metadata": { "annotations": { name: value.into() } } })
+}
+
+/// A host with a deployed compute.
+async fn world(test: &str, address: &str) -> Result<(World, Host)> {
+    let ns = World::new(test).await?;
+    let host = ns.host(test, address);
+    let _broker = computes::cell(&ns, ns.sim).await?;
+    computes::deploy(&ns, &[&host]).await?;
+    held(&ns, &host.name).await?;
+    assert_eq!(cleaned(&host), 0);
+    Ok((ns, host))
+}
+
+async fn node_says(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
+    let is_said = |it: &Node| {
+        let conditions = e2e::journey::conditions(it);
+        says(conditions, "nova.openstack.org/Compute", reason, words)
+    };
+    ns.wait::<Node>(node, &format!("{reason} with {words:?}"), GOES, is_said).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_deleted_node_has_its_host_cleaned_and_leaves_word_in_its_cell() -> Result<()> {
+    let policies = [
+        ("removal-back", "192.0.2.112", PropagationPolicy::Background),
+        ("removal-fore", "192.0.2.113", PropagationPolicy::Foreground),
+    ];
+    for (test, address, policy) in policies {
+        let (ns, host) = world(test, address).await?;
+        delete(&ns, &host.name, policy).await?;
+        gone(&ns, &host.name, GOES).await?;
+        assert_eq!(cleaned(&host), 1);
+        let [left] = &leftovers(&ns).await?[..] else { bail!("the cell does not remember it") };
+        assert_eq!((left.host_name.as_str(), left.stopped), (host.name.as_str(), true));
+        ns.event("NovaExternalCompute", &host.name, "HostCleaned").await?;
+        ns.event("OpenStackDataPlaneNode", &host.name, "LeftInNova").await?;
+        ns.event("NovaCell", CELL, "LeftInNova").await?;
+        ns.done().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_compute_that_goes_alone_leaves_its_node_in_service_and_may_come_back() -> Result<()> {
+    let (ns, host) = world("removal-alone", "192.0.2.114").await?;
+    let mut away = annotations("nova.openstack.org/cell", "");
+    away["metadata"]["annotations"]["nova.openstack.org/allow-removal"] = json!("true");
+    ns.merge::<Node>(&host.name, away).await?;
+    ns.gone::<ExternalCompute>(&host.name, GOES).await?;
+    assert_eq!(cleaned(&host), 1);
+    let is_free = |it: &Node| it.finalizers() == ["dataplane.openstack.org/inventory"];
+    ns.wait::<Node>(&host.name, "released by nova-operator", SOON, is_free).await?;
+    ready(&ns, &host.name).await?;
+
+    ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
+    let first = settled(&ns, &host).await?;
+    held(&ns, &host.name).await?;
+    ns.api::<ExternalCompute>().delete(&host.name, &DeleteParams::default()).await?;
+    let is_another =
+        |it: &ExternalCompute| it.uid() != first.uid() && it.metadata.deletion_timestamp.is_none();
+    ns.wait::<ExternalCompute>(&host.name, "made again", GOES, is_another).await?;
+    assert_eq!(cleaned(&host), 2);
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_dead_host_keeps_its_node_for_a_few_minutes_or_until_a_human_says_so() -> Result<()> {
+    let ns = World::new("removal-dead").await?;
+    let host = ns.host("removal-dead", "192.0.2.115");
+    let other = ns.host_like(&host, "removal-skipped", "192.0.2.116");
+    let _broker = computes::cell(&ns, ns.sim).await?;
+    computes::deploy(&ns, &[&host, &other]).await?;
+    for host in [&host, &other] {
+        held(&ns, &host.name).await?;
+        host.stop();
+        delete(&ns, &host.name, PropagationPolicy::Background).await?;
+    }
+    let words = ["could not be stopped", "nova.openstack.org/skip-cleanup=true"];
+    node_says(&ns, &other.name, "HostUnreachable", &words).await?;
+    let skip = annotations("nova.openstack.org/skip-cleanup", "true");
+    ns.merge::<Node>(&other.name, skip).await?;
+    gone(&ns, &other.name, SOON).await?;
+    ns.event("NovaExternalCompute", &other.name, "CleanupSkipped").await?;
+    gone(&ns, &host.name, GIVEN_UP).await?;
+    ns.event("NovaExternalCompute", &host.name, "HostNotCleaned").await?;
+    let left = leftovers(&ns).await?;
+    assert_eq!(left.iter().filter(|it| !it.stopped).count(), 2, "{left:?}");
+    let attempts = host.visits().into_iter().filter(|it| it.service == "nova-cleanup");
+    assert_eq!(attempts.count(), 3, "attempts of the host that was not skipped");
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_cell_stays_while_it_has_computes_and_a_namespace_goes_at_once() -> Result<()> {
+    let (ns, host) = world("removal-space", "192.0.2.117").await?;
+    host.stop();
+    ns.api::<Cell>().delete(CELL, &DeleteParams::default()).await?;
+    let of = |it: &Cell| it.status.as_ref().map(|it| it.conditions.clone()).unwrap_or_default();
+    let words = ["1 do: ", host.name.as_str()];
+    let is_held = |it: &Cell| says(&of(it), "Released", "CellInUse", &words);
+    ns.wait::<Cell>(CELL, "held", SOON, is_held).await?;
+    ns.event("NovaCell", CELL, "CellInUse").await?;
+
+    let namespaces: Api<CoreNamespace> = Api::all(ns.client.clone());
+    let uid = namespaces.get(&ns.name).await?.metadata.uid.unwrap_or_default();
+    namespaces.delete(&ns.name, &DeleteParams::default()).await?;
+    let gone = await_condition(namespaces, &ns.name, conditions::is_deleted(&uid));
+    let waited = tokio::time::timeout(GOES, gone).await;
+    waited.with_context(|| format!("namespace {} does not go", ns.name))??;
+    assert_eq!(cleaned(&host), 0, "no host is touched");
+    let faults = ns.sim.player.ledger().faults(&ns.name);
+    ensure!(faults.is_empty(), "{faults:?}");
+    Ok(())
+}
