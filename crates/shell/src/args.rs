@@ -63,6 +63,16 @@ pub struct CommonArgs {
     )]
     pub leader_elect: bool,
 
+    /// How many seconds after the leader's last sign of life another replica takes over.
+    #[arg(
+        long,
+        env = "LEASE_DURATION",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u16).range(5..=300),
+        value_name = "SECONDS"
+    )]
+    pub lease_duration: u16,
+
     /// This replica's name in the Lease; the host's name by default.
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub identity: Option<String>,

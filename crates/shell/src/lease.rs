@@ -53,15 +53,19 @@ pub struct Timing {
     pub retry: Duration,
     /// How long a leader leads after the start of its last successful write; below `lease`.
     pub deadline: Duration,
+    /// How long one request of the election may take: several fit into the deadline.
+    pub request: Duration,
 }
 
-impl Default for Timing {
-    fn default() -> Self {
+impl Timing {
+    /// The times of an election with a Lease of that duration.
+    pub fn of(lease: Duration) -> Self {
         Self {
-            lease: Duration::from_secs(30),
-            renew: Duration::from_secs(10),
-            retry: Duration::from_secs(2),
-            deadline: Duration::from_secs(20),
+            lease,
+            renew: lease / 3,
+            retry: lease / 15,
+            deadline: lease * 2 / 3,
+            request: lease * 2 / 15,
         }
     }
 }

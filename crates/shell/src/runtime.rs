@@ -22,7 +22,7 @@ use crate::{
     args::CommonArgs,
     client,
     error::{Error, Result},
-    lease::{self, LeadershipWatch},
+    lease::{self, LeadershipWatch, Timing},
     metrics::Metrics,
 };
 
@@ -67,7 +67,8 @@ impl Runtime {
         let me = lease::holder(&instance);
         let (leadership, election) = if args.leader_elect {
             let lease = format!("edpm-{operator}");
-            lease::elect(client.clone(), (&namespace, &lease), me, keepers.shutdown())
+            let timing = Timing::of(Duration::from_secs(args.lease_duration.into()));
+            lease::elect(client.clone(), (&namespace, &lease), timing, me, keepers.shutdown())
         } else {
             lease::always(&me, keepers.shutdown())
         };

@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
     let Args { kubeconfig, set } = Args::parse();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let simulation = Simulation::start(&Options { values: set }).await?;
+    let simulation = Simulation::start(&Options { values: set, ..Options::default() }).await?;
     simulation.player.answer_everywhere();
     // Whole or not at all, for whoever waits for it.
     let fresh = kubeconfig.with_extension("new");

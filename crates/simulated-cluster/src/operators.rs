@@ -62,6 +62,7 @@ pub struct Operators {
     environment: BTreeMap<Operator, Vec<(String, String)>>,
     kubeconfigs: BTreeMap<Operator, PathBuf>,
     webhook: u16,
+    lease_seconds: Option<u16>,
     running: Mutex<BTreeMap<Operator, Running>>,
 }
 
@@ -80,7 +81,7 @@ impl Operators {
         (folder, processes): (&Folder, &Processes),
         plane: &ControlPlane,
         client: &Client,
-        (rendered, webhook): (&Rendered, u16),
+        (rendered, webhook, lease_seconds): (&Rendered, u16, Option<u16>),
     ) -> Result<Self> {
         let mut kubeconfigs = BTreeMap::new();
         let mut environment = BTreeMap::new();
@@ -98,6 +99,7 @@ impl Operators {
             environment,
             kubeconfigs,
             webhook,
+            lease_seconds,
             running: Mutex::default(),
         })
     }
@@ -114,6 +116,7 @@ impl Operators {
             it.env("POD_NAMESPACE", NAMESPACE).env("POD_NAME", &identity);
             it.arg("--kubeconfig").arg(&self.kubeconfigs[&operator]);
             it.arg(format!("--admin-address=127.0.0.1:{admin}"));
+            it.args(self.lease_seconds.map(|it| format!("--lease-duration={it}")));
             if operator == Operator::Nova {
                 it.args(["--webhook-address=127.0.0.1", "--webhook-host=127.0.0.1"]);
                 it.arg(format!("--webhook-port={}", self.webhook));

@@ -30,6 +30,8 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 pub struct Options {
     /// Values of the chart, as `--set` takes them.
     pub values: Vec<String>,
+    /// How soon another process takes over from a killed leader, in seconds; as the operators have it without.
+    pub lease_seconds: Option<u16>,
 }
 
 /// A running simulated cluster; everything of it ends with the process that started it.
@@ -88,7 +90,7 @@ impl Simulation {
             (&folder, &processes),
             &plane,
             &client,
-            (&rendered, webhook),
+            (&rendered, webhook, options.lease_seconds),
         )
         .await?;
         for operator in Operator::ALL {

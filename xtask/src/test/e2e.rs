@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::ScopedJoinHandle;
 
 use anyhow::{Result, anyhow};
 
@@ -69,8 +70,13 @@ pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Resu
     };
     found += tests.provide_machines()?;
     found += demo(cluster)?;
-    found += tests.run(|it| !it.starts_with(UPGRADE))?;
-    found += journey::run(cluster)?;
+    let (tested, shown) = std::thread::scope(|scope| {
+        // On a host of its own; it waits for nova as long as the others do.
+        let shown = scope.spawn(|| journey::run(cluster));
+        (tests.run(|it| !it.starts_with(UPGRADE)), joined(shown))
+    });
+    found += tested?;
+    found += shown?;
     Ok(found)
 }
 
@@ -81,6 +87,10 @@ fn demo(cluster: &Choice) -> Result<Found> {
     demo::verify(cluster, &MAIN)?;
     found += Found::one("e2e demo --verify", Outcome::Passed);
     Ok(found)
+}
+
+fn joined(thread: ScopedJoinHandle<'_, Result<Found>>) -> Result<Found> {
+    thread.join().unwrap_or_else(|_| Err(anyhow!("a thread that ran tests has panicked")))
 }
 
 /// All tests of all programs, and what they need to run.
@@ -132,10 +142,10 @@ impl Tests<'_> {
         let mut found = self.each(|it| it != IN_TURNS && !is_meanwhile(it), &is_chosen)?;
         let (in_turns, meanwhile) = std::thread::scope(|scope| {
             let meanwhile = scope.spawn(|| self.each(is_meanwhile, &is_chosen));
-            (self.each(|it| it == IN_TURNS, &is_chosen), meanwhile.join())
+            (self.each(|it| it == IN_TURNS, &is_chosen), joined(meanwhile))
         });
         found += in_turns?;
-        found += meanwhile.map_err(|_| anyhow!("a thread that ran tests has panicked"))??;
+        found += meanwhile?;
         Ok(found)
     }
 

@@ -35,8 +35,6 @@ pub(super) fn in_cache() -> Result<Option<bool>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| paths::cache().join("target"));
     cargo.env("CARGO_TARGET_DIR", std::path::absolute(target)?);
-    // Whatever is compiled is compiled once: notes for the next time would only cost time.
-    cargo.env("CARGO_INCREMENTAL", "0");
     for variable in OF_CALLER {
         cargo.env_remove(variable);
     }

@@ -26,7 +26,7 @@ use crate::{
 /// # Guarantees
 /// [`Leadership::term`] is `Some` in at most one process at a time, as long as nobody else edits or
 /// deletes the Lease and clocks advance at the same rate within `(lease - deadline) / lease`.
-/// A leader makes six writes a minute; a follower only reads.
+/// A leader makes three writes in the duration of a Lease; a follower only reads.
 ///
 /// # Caveats
 /// A write that was sent in time may take effect late: what must not happen carries a
@@ -35,12 +35,12 @@ use crate::{
 pub fn elect(
     client: Client,
     lease: (&str, &str),
+    timing: Timing,
     me: impl Into<String>,
     stop: Shutdown,
 ) -> (LeadershipWatch, JoinHandle<Result<()>>) {
     let (sender, receiver) = watch::channel(Leadership::Following);
     let (namespace, name) = lease;
-    let timing = Timing::default();
     let task = Task {
         api: Api::namespaced(client, namespace),
         name: name.to_owned(),
@@ -65,9 +65,6 @@ pub fn always(me: &str, mut stop: Shutdown) -> (LeadershipWatch, JoinHandle<Resu
     });
     (receiver, task)
 }
-
-/// How long one request of the election may take: several fit into the deadline.
-const REQUEST: Duration = Duration::from_secs(4);
 
 struct Task {
     api: Api<Lease>,
@@ -136,7 +133,7 @@ impl Task {
 
     async fn read(&mut self) -> Result<()> {
         let what = format!("get leases/{}", self.name);
-        let read = bounded(&what, self.api.get_opt(&self.name)).await?;
+        let read = bounded(&what, self.timing.request, self.api.get_opt(&self.name)).await?;
         self.elector.observed(read.as_ref().map(LeaseView::of), self.now());
         self.object = read;
         self.fresh = true;
@@ -150,9 +147,10 @@ impl Task {
         let sent = self.now();
         let params = PostParams::default();
         let written = if self.object.is_some() {
-            bounded(&what, self.api.replace(&self.name, &params, &lease)).await?
+            bounded(&what, self.timing.request, self.api.replace(&self.name, &params, &lease))
+                .await?
         } else {
-            bounded(&what, self.api.create(&params, &lease)).await?
+            bounded(&what, self.timing.request, self.api.create(&params, &lease)).await?
         };
         self.elector.wrote(LeaseView::of(&written), sent);
         self.object = Some(written);
@@ -210,10 +208,14 @@ fn described(leadership: &Leadership) -> String {
 }
 
 /// A request of the election, given up early enough for another try.
-async fn bounded<T>(what: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T> {
-    match timeout(REQUEST, request).await {
+async fn bounded<T>(
+    what: &str,
+    after: Duration,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T> {
+    match timeout(after, request).await {
         Ok(answer) => answer.during(what),
-        Err(_) => Err(Error::Timeout { what: what.to_owned(), after: REQUEST }),
+        Err(_) => Err(Error::Timeout { what: what.to_owned(), after }),
     }
 }
 

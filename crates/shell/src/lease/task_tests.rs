@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use tower::service_fn;
 
-use super::{Leadership, LeadershipWatch, elect, leading};
+use super::{Leadership, LeadershipWatch, Timing, elect, leading};
 use crate::{
     client::client_over,
     error::BoxError,
@@ -79,8 +79,12 @@ impl Server {
     }
 
     fn elect(&self, me: &str, stop: Shutdown) -> LeadershipWatch {
-        elect(self.client(), ("edpm-system", "op"), me, stop).0
+        elect(self.client(), ("edpm-system", "op"), timing(), me, stop).0
     }
+}
+
+fn timing() -> Timing {
+    Timing::of(Duration::from_secs(30))
 }
 
 async fn follows(watch: &mut LeadershipWatch) {
@@ -123,7 +127,8 @@ async fn a_leader_that_cannot_renew_stops_before_anyone_takes_over_and_returns_w
 async fn a_leader_that_vanished_is_replaced_after_the_lease_ran_out() {
     let server = Server::default();
     let (_trigger, stop) = shutdown();
-    let (watch, task) = elect(server.client(), ("edpm-system", "op"), "one", stop.clone());
+    let (watch, task) =
+        elect(server.client(), ("edpm-system", "op"), timing(), "one", stop.clone());
     leading(&mut watch.clone()).await;
     task.abort();
     let mut other = server.elect("other", stop);

@@ -10,6 +10,10 @@ fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
+fn timing() -> Timing {
+    Timing::of(secs(30))
+}
+
 fn held_by(holder: &str) -> LeaseView {
     let holder = Some(holder.to_owned()).filter(|it| !it.is_empty());
     LeaseView { holder, duration: secs(30), transitions: 3, resource_version: "7".into() }
@@ -18,7 +22,7 @@ fn held_by(holder: &str) -> LeaseView {
 #[track_caller]
 fn check(lease: Option<&LeaseView>, since_change: Duration, stopping: bool, expected: Step) {
     let seen = Seen { lease, since_change, stopping };
-    assert_eq!(next(&seen, "me", &Timing::default()), expected);
+    assert_eq!(next(&seen, "me", &timing()), expected);
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn a_process_that_ends_releases_what_it_holds_and_takes_nothing() {
 
 #[test]
 fn a_term_ends_before_others_may_take_over() {
-    let timing = Timing::default();
+    let timing = timing();
     let mut elector = Elector::new("me", timing);
     elector.observed(None, secs(0));
     elector.wrote(held_by("me"), secs(5));
@@ -59,7 +63,7 @@ fn a_term_ends_before_others_may_take_over() {
 
 #[test]
 fn a_renewal_whose_answer_was_lost_is_made_again() {
-    let mut elector = Elector::new("me", Timing::default());
+    let mut elector = Elector::new("me", timing());
     elector.wrote(held_by("me"), secs(0));
     let renewed = LeaseView { resource_version: "8".into(), ..held_by("me") };
     elector.observed(Some(renewed), secs(14));
@@ -69,7 +73,7 @@ fn a_renewal_whose_answer_was_lost_is_made_again() {
 
 #[test]
 fn whoever_sees_another_holder_leads_no_more() {
-    let mut elector = Elector::new("me", Timing::default());
+    let mut elector = Elector::new("me", timing());
     elector.wrote(held_by("me"), secs(0));
     elector.observed(Some(held_by("you")), secs(1));
     assert_eq!(elector.claim(), None);
@@ -109,7 +113,7 @@ struct Simulation {
 impl Simulation {
     fn run(delays: Vec<u16>) -> Self {
         let mut simulation = Self {
-            electors: ["a", "b"].map(|it| Elector::new(it, Timing::default())).to_vec(),
+            electors: ["a", "b"].map(|it| Elector::new(it, timing())).to_vec(),
             fresh: vec![false; 2],
             record: None,
             writes: 0,

@@ -33,7 +33,9 @@ impl Deref for Own {
 impl Own {
     /// Starts it, with an empty namespace.
     pub(crate) async fn start(test: &str) -> Result<Self> {
-        let sim = Simulation::start(&Options::default()).await?;
+        // Tests wait for successors: the shortest Lease that a busy machine renews in time.
+        let options = Options { lease_seconds: Some(9), ..Options::default() };
+        let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
         Ok(Self { ns, sim })
     }

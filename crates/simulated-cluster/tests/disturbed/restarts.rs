@@ -19,7 +19,7 @@ use crate::own::{Own, PATIENCE};
 /// The variable with the seed of an earlier run.
 const SEED: &str = "EDPM_RESTARTS_SEED";
 /// The shortest and the longest pause between two restarts, in milliseconds.
-const PAUSE: std::ops::Range<u64> = 1_000..6_000;
+const PAUSE: std::ops::Range<u64> = 2_000..8_000;
 const N_HOSTS: u8 = 5;
 /// The services of nova's that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
