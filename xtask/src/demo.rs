@@ -100,7 +100,8 @@ pub(crate) fn install(env: &lab::Env, root: &Path, values: &Path) -> Result<()> 
 /// Writes the example of a source tree.
 pub(crate) fn apply_example(env: &lab::Env, root: &Path, scene: &Scene) -> Result<()> {
     let mut apply = env.kubectl();
-    apply.args(["apply", "-k"]).arg(root.join(scene.example));
+    // On the server: an operator may make a compute in the moment in which kubectl creates it.
+    apply.args(["apply", "--server-side", "--force-conflicts", "-k"]).arg(root.join(scene.example));
     sh::step("apply the example", || sh::run(&mut apply).map(drop))
 }
 
