@@ -112,7 +112,7 @@ async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
 
 #[tokio::test]
 async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
-    let (_turn, host) = (turn(1).await, HOSTS[1]);
+    let (_turn, host) = (turn(0).await, HOSTS[0]);
     let demo = Demo::ready_on(host).await?;
     let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
     let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
