@@ -1,6 +1,8 @@
 //! The main job, on the demo's own hosts: deployed again, configured, refuted and cut off.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -12,17 +14,93 @@ use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use kube::ResourceExt;
 use serde_json::json;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 
 /// These tests change the same two hosts, so they take turns on each of them.
-static TURNS: [Mutex<()>; 2] = [const { Mutex::const_new(()) }; 2];
+static TURNS: LazyLock<Turns> = LazyLock::new(Turns::default);
+
+/// Who may change which host. A test that needs both goes before those that need one: else it would hold the
+/// one while others change the other.
+#[derive(Default)]
+struct Turns {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    is_taken: [bool; 2],
+    /// How many tests wait for both hosts, or for the second of them.
+    n_before: usize,
+}
 
 /// A test's turn on a host.
-type Turn = MutexGuard<'static, ()>;
+struct Turn(usize);
 
-/// A turn on the first or the second host. Who needs both takes the second one's first.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TURNS.state().is_taken[self.0] = false;
+        TURNS.changed.notify_waiters();
+    }
+}
+
+impl Turns {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `take` has taken what it wants.
+    async fn taken(&self, take: impl Fn(&mut State) -> bool) {
+        let mut changed = pin!(self.changed.notified());
+        loop {
+            changed.as_mut().enable();
+            if take(&mut self.state()) {
+                return;
+            }
+            changed.as_mut().await;
+            changed.set(self.changed.notified());
+        }
+    }
+
+    /// Takes some hosts at once, before all tests that need one host alone.
+    async fn first(&self, hosts: &[usize]) {
+        self.state().n_before += 1;
+        let take = |it: &mut State| {
+            let is_free = hosts.iter().all(|host| !it.is_taken[*host]);
+            if is_free {
+                for host in hosts {
+                    it.is_taken[*host] = true;
+                }
+                it.n_before -= 1;
+            }
+            is_free
+        };
+        self.taken(take).await;
+        self.changed.notify_waiters();
+    }
+}
+
+/// A turn on the first or the second host, for a test that needs no other.
 async fn turn(idx: usize) -> Turn {
-    TURNS[idx].lock().await
+    let take = |it: &mut State| {
+        let is_free = !it.is_taken[idx] && it.n_before == 0;
+        it.is_taken[idx] |= is_free;
+        is_free
+    };
+    TURNS.taken(take).await;
+    Turn(idx)
+}
+
+/// A turn on the first and the second host.
+async fn both() -> [Turn; 2] {
+    TURNS.first(&[0, 1]).await;
+    [Turn(0), Turn(1)]
+}
+
+/// A turn on a host for a test that has one on the other.
+async fn other(idx: usize) -> Turn {
+    TURNS.first(&[idx]).await;
+    Turn(idx)
 }
 
 /// Each service with each of its hosts.
@@ -37,7 +115,7 @@ fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
-    let (_turn, _other) = (turn(1).await, turn(0).await);
+    let _turns = both().await;
     let demo = Demo::ready().await?;
     let before = demo.ns.list::<AnsibleEe>().await?;
     let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
@@ -99,7 +177,7 @@ async fn an_option_that_is_removed_is_gone_in_the_process() -> Result<()> {
 
 #[tokio::test]
 async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
-    let (other, _turn) = (turn(1).await, turn(0).await);
+    let [_turn, other] = both().await;
     let demo = Demo::ready().await?;
     let [host, _] = HOSTS;
     demo.on(host, "podman rm -f nova_compute").await?;
@@ -164,7 +242,7 @@ async fn no_run_shows_a_password_in_its_log() -> Result<()> {
 
 #[tokio::test]
 async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
-    let (_turn, _other) = (turn(1).await, turn(0).await);
+    let _turns = both().await;
     let demo = Demo::ready().await?;
     let (host, cell) = (HOSTS[1], "nova-cell2");
     // As nova itself deletes: the row stays and is marked.
@@ -202,7 +280,7 @@ async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> 
     let options = demo.options(host).await?;
     demo.configure(host, "").await?;
     demo.settled_on(host).await?;
-    let other = turn(0).await;
+    let other = other(0).await;
     let text = demo.refuted().await;
     drop(other);
     demo.configure(host, &options).await?;
