@@ -255,11 +255,23 @@ fn deny() -> Result<Found> {
 }
 
 fn unit() -> Result<Found> {
-    let mut found = Found::default();
     let is_unit = |it: &&Program| !it.is_end_to_end() && !it.is_simulated();
-    for program in programs::all()?.iter().filter(is_unit) {
-        found += counted(program.timed(), &program.prefix, Shown::Bad)?;
-    }
+    let programs = Mutex::new(programs::all()?.iter().filter(is_unit));
+    let next = || programs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let each = || {
+        let mut found = Found::default();
+        while let Some(program) = next() {
+            found += counted(program.timed(), &program.prefix, Shown::Bad)?;
+        }
+        anyhow::Ok(found)
+    };
+    // Most programs have one test that takes as long as all others: two of them keep two cores busy.
+    let mut found = std::thread::scope(|scope| {
+        let beside = scope.spawn(each);
+        let mut found = each()?;
+        found += beside.join().map_err(|_| anyhow!("a thread that ran tests has panicked"))??;
+        anyhow::Ok(found)
+    })?;
     let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
     found += counted(examples, "", Shown::Bad)?;
     found += features::check()?;
