@@ -52,10 +52,12 @@ enum Part {
     Lint,
     /// Licences, sources and duplicates of the dependencies.
     Deny,
-    /// Unit tests, and the tests that generated files and crate edges are as they should be.
-    Unit,
+    /// All test programs and operators, compiled with one set of features per package.
+    Compile,
     /// Control logic against a simulated cluster: a real API server with the operators as processes.
     Sim,
+    /// Unit tests, and the tests that generated files and crate edges are as they should be.
+    Unit,
     /// Our reader of oslo.config's format and our judgement of options, against oslo.config itself.
     Oslo,
     /// Drives that we make, as cloud-init, Ironic's library and readers of ISO images read them.
@@ -104,17 +106,16 @@ pub(crate) fn main(args: &Args) -> bool {
     };
     std::thread::scope(|scope| {
         let preparing = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
-        run(&[Part::Format, Part::Lint, Part::Deny, Part::Unit, Part::Chart]);
+        run(&[Part::Format, Part::Lint, Part::Deny, Part::Compile, Part::Chart]);
         // What the lab does meanwhile would take the time that the operators have to answer.
-        if let Some(prepared) = preparing.map(ScopedJoinHandle::join) {
-            let prepared = prepared.unwrap_or_else(|_| Err(anyhow!("preparing the lab panicked")));
-            lab.get_or_init(|| prepared);
+        if let Some(preparing) = preparing {
+            lab.get_or_init(|| joined(preparing));
         }
         run(&[Part::Sim]);
         // They wait for an Ironic and for packages, or compute while the lab waits for nova.
-        let suites = [Part::Oslo, Part::Cloudinit, Part::Ironic, Part::Ansible];
+        let suites = [Part::Oslo, Part::Cloudinit, Part::Ironic, Part::Ansible, Part::Unit];
         let beside =
-            |suites| std::thread::Builder::new().name("suites".into()).spawn_scoped(scope, suites);
+            |suites| std::thread::Builder::new().name("beside".into()).spawn_scoped(scope, suites);
         let suites = beside(move || run(&suites));
         if let Err(error) = &suites {
             println!("no thread for the suites: {error}");
@@ -144,7 +145,8 @@ impl Args {
 
 impl Part {
     /// Those that need no lab, and no suite of other programs.
-    const QUICK: [Self; 5] = [Self::Format, Self::Lint, Self::Unit, Self::Sim, Self::Chart];
+    const QUICK: [Self; 6] =
+        [Self::Format, Self::Lint, Self::Compile, Self::Unit, Self::Sim, Self::Chart];
 
     /// Runs it and adds what it came to, and what failed: its tests, or why it could not go on.
     fn told(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
@@ -186,6 +188,7 @@ impl Part {
             Self::Format => check("rustfmt", cargo(&["fmt", "--all", "--check"])),
             Self::Lint => lint(),
             Self::Deny => deny(),
+            Self::Compile => features::check(),
             Self::Unit => unit(),
             Self::Oslo => oslo(),
             Self::Cloudinit => cloudinit(),
@@ -261,7 +264,7 @@ fn unit() -> Result<Found> {
     let each = || {
         let mut found = Found::default();
         while let Some(program) = next() {
-            found += counted(program.timed(), &program.prefix, Shown::Bad)?;
+            found += counted(nice(&program.timed()), &program.prefix, Shown::Bad)?;
         }
         anyhow::Ok(found)
     };
@@ -269,13 +272,26 @@ fn unit() -> Result<Found> {
     let mut found = std::thread::scope(|scope| {
         let beside = scope.spawn(each);
         let mut found = each()?;
-        found += beside.join().map_err(|_| anyhow!("a thread that ran tests has panicked"))??;
+        found += joined(beside)?;
         anyhow::Ok(found)
     })?;
     let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
-    found += counted(examples, "", Shown::Bad)?;
-    found += features::check()?;
+    found += counted(nice(&examples), "", Shown::Bad)?;
     Ok(found)
+}
+
+/// The same command, behind all others that want to compute: what waits for hosts and answers goes first.
+fn nice(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "15"]).arg(command.get_program()).args(command.get_args());
+    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    nice.current_dir(command.get_current_dir().unwrap_or(&paths::repo()));
+    nice
+}
+
+/// What a thread came to.
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| Err(anyhow!("a thread of the tests has panicked")))
 }
 
 fn chart() -> Found {
@@ -288,11 +304,8 @@ fn chart() -> Found {
 
 fn ansible() -> Result<Found> {
     let _lock = packages::lock()?;
-    // They only compute: what waits for nova meanwhile goes first.
-    let mut tests = Command::new("chrt");
-    tests.args(["--idle", "0"]).arg(paths::repo().join("ansible/tests/run"));
-    tests.current_dir(paths::repo());
-    counted(tests, "ansible ", Shown::Bad)
+    let tests = Command::new(paths::repo().join("ansible/tests/run"));
+    counted(nice(&tests), "ansible ", Shown::Bad)
 }
 
 fn oslo() -> Result<Found> {

@@ -23,8 +23,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// of one run of tests.
 const ADMIN: &str = "administrator-of-the-simulated-cluster";
 
-/// Go's garbage collector takes a tenth of the API server's time at its default, 100; memory is not short.
-const LAZY_COLLECTION: (&str, &str) = ("GOGC", "400");
+/// At its default of 100 percent, garbage collection took a tenth of the API server's time; memory is not short.
+const GC_PERCENT: &str = "400";
 
 /// The running parts, and how to reach them.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl ControlPlane {
         let start = |name: &str, flags: Vec<String>| -> Result<Process> {
             let log = folder.at(&format!("{name}.log"));
             processes.start(name, &bin.join(name), &log, |it| {
-                it.args(flags).env(LAZY_COLLECTION.0, LAZY_COLLECTION.1);
+                it.args(flags).env("GOGC", GC_PERCENT);
             })
         };
         plane.parts.push(start("etcd", etcd_flags(folder, etcd, peer))?);

@@ -18,6 +18,8 @@ const CONFIGURED: &str = "libvirt.cpu_models";
 const EXPECTED: &str = "['Nehalem']";
 /// The fact of what Ironic says of a host's machine, where it has one.
 const MACHINE: &str = "machine";
+/// Why the facts of a host could not be collected; it then has no others.
+const ERROR: &str = "error";
 
 /// Waits for the computes, and thereby for everything before them.
 pub(crate) fn wait_until_ready(env: &lab::Env, scene: &Scene) -> Result<()> {
@@ -57,11 +59,12 @@ pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
     conditions.into_iter().flatten().find(|it| it["type"] == type_).unwrap_or(&Value::Null)
 }
 
-/// Host → fact → value.
+/// Host → fact → value; a host that cannot be asked keeps no other from being told.
 pub(crate) fn collect(env: &lab::Env, scene: &Scene) -> Result<Value> {
     let mut hosts = Map::new();
     for Placed { host, .. } in &scene.hosts {
-        let facts = of_host(env, host).with_context(|| format!("facts of {}", host.name))?;
+        let facts = of_host(env, host);
+        let facts = facts.unwrap_or_else(|error| json!({ ERROR: format!("{error:#}") }));
         hosts.insert(host.name.to_owned(), facts);
     }
     let mut hosts = Value::Object(hosts);
@@ -168,6 +171,10 @@ pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
     let mut wrong = Vec::new();
     for Placed { host: Host { name: host, .. }, cell } in &scene.hosts {
         let facts = &facts[*host];
+        if let Some(error) = facts[ERROR].as_str() {
+            wrong.push(format!("facts of {host}: {error}"));
+            continue;
+        }
         let text = |name: &str| facts[name].as_str().unwrap_or_default().to_owned();
         let up = format!("nova-compute {host} up");
         let log = text("nova-compute's log");
@@ -189,7 +196,8 @@ pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
 /// Where the facts differ from an earlier report: another container, another run.
 pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
     let mut differences = Vec::new();
-    for (host, facts) in before.as_object().into_iter().flatten() {
+    let has_facts = |host: &str| now[host][ERROR].is_null();
+    for (host, facts) in before.as_object().into_iter().flatten().filter(|it| has_facts(it.0)) {
         for (name, value) in facts.as_object().into_iter().flatten() {
             let found = &now[host][name];
             if found != value {
@@ -209,6 +217,17 @@ mod tests {
     fn nothing_holds_where_nothing_was_found() {
         assert_eq!(wrong(&json!({}), &MAIN).len(), 12);
         assert_eq!(wrong(&json!({}), &BARE_METAL).len(), 14);
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_asked_is_told_once_and_beside_the_others() {
+        let now = json!({ "edpm-compute-0": { ERROR: "no answer" } });
+        let wrong = wrong(&now, &MAIN);
+        assert_eq!(wrong[0], "facts of edpm-compute-0: no answer");
+        assert_eq!(wrong.len(), 7, "{wrong:?}");
+        let before =
+            json!({ "edpm-compute-0": { "cell": "a" }, "edpm-compute-1": { "cell": "b" } });
+        assert_eq!(differences(&before, &now).len(), 1);
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::ScopedJoinHandle;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use super::count::{Found, Shown, counted};
-use super::journey;
 use super::outcome::Outcome;
 use super::programs::{self, Program};
+use super::{joined, journey};
 use crate::cluster::Choice;
 use crate::demo::scene::MAIN;
 use crate::{bare_metal, demo, images, lab, release, upgrade};
@@ -20,15 +19,15 @@ const UPGRADE: &str = "e2e upgrade::";
 /// The tests of hosts that begin as machines of an Ironic, which only the lab has.
 const BARE_METAL: &str = "e2e baremetal::";
 
-/// The tests that take turns on the demo's two hosts, for minutes.
-const IN_TURNS: &str = "e2e main_job::";
+/// The tests that change the demo's two hosts for minutes.
+const MAIN_JOB: &str = "e2e main_job::";
 
 /// How many tests of a program run at once: they wait for hosts, and for each other.
 const AT_ONCE: &str = "--test-threads=8";
 
 /// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
 /// be and hold nobody to a few seconds.
-const MEANWHILE: [&str; 2] = ["e2e baremetal::", "e2e runs_by_hand::"];
+const MEANWHILE: [&str; 3] = ["e2e baremetal::", "e2e removal::", "e2e runs_by_hand::"];
 
 /// What the tests find when they begin.
 pub(super) struct Prepared {
@@ -89,10 +88,6 @@ fn demo(cluster: &Choice) -> Result<Found> {
     Ok(found)
 }
 
-fn joined(thread: ScopedJoinHandle<'_, Result<Found>>) -> Result<Found> {
-    thread.join().unwrap_or_else(|_| Err(anyhow!("a thread that ran tests has panicked")))
-}
-
 /// All tests of all programs, and what they need to run.
 struct Tests<'a> {
     env: &'a lab::Env,
@@ -139,12 +134,12 @@ impl Tests<'_> {
     /// Runs those tests whose names are chosen.
     fn run(&self, is_chosen: impl Fn(&str) -> bool + Sync) -> Result<Found> {
         let is_meanwhile = |it: &str| MEANWHILE.contains(&it);
-        let mut found = self.each(|it| it != IN_TURNS && !is_meanwhile(it), &is_chosen)?;
-        let (in_turns, meanwhile) = std::thread::scope(|scope| {
+        let mut found = self.each(|it| it != MAIN_JOB && !is_meanwhile(it), &is_chosen)?;
+        let (main_job, meanwhile) = std::thread::scope(|scope| {
             let meanwhile = scope.spawn(|| self.each(is_meanwhile, &is_chosen));
-            (self.each(|it| it == IN_TURNS, &is_chosen), joined(meanwhile))
+            (self.each(|it| it == MAIN_JOB, &is_chosen), joined(meanwhile))
         });
-        found += in_turns?;
+        found += main_job?;
         found += meanwhile?;
         Ok(found)
     }
@@ -190,10 +185,11 @@ mod tests {
 
     #[test]
     fn what_runs_beside_each_other_are_files_of_tests() {
-        for prefix in MEANWHILE.into_iter().chain([IN_TURNS, BARE_METAL]) {
+        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL]) {
             let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
-            let file = paths::repo().join("e2e/tests").join(format!("{name}.rs"));
-            assert!(file.is_file(), "{}", file.display());
+            let tests = paths::repo().join("e2e/tests");
+            let files = [format!("{name}.rs"), format!("{name}/main.rs")];
+            assert!(files.iter().any(|it| tests.join(it).is_file()), "{name}");
         }
     }
 }

@@ -3,9 +3,11 @@
 
 use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
-use e2e::demo::{Demo, HOSTS};
+use e2e::demo::Demo;
 use e2e::plugin::edpm;
 use kube::api::ListParams;
+
+use crate::host;
 
 /// What a command said that succeeded.
 async fn told(arguments: &[&str]) -> Result<String> {
@@ -22,11 +24,10 @@ fn assert_says(text: &str, words: &[&str]) {
 
 #[tokio::test]
 async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run() -> Result<()> {
-    let demo = Demo::ready().await?;
-    let before = demo.containers(HOSTS[0]).await?;
-    let ask = |option: &'static str| {
-        ["trace", "nova.conf", "[libvirt]", option, "--node", HOSTS[0], "--ask"]
-    };
+    let (host, _lock) = host(0).await;
+    let demo = Demo::ready_on(host).await?;
+    let before = demo.containers(host).await?;
+    let ask = |option| ["trace", "nova.conf", "[libvirt]", option, "--node", host, "--ask"];
     let text = told(&ask("cpu_models")).await?;
     assert_says(
         &text,
@@ -41,7 +42,7 @@ async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run()
     assert!(!text.contains("NOT YET") && !text.contains("STALE"), "{text}");
     let own = told(&ask("virt_type")).await?;
     assert_says(&own, &["virt_type = ", "says nova-compute, running since "]);
-    let bus = ["trace", "nova.conf", "transport_url", "--node", HOSTS[0], "--ask"];
+    let bus = ["trace", "nova.conf", "transport_url", "--node", host, "--ask"];
     let bus = told(&bus).await?;
     assert_says(&bus, &["transport_url = ********, says nova-compute", "In force: ********"]);
     assert!(!bus.contains("rabbit://"), "{bus}");
@@ -50,16 +51,17 @@ async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run()
     // A run that is being deleted may still wait for its Job.
     let is_left = |it: &&AnsibleEe| it.metadata.deletion_timestamp.is_none();
     assert_eq!(left.iter().filter(is_left).count(), 0);
-    assert_eq!(demo.containers(HOSTS[0]).await?, before);
+    assert_eq!(demo.containers(host).await?, before);
     Ok(())
 }
 
 #[tokio::test]
 async fn logs_show_what_ansible_said_of_the_host() -> Result<()> {
-    Demo::ready().await?;
-    let answer = edpm(&["logs", HOSTS[0], "--service", "nova"]).await?;
+    let (host, _lock) = host(0).await;
+    Demo::ready_on(host).await?;
+    let answer = edpm(&["logs", host, "--service", "nova"]).await?;
     assert_eq!(answer.code, Some(0), "{answer:?}");
-    assert_says(&answer.out, &["PLAY RECAP", HOSTS[0]]);
+    assert_says(&answer.out, &["PLAY RECAP", host]);
     assert_says(&answer.err, &["# run nova-edpm-compute-0-", "service nova, pod "]);
     Ok(())
 }

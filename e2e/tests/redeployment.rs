@@ -1,0 +1,67 @@
+//! The demo's hosts, deployed again by a human who changed nothing.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::api::dataplane::Role;
+use common::api::nova::ExternalCompute;
+use e2e::demo::{self, Demo, HOSTS, conditions};
+use e2e::holds;
+use kube::ResourceExt;
+use serde_json::json;
+
+/// Each service with each of its hosts.
+fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
+    let service = |it: &AnsibleEe| it.labels().get("edpm.openstack.org/service").cloned();
+    let of = |it: &AnsibleEe| {
+        let service = service(it).unwrap_or_default();
+        it.spec.hosts.iter().map(move |it| (service.clone(), it.name.clone())).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of).collect()
+}
+
+#[tokio::test]
+async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
+    let demo = Demo::ready().await?;
+    let before = demo.ns.list::<AnsibleEe>().await?;
+    let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
+    let mut containers = Vec::new();
+    let mut instances = Vec::new();
+    for host in HOSTS {
+        containers.push(demo.containers(host).await?);
+        let compute = demo.ns.api::<ExternalCompute>().get(host).await?;
+        instances.push(compute.status.and_then(|it| it.host_instance));
+    }
+    let redeploy = |value| json!({ "dataplane.openstack.org/redeploy": value });
+    let annotate = |value| json!({ "metadata": { "annotations": redeploy(value) } });
+    let role = demo.ns.api::<Role>().get("edpm-compute").await?;
+    demo.ns.merge::<Role>("edpm-compute", annotate(Some(demo::fresh(&role)))).await?;
+    for (host, instance) in HOSTS.iter().zip(instances) {
+        // The compute follows the node's instance, so the news has come through when it is another.
+        let has_heard = |it: &ExternalCompute| {
+            it.status.as_ref().is_some_and(|it| it.host_instance != instance)
+                && holds(conditions(it), "Ready")
+                && holds(conditions(it), "UpToDate")
+        };
+        demo.compute(host, "deployed again", has_heard).await?;
+    }
+    demo.settled().await?;
+    let mut runs = demo.ns.list::<AnsibleEe>().await?;
+    runs.retain(|it| !known.contains(&it.uid().unwrap_or_default()));
+    assert_eq!(pairs(&runs), pairs(&before), "every service ran again on every host");
+    for run in &runs {
+        let (name, status) = (run.name_any(), run.status.as_ref().context("a run has a status")?);
+        assert_eq!(status.job_status, Some(JobStatus::Succeeded), "{name}");
+        assert_eq!(status.hosts.len(), run.spec.hosts.len(), "{name}");
+        for host in &status.hosts {
+            assert_eq!(host.changed, Some(0), "{name} on {}", host.name);
+        }
+    }
+    for (host, before) in HOSTS.iter().zip(containers) {
+        assert!(before.contains("nova_compute") && before.contains("libvirt"), "{before}");
+        assert_eq!(demo.containers(host).await?, before, "containers of {host}");
+    }
+    demo.ns.merge::<Role>("edpm-compute", annotate(None)).await?;
+    demo.settled().await
+}
