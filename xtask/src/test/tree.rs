@@ -156,9 +156,15 @@ fn git() -> Command {
     git
 }
 
-/// Copies a file, or takes the copy away where there is none.
+/// Copies a file with its time, or takes the copy away where there is none.
+///
+/// git looks into a file that was changed in the moment in which the index was written: by the index's time.
 fn copied(from: &Path, to: &Path) -> Result<()> {
-    let done = if from.is_file() { fs::copy(from, to).map(drop) } else { fs::remove_file(to) };
+    let copy = || {
+        fs::copy(from, to)?;
+        fs::File::options().append(true).open(to)?.set_modified(from.metadata()?.modified()?)
+    };
+    let done = if from.is_file() { copy() } else { fs::remove_file(to) };
     match done {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("copy {}", from.display()))
@@ -238,9 +244,12 @@ mod tests {
         }
     }
 
-    fn touch(file: &Path) {
-        let later = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
-        fs::File::options().append(true).open(file).unwrap().set_modified(later).unwrap();
+    /// In seconds since 1970, long ago.
+    const MOMENT: u64 = 1_000_000_000;
+
+    fn touch(file: &Path, seconds: u64) {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::File::options().append(true).open(file).unwrap().set_modified(time).unwrap();
     }
 
     #[test]
@@ -251,7 +260,7 @@ mod tests {
         scene.follow();
         let before = (scene.time("a"), scene.time("b"));
         // The same content at another time, as in a fresh clone.
-        touch(&scene.checkout.join("a"));
+        touch(&scene.checkout.join("a"), MOMENT);
         scene.write("b", "2");
         scene.follow();
         assert_eq!(scene.read("b").as_deref(), Some("2"));
@@ -279,6 +288,22 @@ mod tests {
     }
 
     #[test]
+    fn a_change_in_the_moment_of_a_commit_is_seen() {
+        let scene = Scene::new("moment");
+        // The time of a file's last change of any kind cannot be set.
+        scene.git(&["config", "core.trustctime", "false"]);
+        let changed = scene.checkout.join("changed");
+        scene.write("changed", "1");
+        touch(&changed, MOMENT);
+        scene.commit();
+        scene.write("changed", "2");
+        touch(&changed, MOMENT);
+        touch(&scene.checkout.join(".git/index"), MOMENT);
+        scene.follow();
+        assert_eq!(scene.read("changed").as_deref(), Some("2"));
+    }
+
+    #[test]
     fn what_is_deleted_goes_and_what_was_changed_in_the_tree_is_put_right() {
         let scene = Scene::new("deleted");
         for file in ["a", "b", "c"] {
@@ -302,7 +327,7 @@ mod tests {
         let scene = Scene::new("touched");
         scene.write("a", "1");
         scene.follow();
-        touch(&scene.tree.root.join("a"));
+        touch(&scene.tree.root.join("a"), MOMENT);
         let before = scene.time("a");
         scene.follow();
         assert_eq!(scene.time("a"), before);
