@@ -1,13 +1,16 @@
 //! The folder of a simulated cluster, which goes with the process that made it.
 
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
 /// Waits for the end of its input, then removes the folder: processes that are being killed may still
-/// write for a moment, so it tries until nothing is left.
-const CLEANER: &str = "cat > /dev/null; until rm -rf \"$0\" 2> /dev/null; do :; done";
+/// write for a moment, so it tries again for ten seconds.
+const CLEANER: &str = "cat > /dev/null; for n in $(seq 100); do rm -rf \"$0\" 2> /dev/null && exit; \
+                       sleep 0.1; done";
 
 /// A folder below the temporary one.
 #[derive(Debug)]
@@ -21,9 +24,16 @@ impl Folder {
     /// Makes an empty folder and starts what removes it.
     pub(crate) fn new(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("simulated-cluster-{name}"));
-        std::fs::create_dir_all(&path).with_context(|| format!("create {}", path.display()))?;
+        if path.exists() {
+            // Of a process that had our number before.
+            std::fs::remove_dir_all(&path).with_context(|| format!("remove {}", path.display()))?;
+        }
+        // It has tokens.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("create {}", path.display()))?;
         let mut cleaner = Command::new("sh");
-        cleaner.args(["-c", CLEANER]).arg(&path);
+        // What ends a whole group of processes, as Ctrl-C does, leaves it to its work.
+        cleaner.args(["-c", CLEANER]).arg(&path).process_group(0);
         cleaner.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let cleaner = cleaner.spawn().context("start the process that removes the folder")?;
         Ok(Self { path, _cleaner: cleaner })

@@ -17,6 +17,7 @@ use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Patch, PatchParams};
+use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
@@ -123,21 +124,36 @@ impl Player {
     async fn play(self) {
         let pods: Api<Pod> = Api::all(self.shared.client.clone());
         let watching = watcher(pods, watcher::Config::default().labels(PODS));
-        let mut seen = std::pin::pin!(watching.default_backoff().applied_objects());
+        let mut seen = std::pin::pin!(watching.default_backoff());
         let mut tasks: BTreeMap<String, JoinHandle<()>> = BTreeMap::new();
-        while let Some(pod) = seen.next().await {
-            let Ok(pod) = pod else { continue };
-            let uid = pod.uid().unwrap_or_default();
-            if pod.metadata.deletion_timestamp.is_some() {
-                if let Some(task) = tasks.remove(&uid) {
-                    task.abort();
-                    // What it holds of the ledger is given back before anybody learns of the end.
-                    let _ = task.await;
-                    tokio::spawn(self.clone().remove(pod));
-                }
-            } else {
-                tasks.entry(uid).or_insert_with(|| tokio::spawn(self.clone().run(pod)));
+        while let Some(event) = seen.next().await {
+            match event {
+                Ok(Event::Apply(pod) | Event::InitApply(pod)) => self.seen(pod, &mut tasks).await,
+                Ok(Event::Delete(pod)) => self.gone(&pod, &mut tasks).await,
+                Ok(Event::Init | Event::InitDone) | Err(_) => {}
             }
         }
+    }
+
+    /// A pod is there: it is played, or ended where it is to go.
+    async fn seen(&self, pod: Pod, tasks: &mut BTreeMap<String, JoinHandle<()>>) {
+        let uid = pod.uid().unwrap_or_default();
+        if pod.metadata.deletion_timestamp.is_none() {
+            tasks.entry(uid).or_insert_with(|| tokio::spawn(self.clone().run(pod)));
+        } else if let Some(task) = tasks.remove(&uid) {
+            task.abort();
+            let _ = task.await;
+            tokio::spawn(self.clone().remove(pod));
+        }
+    }
+
+    /// A pod is not there any more, whether its worker knows that or not.
+    async fn gone(&self, pod: &Pod, tasks: &mut BTreeMap<String, JoinHandle<()>>) {
+        let uid = pod.uid().unwrap_or_default();
+        if let Some(task) = tasks.remove(&uid) {
+            task.abort();
+            let _ = task.await;
+        }
+        self.ledger().leaves(&uid);
     }
 }

@@ -38,7 +38,9 @@ impl Processes {
                 let _ = answer.send(command.spawn());
             }
             // Ends with the process: a child outlives the senders.
-            std::thread::park();
+            loop {
+                std::thread::park();
+            }
         });
         Self { requests }
     }

@@ -1,6 +1,7 @@
 //! The chart as Helm renders it, installed without pods: definitions, rights and webhooks as they are,
 //! but for the address of the webhooks.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -45,6 +46,12 @@ impl Rendered {
     pub(crate) fn applied(&self, port: u16) -> Vec<Value> {
         let is_applied = |it: &&Value| LEFT_OUT.iter().all(|kind| it["kind"] != **kind);
         self.objects.iter().filter(is_applied).map(|it| redirected(it, port)).collect()
+    }
+
+    /// The release's namespace and those that it is confined to, where it is.
+    pub(crate) fn namespaces(&self) -> BTreeSet<&str> {
+        let named = self.objects.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
+        named.chain([NAMESPACE]).collect()
     }
 
     /// The objects of a kind, as they were rendered.
@@ -116,11 +123,26 @@ fn redirected(object: &Value, port: u16) -> Value {
     object
 }
 
-/// Applies objects with kubectl, as Helm's own manager would.
+/// Applies objects with kubectl, as Helm's own manager would: those that name no namespace in the release's.
 pub(crate) async fn apply(bin: &Path, kubeconfig: &Path, objects: &[Value]) -> Result<()> {
+    let names_one = |it: &&Value| it["metadata"]["namespace"].is_string();
+    let (elsewhere, here): (Vec<&Value>, Vec<&Value>) = objects.iter().partition(names_one);
+    apply_with(&["--namespace", NAMESPACE], bin, kubeconfig, &here).await?;
+    if elsewhere.is_empty() {
+        return Ok(());
+    }
+    apply_with(&[], bin, kubeconfig, &elsewhere).await
+}
+
+async fn apply_with(
+    options: &[&str],
+    bin: &Path,
+    kubeconfig: &Path,
+    objects: &[&Value],
+) -> Result<()> {
     let mut kubectl = Command::new(bin.join("kubectl"));
     kubectl.env("KUBECONFIG", kubeconfig).args(["apply", "--server-side", "--validate=false"]);
-    kubectl.args(["--field-manager=helm", "--namespace", NAMESPACE, "--filename=-"]);
+    kubectl.args(["--field-manager=helm", "--filename=-"]).args(options);
     kubectl.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = kubectl.spawn().with_context(|| format!("start kubectl: {}", crate::BUILD))?;
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::Client;
 use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
@@ -18,7 +18,7 @@ use crate::operators::{self, Operator, Operators};
 use crate::player::Player;
 use crate::ports;
 use crate::processes::Processes;
-use crate::release::{self, NAMESPACE, Rendered, apply};
+use crate::release::{self, Rendered, apply};
 
 /// The variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl and helm.
 const BIN: &str = "EDPM_SIM_BIN";
@@ -72,14 +72,9 @@ impl Simulation {
         )?;
         let client = plane.client().await?;
         let webhook = ports::free()?;
-        let namespace = json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE },
-        });
-        let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
-        // Applied, not created: the client asks again where a busy API server answers too late.
-        let (params, namespace) =
-            (PatchParams::apply("simulated-cluster"), Patch::Apply(namespace));
-        namespaces.patch(NAMESPACE, &params, &namespace).await.context("make the namespace")?;
+        for name in rendered.namespaces() {
+            make_namespace(&client, name).await?;
+        }
         apply(&bin, &plane.kubeconfig, &rendered.applied(webhook)).await?;
         let player = Player::start(client.clone()).await?;
         let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
@@ -130,6 +125,15 @@ impl Simulation {
     pub async fn uninstall(&self) -> Result<()> {
         release::uninstall(&self.bin, &self.kubeconfig).await
     }
+}
+
+/// Applied, not created: the client asks again where a busy API server answers too late.
+async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let (params, namespace) = (PatchParams::apply("simulated-cluster"), Patch::Apply(namespace));
+    let made = Api::<Namespace>::all(client.clone()).patch(name, &params, &namespace).await;
+    made.map(drop).with_context(|| format!("make the namespace {name}"))
 }
 
 /// The folder of the programs that the lab builds.

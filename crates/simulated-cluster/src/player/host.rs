@@ -11,6 +11,9 @@ use tokio::sync::watch;
 
 use super::ledger::{Ledger, Visit};
 
+/// Whom hosts let in.
+const USER: &str = "cloud-admin";
+
 /// How a play ends on a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Behaviour {
@@ -223,7 +226,9 @@ impl State {
         }
         let file = approach.variables.get("ansible_ssh_private_key_file").and_then(Value::as_str);
         let key = file.and_then(|it| approach.files.get(it)).map(|it| it.trim());
-        (key != Some(body.user_key.trim())).then_some(Behaviour::KeyRefused)
+        let user = approach.variables.get("ansible_user").and_then(Value::as_str);
+        let is_let_in = user == Some(USER) && key == Some(body.user_key.trim());
+        (!is_let_in).then_some(Behaviour::KeyRefused)
     }
 
     /// How a play of the service ends.
@@ -276,13 +281,14 @@ fn key_of(name: &str, number: usize) -> String {
 mod tests {
     use super::*;
 
-    fn ends(host: &Host, key: &str, known_hosts: &str) -> Option<Behaviour> {
+    fn ends(host: &Host, user: &str, key: &str, known_hosts: &str) -> Option<Behaviour> {
         let files = BTreeMap::from([
             ("/k".to_owned(), key.to_owned()),
             ("/h".to_owned(), known_hosts.to_owned()),
         ]);
         let args = "-o 'UserKnownHostsFile=/none /h' -o GlobalKnownHostsFile=/dev/null";
         let variables = BTreeMap::from([
+            ("ansible_user".to_owned(), user.into()),
             ("ansible_ssh_private_key_file".to_owned(), "/k".into()),
             ("ansible_ssh_common_args".to_owned(), args.into()),
         ]);
@@ -296,14 +302,15 @@ mod tests {
     fn a_host_lets_in_its_user_by_its_key_where_its_own_is_known() {
         let host = Host::new("n0", "192.0.2.1", &Arc::default());
         let [(_, key), (_, known)] = &host.ssh_secret()[..] else { panic!("another Secret") };
-        assert_eq!(ends(&host, key, known), None);
-        assert_eq!(ends(&host, "x", known), Some(Behaviour::KeyRefused));
+        assert_eq!(ends(&host, USER, key, known), None);
+        assert_eq!(ends(&host, USER, "x", known), Some(Behaviour::KeyRefused));
+        assert_eq!(ends(&host, "root", key, known), Some(Behaviour::KeyRefused));
         let wrong = host.wrong_known_hosts();
-        assert_eq!(ends(&host, key, &wrong), Some(Behaviour::HostKeyMismatch));
+        assert_eq!(ends(&host, USER, key, &wrong), Some(Behaviour::HostKeyMismatch));
         host.rekey();
-        assert_eq!(ends(&host, key, known), Some(Behaviour::HostKeyMismatch));
+        assert_eq!(ends(&host, USER, key, known), Some(Behaviour::HostKeyMismatch));
         host.stop();
-        assert_eq!(ends(&host, key, known), Some(Behaviour::Unreachable));
+        assert_eq!(ends(&host, USER, key, known), Some(Behaviour::Unreachable));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What touched which host when, kept outside the API: two runs on one host at a time, or one run twice,
 //! are faults whatever the API says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -29,87 +29,99 @@ pub struct Visit {
     pub is_done: bool,
 }
 
+/// A pod of a run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct RunPod {
+    /// Its UID.
+    pub(crate) uid: String,
+    /// Its namespace.
+    pub(crate) namespace: String,
+    /// The name of its run.
+    pub(crate) run: String,
+}
+
 /// All visits, and what must never happen.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    books: Mutex<Books>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
-struct Books {
+struct Entries {
     visits: Vec<Visit>,
-    /// Address → the run that is on it.
-    active: BTreeMap<String, String>,
-    /// Namespace and UID of each run of the engine that a pod was started for.
-    started: BTreeSet<(String, String)>,
+    /// Address → the pods that may be at work there.
+    active: BTreeMap<String, Vec<RunPod>>,
+    /// UID of each run of the engine → the pod that was started for it.
+    started: BTreeMap<String, RunPod>,
     /// Namespace → what happened there.
     faults: BTreeMap<String, Vec<String>>,
-}
-
-/// A visit that goes on; one that is dropped was cut off.
-#[derive(Debug)]
-pub(crate) struct Open<'a> {
-    ledger: &'a Ledger,
-    idx: usize,
 }
 
 impl Ledger {
     /// The visits of an address, in their order.
     pub fn visits(&self, address: &str) -> Vec<Visit> {
-        self.books().visits.iter().filter(|it| it.address == address).cloned().collect()
-    }
-
-    /// All visits by runs of a namespace, in their order.
-    pub fn visits_of(&self, namespace: &str) -> Vec<Visit> {
-        self.books().visits.iter().filter(|it| it.namespace == namespace).cloned().collect()
+        self.entries().visits.iter().filter(|it| it.address == address).cloned().collect()
     }
 
     /// What happened in a namespace that must never happen.
     pub fn faults(&self, namespace: &str) -> Vec<String> {
-        self.books().faults.get(namespace).cloned().unwrap_or_default()
+        self.entries().faults.get(namespace).cloned().unwrap_or_default()
     }
 
-    /// Notes that a pod of a run of the engine was started; a second one of the same run is a fault.
-    pub(crate) fn starts(&self, namespace: &str, run: &str, uid: &str) {
-        let mut books = self.books();
-        if !books.started.insert((namespace.to_owned(), uid.to_owned())) {
-            let fault = format!("run {run} was started twice");
-            books.faults.entry(namespace.to_owned()).or_default().push(fault);
+    /// Notes that a pod was started for a run of the engine, by the run's UID; a second one is a fault.
+    pub(crate) fn starts(&self, run: &str, pod: &RunPod) {
+        let mut entries = self.entries();
+        if entries.started.insert(run.to_owned(), pod.clone()).is_some() {
+            entries.fault(&pod.namespace, format!("run {} was started twice", pod.run));
         }
     }
 
-    /// Begins a visit; one at an address where another run is at work is a fault.
-    pub(crate) fn begins(&self, visit: Visit) -> Open<'_> {
-        let mut books = self.books();
-        let other = books.active.insert(visit.address.clone(), visit.run.clone());
-        if let Some(other) = other {
-            let (run, address) = (&visit.run, &visit.address);
-            let fault = format!("run {run} came to {address} while {other} was there");
-            books.faults.entry(visit.namespace.clone()).or_default().push(fault);
+    /// Gives the addresses of a run to its pod; one where another pod may be at work is a fault.
+    pub(crate) fn enters(&self, pod: &RunPod, addresses: impl IntoIterator<Item = String>) {
+        let mut entries = self.entries();
+        for address in addresses {
+            let there = entries.active.entry(address.clone()).or_default();
+            let others = there.clone();
+            there.push(pod.clone());
+            for other in others.iter().filter(|it| it.uid != pod.uid) {
+                let fault =
+                    format!("run {} came to {address} while {} was there", pod.run, other.run);
+                entries.fault(&pod.namespace, fault.clone());
+                if other.namespace != pod.namespace {
+                    entries.fault(&other.namespace, fault);
+                }
+            }
         }
-        books.visits.push(visit);
-        Open { ledger: self, idx: books.visits.len() - 1 }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes that the pod of that UID works nowhere any more.
+    pub(crate) fn leaves(&self, uid: &str) {
+        for there in self.entries().active.values_mut() {
+            there.retain(|it| it.uid != uid);
+        }
     }
-}
 
-impl Open<'_> {
+    /// Notes that a play begins on a host; returns which visit it is.
+    pub(crate) fn begins(&self, visit: Visit) -> usize {
+        let mut entries = self.entries();
+        entries.visits.push(visit);
+        entries.visits.len() - 1
+    }
+
     /// The play came to its end on the host, with its tasks carried out or not.
-    pub(crate) fn ends(self, is_done: bool) {
-        let mut books = self.ledger.books();
-        let visit = &mut books.visits[self.idx];
+    pub(crate) fn ends(&self, visit: usize, is_done: bool) {
+        let visit = &mut self.entries().visits[visit];
         (visit.is_complete, visit.is_done) = (true, is_done);
     }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        let mut books = self.ledger.books();
-        let address = books.visits[self.idx].address.clone();
-        books.active.remove(&address);
+impl Entries {
+    fn fault(&mut self, namespace: &str, fault: String) {
+        self.faults.entry(namespace.to_owned()).or_default().push(fault);
     }
 }
 
@@ -117,41 +129,42 @@ impl Drop for Open<'_> {
 mod tests {
     use super::*;
 
-    fn visit(run: &str, address: &str) -> Visit {
-        Visit {
-            namespace: "ns".into(),
-            run: run.into(),
-            service: String::new(),
-            host: "n0".into(),
-            address: address.into(),
-            variables: BTreeMap::new(),
-            files: BTreeMap::new(),
-            is_complete: false,
-            is_done: false,
-        }
+    fn pod(uid: &str, run: &str) -> RunPod {
+        RunPod { uid: uid.into(), namespace: "ns".into(), run: run.into() }
+    }
+
+    fn at(address: &str) -> [String; 1] {
+        [address.to_owned()]
     }
 
     #[test]
-    fn two_runs_at_one_address_are_a_fault_and_one_after_the_other_are_none() {
+    fn two_pods_at_one_address_are_a_fault_until_the_first_one_leaves() {
         let ledger = Ledger::default();
-        ledger.begins(visit("a", "x:22")).ends(true);
-        let open = ledger.begins(visit("b", "x:22"));
+        ledger.enters(&pod("1", "a"), at("x:22"));
+        ledger.enters(&pod("2", "b"), at("y:22"));
+        ledger.leaves("1");
+        ledger.enters(&pod("3", "c"), at("x:22"));
         assert_eq!(ledger.faults("ns"), [""; 0]);
-        drop(ledger.begins(visit("c", "x:22")));
-        assert_eq!(ledger.faults("ns"), ["run c came to x:22 while b was there"]);
-        drop(open);
-        let done: Vec<bool> = ledger.visits("x:22").iter().map(|it| it.is_complete).collect();
-        assert_eq!(done, [true, false, false]);
+        ledger.enters(&RunPod { namespace: "other".into(), ..pod("4", "d") }, at("x:22"));
+        let fault = "run d came to x:22 while c was there";
+        assert_eq!(
+            (ledger.faults("ns"), ledger.faults("other")),
+            (vec![fault.into()], vec![fault.into()])
+        );
+        // Who came last goes first: the other one is there still.
+        ledger.leaves("4");
+        ledger.enters(&pod("5", "e"), at("x:22"));
+        assert_eq!(ledger.faults("ns").len(), 2);
     }
 
     #[test]
-    fn a_run_that_is_started_twice_is_a_fault() {
+    fn a_run_that_is_started_twice_is_a_fault_whatever_its_pods_are() {
         let ledger = Ledger::default();
-        for uid in ["u", "v"] {
-            ledger.starts("ns", "a", uid);
-        }
+        ledger.starts("u", &pod("1", "a"));
+        // Another object of the same name.
+        ledger.starts("v", &pod("2", "a"));
         assert_eq!(ledger.faults("ns"), [""; 0]);
-        ledger.starts("ns", "a", "u");
+        ledger.starts("u", &pod("3", "a"));
         assert_eq!(ledger.faults("ns"), ["run a was started twice"]);
         assert_eq!(ledger.faults("other"), [""; 0]);
     }

@@ -6,14 +6,16 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use common::engine::run::SERVICE_LABEL;
 use futures::future::join_all;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Binding, Container, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::fate::{Fate, Matching};
 use super::host::{Approach, Behaviour};
-use super::ledger::Visit;
+use super::ledger::{RunPod, Visit};
 use super::message::{self, Told};
 use super::state::{Ended, is_running, never_ran, running, status, terminated, waiting};
 use super::{Player, WORKER, files, inventory, state};
@@ -104,12 +106,14 @@ impl Life {
         let files = self.files().await?;
         self.variables().await?;
         let targets = self.targets();
-        self.note_start();
+        self.note_start(&targets).await?;
         let first = self.learned(&targets);
         let first = first.map(|it| terminated(&it));
         self.write("Running", &running(), first.as_ref()).await?;
         let Some(ended) = self.outcome(&targets, &files).await? else { return Ok(()) };
         let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
+        // Nothing of it works any more, and nobody knows so yet.
+        self.player.ledger().leaves(&self.uid());
         self.write(phase, &terminated(&ended), first.as_ref()).await
     }
 
@@ -122,6 +126,7 @@ impl Life {
             return Ok(());
         }
         let state = current.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
+        self.player.ledger().leaves(&self.uid());
         if state != "Succeeded" && state != "Failed" {
             let ended = terminated(&Ended::new(STOPPED, String::new()));
             let ended = if is_running(&current) { ended } else { never_ran() };
@@ -193,13 +198,32 @@ impl Life {
         names.split(',').filter(|it| !it.is_empty()).map(str::to_owned).zip(addresses).collect()
     }
 
-    fn note_start(&self) {
-        let owners = self.pod.owner_references();
-        let job = owners.iter().find(|it| it.kind == "Job");
-        let policy = self.pod.spec.as_ref().and_then(|it| it.restart_policy.as_deref());
-        if let Some(job) = job.filter(|_| policy == Some("Never") && !self.service.is_empty()) {
-            self.player.ledger().starts(&self.namespace, &self.run, &job.uid);
+    /// Notes that the runner starts: once for each run of the engine, and alone on its hosts.
+    async fn note_start(&self, targets: &[Target]) -> Result<()> {
+        let (uid, namespace, run) = (self.uid(), self.namespace.clone(), self.run.clone());
+        let pod = RunPod { uid, namespace, run };
+        let ledger = self.player.ledger();
+        ledger.enters(&pod, targets.iter().map(|(_, address)| address.clone()));
+        if !self.service.is_empty()
+            && let Some(run) = self.uid_of_run().await?
+        {
+            ledger.starts(&run, &pod);
         }
+        Ok(())
+    }
+
+    /// The UID of the run whose Job the pod is of; `None` where the Job is gone.
+    async fn uid_of_run(&self) -> Result<Option<String>> {
+        let owner =
+            |owners: &[OwnerReference], kind| owners.iter().find(|it| it.kind == kind).cloned();
+        let job = owner(self.pod.owner_references(), "Job").context("a pod without a Job")?;
+        let jobs: Api<Job> = Api::namespaced(self.client(), &self.namespace);
+        let job = jobs.get_opt(&job.name).await?.filter(|it| it.uid().as_ref() == Some(&job.uid));
+        Ok(job.and_then(|it| owner(it.owner_references(), "OpenStackAnsibleEE")).map(|it| it.uid))
+    }
+
+    fn uid(&self) -> String {
+        self.pod.uid().unwrap_or_default()
     }
 
     /// What the container that learns host keys tells, where the pod has one.
@@ -296,7 +320,7 @@ impl Life {
             is_complete: false,
             is_done: false,
         };
-        let open = self.player.ledger().begins(visit);
+        let visit = self.player.ledger().begins(visit);
         let approach =
             Approach { service: &self.service, address, variables: &variables, files: &files };
         let behaviour = match host.map(|it| it.state()) {
@@ -311,7 +335,8 @@ impl Life {
                 }
             }
         };
-        open.ends(matches!(behaviour, Behaviour::Done | Behaviour::Unchanged));
+        let is_done = matches!(behaviour, Behaviour::Done | Behaviour::Unchanged);
+        self.player.ledger().ends(visit, is_done);
         Told::of(&behaviour, name, address)
     }
 

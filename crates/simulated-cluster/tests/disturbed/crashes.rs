@@ -8,7 +8,7 @@ use common::api::ansibleee::{AnsibleEe, JobStatus};
 use common::api::dataplane::{Node, RunState};
 use common::api::nova::ExternalCompute;
 use common::engine::run::SERVICE_LABEL;
-use e2e::journey::{RUN, SERVICE};
+use e2e::journey::{RUN, SERVICE, ready};
 use e2e::{Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ResourceQuota;
@@ -57,7 +57,7 @@ async fn killed_while_a_run_has_no_job_yet() -> Result<()> {
     let (own, host) = Own::deployed("no-job").await?;
     without_jobs(&own, async {
         redeploy(&own, &host, "a", is_refused).await?;
-        own.replace(&[Operator::AnsibleEe, Operator::DataPlane])
+        own.replace(&[Operator::AnsibleEe, Operator::DataPlane]).await
     })
     .await?;
     own.ends_well(&host, 2).await
@@ -71,7 +71,7 @@ async fn killed_while_a_job_runs() -> Result<()> {
     let job = run.status.and_then(|it| it.job).context("a running run names its Job")?;
     let active = own.api::<Job>().get(&job.name).await?.status.and_then(|it| it.active);
     assert_eq!(active, Some(1), "the Job runs");
-    own.replace(&Operator::ALL)?;
+    own.replace(&Operator::ALL).await?;
     host.release();
     own.ends_well(&host, 2).await
 }
@@ -91,7 +91,7 @@ async fn killed_when_a_job_is_complete_and_nobody_has_written_so() -> Result<()>
     own.wait::<Job>(&job.name, "complete", RUN, is_complete).await?;
     let run = own.api::<AnsibleEe>().get(&run.name_any()).await?;
     assert!(is_running(&run), "the end was written before the kill");
-    own.replace(&[Operator::AnsibleEe])?;
+    own.replace(&[Operator::AnsibleEe]).await?;
     own.ends_well(&host, 2).await
 }
 
@@ -109,7 +109,7 @@ async fn dataplane_operator_killed_when_a_run_has_ended_and_no_node_says_so() ->
     let node = own.api::<Node>().get(&host.name).await?.status.unwrap_or_default();
     let is_done = node.services.iter().all(|it| it.state == RunState::Succeeded);
     assert!(!is_done, "the end was written before the kill");
-    own.replace(&[Operator::DataPlane])?;
+    own.replace(&[Operator::DataPlane]).await?;
     own.ends_well(&host, 2).await
 }
 
@@ -143,6 +143,7 @@ async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
     let _broker = computes::cell(&own, &own.sim).await?;
     computes::deploy(&own, &[&host, &other]).await?;
     let (before, others) = (of_nova(&host).len(), of_nova(&other));
+    let n_visits = (host.visits().len(), other.visits().len());
     let known: Vec<String> =
         own.list::<AnsibleEe>().await?.iter().map(ResourceExt::name_any).collect();
     let instance = |it: &ExternalCompute| it.status.as_ref()?.host_instance.clone();
@@ -155,12 +156,12 @@ async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
         let change = json!({ "metadata": { "annotations": value } });
         own.merge::<ExternalCompute>(&host.name, change).await?;
         next_run(&own, &known, "libvirt", is_refused).await?;
-        own.replace(&[Operator::Nova])
+        own.replace(&[Operator::Nova]).await
     })
     .await?;
 
     next_run(&own, &known, "nova", is_running).await?;
-    own.replace(&[Operator::Nova])?;
+    own.replace(&[Operator::Nova]).await?;
     host.release();
     host.hold("nova-registered");
 
@@ -174,13 +175,17 @@ async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
     own.wait::<AnsibleEe>(&run.name_any(), "succeeded", RUN, has_succeeded).await?;
     let state = recorded(&own, &host.name, last).await?;
     assert_ne!(state, Some(RunState::Succeeded), "the end was written before the kill");
-    own.replace(&[Operator::Nova])?;
+    own.replace(&[Operator::Nova]).await?;
 
     let is_done = |it: &ExternalCompute| instance(it) != first && is_settled(it);
     own.wait::<ExternalCompute>(&host.name, "deployed once more", PATIENCE, is_done).await?;
     assert_eq!(of_nova(&host)[before..], ["libvirt", "nova", last], "runs counted on the host");
     assert_eq!(of_nova(&other), others, "runs counted on the other host");
-    let faults = own.sim.player.ledger().faults(&own.name);
-    assert_eq!(faults, [""; 0]);
-    own.sim.operators.check()
+    let visits = (host.visits().len(), other.visits().len());
+    assert_eq!(visits, (n_visits.0 + 3, n_visits.1), "no run was cut off");
+    for it in [&host, &other] {
+        computes::settled(&own, it).await?;
+        ready(&own, &it.name).await?;
+    }
+    own.done()
 }

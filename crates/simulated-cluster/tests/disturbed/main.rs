@@ -7,6 +7,7 @@ mod crashes;
 mod ends;
 #[path = "../sim/journey.rs"]
 mod journey;
+mod namespaces;
 mod own;
 mod removal;
 mod restarts;

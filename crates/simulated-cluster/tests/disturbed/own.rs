@@ -58,11 +58,14 @@ impl Own {
         (host, other)
     }
 
-    /// Kills operators and starts others in their place, which lead once the Leases have run out.
-    pub(crate) fn replace(&self, operators: &[Operator]) -> Result<()> {
+    /// Kills operators, starts others in their place, and waits until those lead and are ready.
+    pub(crate) async fn replace(&self, operators: &[Operator]) -> Result<()> {
         for operator in operators {
             self.sim.operators.kill(*operator)?;
             self.sim.operators.start(*operator)?;
+        }
+        for operator in operators {
+            self.sim.operators.ready(*operator).await?;
         }
         Ok(())
     }
@@ -75,12 +78,16 @@ impl Own {
             let holds = |type_| e2e::holds(conditions, type_);
             observed == it.metadata.generation && holds("Ready") && holds("UpToDate")
         };
-        for operator in Operator::ALL {
-            self.sim.operators.leads(operator).await?;
-        }
         self.wait::<Node>(&host.name, "ready again", PATIENCE, is_ready).await?;
         let traces = crate::journey::trace(host);
         ensure!(traces.len() == n_runs, "{n_runs} runs were to be counted on the host: {traces:?}");
+        ensure!(host.visits().len() == n_runs, "a run was cut off: {:?}", host.visits());
+        self.done()
+    }
+
+    /// Ends the test: no run may have happened twice, or beside another one on its host, and no operator may
+    /// have ended by itself.
+    pub(crate) fn done(&self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.name);
         ensure!(faults.is_empty(), "{faults:?}");
         self.sim.operators.check()

@@ -42,7 +42,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
     own.sim.operators.replace(Operator::Nova).await?;
     gone(&own, &host.name, GOES).await?;
     assert_eq!(cleaned(&host), 1);
-    own.sim.operators.check()
+    own.done()
 }
 
 /// The command in the docs that takes our finalizers off, for one namespace.
@@ -94,5 +94,5 @@ async fn what_an_uninstalled_operator_holds_is_released_by_the_documented_comman
     assert!(role.finalizers().contains(&theirs), "others' finalizers are theirs");
     assert_eq!(cleaned(&host), 0, "nobody touched the host");
     assert_eq!(leftovers(&own).await?.len(), 0);
-    own.sim.operators.check()
+    own.done()
 }

@@ -36,7 +36,12 @@ async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
 }
 
 /// Makes a change that must be refused with all of these words.
-async fn refused<K: Kind>(ns: &Namespace, name: &str, change: Value, words: &[&str]) -> Result<()> {
+pub(crate) async fn refused<K: Kind>(
+    ns: &Namespace,
+    name: &str,
+    change: Value,
+    words: &[&str],
+) -> Result<()> {
     let text = change.to_string();
     let Err(error) = ns.merge::<K>(name, change).await else { bail!("{name}: {text} passed") };
     let error = format!("{error:#}");
@@ -81,6 +86,10 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     own.api::<Node>().delete("n1", &DeleteParams::default()).await?;
     let options = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
     own.merge::<ExternalCompute>("n0", options).await?;
+    for finalizers in [json!(["example.org/held"]), json!(null)] {
+        let change = json!({ "metadata": { "finalizers": finalizers } });
+        own.merge::<ExternalCompute>("n0", change).await?;
+    }
 
     let namespaces: Api<CoreNamespace> = Api::all(own.client.clone());
     let uid = namespaces.get(&own.name).await?.metadata.uid.unwrap_or_default();
@@ -120,9 +129,15 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     let down = ["failed calling webhook", "cell.openstackdataplane"];
     refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
 
+    // They run when their release is taken away, and end after it.
+    own.replace(&Operator::ALL).await?;
+    own.wait::<ExternalCompute>("n1", "made for its node", SOON, |_| true).await?;
     own.sim.uninstall().await?;
+    for operator in Operator::ALL {
+        own.sim.operators.kill(operator)?;
+    }
     assert_eq!(n_configurations(&own).await?, 0);
-    assert_eq!(own.list::<ExternalCompute>().await?.len(), 1);
+    assert_eq!(own.list::<ExternalCompute>().await?.len(), 2);
     assert_eq!(own.list::<Node>().await?.len(), 1);
     let good = json!({ "spec": { "customServiceConfig": "[DEFAULT]\ndebug = True\n" } });
     own.merge::<ExternalCompute>("n0", good).await?;

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SOON: Duration = Duration::from_mins(1);
+/// Sooner than a cell asks again by itself: what a Secret's change brings about comes by its watch.
+const SOON: Duration = Duration::from_secs(25);
 /// The condition by which a node tells of its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 

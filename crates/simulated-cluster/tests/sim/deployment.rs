@@ -143,6 +143,11 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     assert_eq!(status.deployed, None);
     assert_eq!(trace(&good), ["one", "one tagged", "two", "two tagged"]);
     assert_eq!(trace(&bad), [""; 0]);
+    // Without them Ansible ends the play on all hosts where it fails on one.
+    let variables = &good.visits()[0].files["/runner/env/extravars"];
+    for variable in [r#""edpm_any_errors_fatal":false"#, r#""edpm_max_fail_percentage":100"#] {
+        assert!(variables.contains(variable), "{variables}");
+    }
 
     // Another deployment is the way on.
     bad.behave("one", Behaviour::Done);

@@ -5,8 +5,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Service};
-use e2e::journey::{SERVICE, SSH_SECRET, ready, told};
+use e2e::journey::{RUN, SERVICE, SSH_SECRET, ready, told};
+use e2e::says;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::{Behaviour, Fate, Matching};
 
@@ -97,4 +100,98 @@ async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
     let superseded = runs.first().context("no run")?;
     world.gone::<AnsibleEe>(&superseded.name_any(), SOON).await?;
     world.done().await
+}
+
+/// Pods that end without Ansible's word: what is told of the node, and that it is deployed afterwards.
+#[tokio::test]
+async fn a_pod_that_ends_without_a_result_is_told_with_its_cause_and_deployed_again() -> Result<()>
+{
+    let ends = |code, message: &str| Fate::Ends { code, message: message.to_owned() };
+    let evicted = Fate::Evicted("The node was low on resource: memory.".to_owned());
+    let cases = [
+        ("evicted", evicted, "PodEvicted", "low on resource: memory"),
+        ("killed", ends(137, ""), "PodEvicted", "exit code 137"),
+        ("memory", Fate::OutOfMemory, "ResultUnknown", "raise spec.resources"),
+        ("silent", ends(0, ""), "ResultUnknown", "told no result"),
+        ("cut", ends(2, "{\"hosts\":{\"pod-cut"), "ResultUnknown", "exit code 2"),
+    ];
+    let told = cases.into_iter().enumerate().map(|(idx, (name, fate, reason, words))| {
+        let address = format!("192.0.2.{}", 130 + idx);
+        async move {
+            let told = ends_without_a_result(name, &address, fate, (reason, words)).await;
+            told.context(name)
+        }
+    });
+    futures::future::try_join_all(told).await.map(drop)
+}
+
+async fn ends_without_a_result(
+    name: &str,
+    address: &str,
+    fate: Fate,
+    (reason, words): (&str, &str),
+) -> Result<()> {
+    let world = World::new(&format!("pod-{name}")).await?;
+    let host = world.host(&format!("pod-{name}"), address);
+    world.sim.player.decide(Matching::all(&world.name), fate);
+    ssh_secret(&world, &host).await?;
+    deploy(&world, &[&host]).await?;
+    told(&world, &host.name, reason, &[words]).await?;
+    world.sim.player.decide(Matching::all(&world.name), Fate::Play);
+    if reason != "PodEvicted" {
+        let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
+        let change = json!({ "metadata": { "annotations": redeploy } });
+        world.merge::<Node>(&host.name, change).await?;
+    }
+    ready(&world, &host.name).await?;
+    world.done().await
+}
+
+#[tokio::test]
+async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_gone() -> Result<()>
+{
+    let world = World::new("worker-lost").await?;
+    let host = world.host("worker-lost", "192.0.2.135");
+    world.sim.player.decide(Matching::all(&world.name), Fate::WorkerLost);
+    ssh_secret(&world, &host).await?;
+    deploy(&world, &[&host]).await?;
+    let is_at_work =
+        |it: &Pod| it.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running"));
+    world.wait_any::<Pod>(RUN, "at work", is_at_work).await?;
+    // As Kubernetes does with pods of workers that do not answer.
+    delete(&world, 1).await?;
+    let is_lost = |it: &AnsibleEe| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        let words = ["out-of-service=nodeshutdown:NoExecute"];
+        says(conditions.unwrap_or_default(), "Ready", "RunnerLost", &words)
+    };
+    world.wait_any::<AnsibleEe>(RUN, "lost", is_lost).await?;
+    // Whoever comes to the host now meets the lost pod in the ledger.
+    world.sim.player.decide(Matching::all(&world.name), Fate::Play);
+    let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
+    world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
+    assert_eq!(host.visits().len(), 0);
+    // As the collector of pods does where the worker has the taint.
+    let disrupted = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+        "message": "PodGC: node is out of service",
+    });
+    let failed = json!({ "status": { "phase": "Failed", "conditions": [disrupted] } });
+    for pod in world.list::<Pod>().await? {
+        let patch = Patch::Strategic(&failed);
+        world.api::<Pod>().patch_status(&pod.name_any(), &PatchParams::default(), &patch).await?;
+    }
+    delete(&world, 0).await?;
+    ready(&world, &host.name).await?;
+    assert_eq!(host.visits().len(), 1, "the lost run never came to the host");
+    world.done().await
+}
+
+/// Deletes all pods with that grace period in seconds.
+async fn delete(world: &World, grace: u32) -> Result<()> {
+    for pod in world.list::<Pod>().await? {
+        let params = DeleteParams::default().grace_period(grace);
+        world.api::<Pod>().delete(&pod.name_any(), &params).await?;
+    }
+    Ok(())
 }

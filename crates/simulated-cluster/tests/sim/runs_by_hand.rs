@@ -1,11 +1,12 @@
-//! Runs that a human makes, one after the other on one host.
+//! Runs that a human makes: one after the other on one host, and one on more hosts than a message can name.
 
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
+use common::api::ansibleee::{AnsibleEe, HostOutcome};
 use e2e::{Namespace, says};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use simulated_cluster::Behaviour;
 
 use crate::world::World;
 
@@ -53,5 +54,31 @@ async fn a_run_waits_for_the_one_before_it_on_the_same_host() -> Result<()> {
     assert!(times(&second).0 >= times(&first).1, "{:?} {:?}", times(&first), times(&second));
     let runs: Vec<String> = host.visits().into_iter().map(|it| it.run).collect();
     assert_eq!(runs, ["first", "second"]);
+    ns.done().await
+}
+
+#[tokio::test]
+async fn five_hundred_hosts_that_fail_are_all_counted_and_some_are_told() -> Result<()> {
+    let ns = World::new("by-hand-many").await?;
+    let names: Vec<String> = (0..500).map(|n| format!("compute-{n:03}.rack.example.org")).collect();
+    let mut hosts = Map::new();
+    for name in &names {
+        hosts.insert(name.clone(), json!({ "ansible_connection": "local" }));
+        let host = ns.host(name, name);
+        host.behave("", Behaviour::failed("Set the limits", &"no space left on device ".repeat(9)));
+    }
+    let spec = json!({
+        "playbookContents": PLAYBOOK,
+        "inventory": json!({ "all": { "hosts": hosts } }).to_string(),
+        "backoffLimit": 0,
+        "hosts": names.iter().map(|it| json!({ "name": it, "address": format!("{it}:22") }))
+            .collect::<Vec<_>>(),
+    });
+    ns.create::<AnsibleEe>("many", spec).await?;
+    let run = told(&ns, "many", "TaskFailed", &["Set the limits"]).await?;
+    let status = run.status.unwrap_or_default();
+    let n_failed = status.hosts.iter().filter(|it| it.result == HostOutcome::Failed).count();
+    assert_eq!((status.hosts.len(), n_failed), (500, 500));
+    assert!(!status.failures.is_empty(), "one failure at least is told with its words");
     ns.done().await
 }
