@@ -33,12 +33,12 @@ pub fn alias(from: String, to: &str) {
     LATER.lock().unwrap_or_else(PoisonError::into_inner).push((from, to.to_owned()));
 }
 
-/// A text with the addresses that transcripts have; `None` where the cluster is nobody's own.
-pub(crate) fn with_aliases(text: &str) -> Option<String> {
-    let aliases = &OWN.get()?.aliases;
+/// A text with the addresses that transcripts have.
+pub(crate) fn with_aliases(text: &str) -> String {
+    let aliases = OWN.get().map(|it| it.aliases.as_slice()).unwrap_or_default();
     let later = LATER.lock().unwrap_or_else(PoisonError::into_inner);
     let all = aliases.iter().chain(later.iter());
-    Some(all.fold(text.to_owned(), |text, (from, to)| text.replace(from, to)))
+    all.fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// A client of the cluster.

@@ -26,7 +26,7 @@ impl Description {
     pub async fn of(namespace: &str, kind: &str, name: &str) -> Result<Self> {
         let kind = kind.to_lowercase();
         match run("kubectl", &["describe", "-n", namespace, &kind, name]).await {
-            Ok(text) => Ok(Self::parse(&cluster::with_aliases(&text).unwrap_or(text))),
+            Ok(text) => Ok(Self::parse(&cluster::with_aliases(&text))),
             Err(error) if format!("{error:#}").contains("(NotFound)") => Ok(Self::default()),
             Err(error) => Err(error),
         }

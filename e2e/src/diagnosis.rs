@@ -96,13 +96,9 @@ async fn judged(
         text += &format!("{kind} {object}:\n{}", told.excerpt(&words));
     }
     let text = transcript::normalised(&text, &ns.name);
-    match cluster::with_aliases(&text) {
-        Some(text) => {
-            transcript::keep(fault, &text)?;
-            transcript::compare(fault, &text)?;
-        }
-        None => transcript::keep(fault, &text)?,
-    }
+    let text = cluster::with_aliases(&text);
+    transcript::keep(fault, &text)?;
+    transcript::compare(fault, &text)?;
     ns.done().await
 }
 

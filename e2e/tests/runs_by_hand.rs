@@ -104,6 +104,8 @@ async fn each_way_to_fail_has_its_own_reason() -> Result<()> {
         "- name: Break\n  ansible.builtin.fail: {msg: broken}\n  when: inventory_hostname == 'b'";
     let fail = play(fail);
     let fine = play("- ansible.builtin.debug:");
+    let missing = json!({ "configMapKeyRef": { "name": "settings", "key": "colour" } });
+    let missing = json!({ "name": "COLOUR", "valueFrom": missing });
     let cases = [
         ("task", json!({ "playbookContents": fail }), "TaskFailed", "b, task 'Break'"),
         (
@@ -143,6 +145,19 @@ async fn each_way_to_fail_has_its_own_reason() -> Result<()> {
             json!({ "playbookContents": fine, "cmdLine": "--limit 'a" }),
             "InvalidSpec",
             "spec.cmdLine: a quotation mark is not closed",
+        ),
+        // kubelet's own words for what keeps a pod from starting.
+        (
+            "image",
+            json!({ "playbookContents": fine, "image": "localhost:1/edpm/no-such-image:1" }),
+            "ImagePullFailed",
+            "no-such-image",
+        ),
+        (
+            "environment",
+            json!({ "playbookContents": fine, "env": [missing] }),
+            "InputMissing",
+            "configmap \"settings\" not found",
         ),
     ];
     for (name, more, _, _) in &cases {
