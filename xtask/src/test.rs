@@ -97,6 +97,7 @@ pub(crate) fn main(args: &Args) -> bool {
             return false;
         }
     }
+    let began = Instant::now();
     let sum = Mutex::new(Sum::default());
     // What the lab has come to: filled before its tests begin.
     let lab = OnceLock::new();
@@ -109,21 +110,23 @@ pub(crate) fn main(args: &Args) -> bool {
         run(&[Part::Format, Part::Lint, Part::Deny, Part::Compile, Part::Chart]);
         // What the lab does meanwhile would take the time that the operators have to answer.
         if let Some(preparing) = preparing {
+            let began = Instant::now();
             lab.get_or_init(|| joined(preparing));
+            note_seconds(&sum, "lab awaited", began);
         }
         run(&[Part::Sim]);
         // They wait for an Ironic and for packages, or compute while the lab waits for nova.
         let suites = [Part::Oslo, Part::Cloudinit, Part::Ironic, Part::Ansible, Part::Unit];
         let beside =
             |suites| std::thread::Builder::new().name("beside".into()).spawn_scoped(scope, suites);
-        let suites = beside(move || run(&suites));
-        if let Err(error) = &suites {
-            println!("no thread for the suites: {error}");
+        if beside(move || run(&suites)).is_err() {
+            run(&suites);
         }
         run(&[Part::E2e]);
     });
     // The tables are judged by what ran before them.
     run(&[Part::Spec]);
+    note_seconds(&sum, "all", began);
     let Sum { report, total, bad } = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("\n{}", report.times());
     if !bad.is_empty() {
@@ -131,6 +134,26 @@ pub(crate) fn main(args: &Args) -> bool {
     }
     println!("\n{total}");
     total.failed == 0
+}
+
+/// Puts the seconds of something that is no part into the report.
+fn note_seconds(sum: &Mutex<Sum>, what: &str, began: Instant) {
+    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+    sum.report.seconds.insert(what.to_owned(), began.elapsed().as_secs());
+    sum.write();
+}
+
+impl Sum {
+    /// Writes the report, if any part is in it; that it cannot be written is a failure.
+    fn write(&mut self) {
+        if self.report.parts.is_empty() {
+            return;
+        }
+        if let Err(error) = self.report.write() {
+            println!("{error:#}");
+            self.total.failed += 1;
+        }
+    }
 }
 
 impl Args {
@@ -148,9 +171,13 @@ impl Part {
     const QUICK: [Self; 6] =
         [Self::Format, Self::Lint, Self::Compile, Self::Unit, Self::Sim, Self::Chart];
 
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
     /// Runs it and adds what it came to, and what failed: its tests, or why it could not go on.
     fn told(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
-        let name = format!("{self:?}").to_lowercase();
+        let name = self.name();
         let label = count::label();
         println!("\n{label}== {name}");
         let began = Instant::now();
@@ -176,10 +203,7 @@ impl Part {
         if self != Self::Spec {
             sum.report.parts.insert(name, found.tests);
             sum.report.seconds_of_tests.extend(found.seconds);
-            if let Err(error) = sum.report.write() {
-                println!("{error:#}");
-                sum.total.failed += 1;
-            }
+            sum.write();
         }
     }
 
@@ -328,4 +352,16 @@ fn compared(part: &str, example: &str, tests: &str) -> Result<Found> {
     let mut tests = Command::new(paths::repo().join(tests));
     tests.arg(paths::compiled().join("debug/examples").join(example));
     counted(tests, &format!("{part} "), Shown::Bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_a_share_of_the_time() {
+        for part in Part::value_variants() {
+            assert!(shares::of(&part.name()).is_some(), "{}", part.name());
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The part `sim`: control logic against simulated clusters.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::count::{Found, Shown, counted};
 use super::programs;
@@ -26,12 +26,15 @@ fn at_once(test: &str) -> Option<&'static str> {
 pub(super) fn run() -> Result<Found> {
     let bin = lab::simulation_programs()?;
     let mut found = Found::default();
+    let mut n_programs = 0;
     for program in programs::all()? {
         let Some(at_once) = at_once(&program.prefix) else { continue };
+        n_programs += 1;
         let mut command = program.timed();
         command.env("EDPM_SIM_BIN", &bin).env("RUST_BACKTRACE", "0").arg(at_once);
         found += counted(command, &program.prefix, Shown::All)?;
     }
+    ensure!(n_programs == PROGRAMS.len(), "of {PROGRAMS:?} {n_programs} are there");
     Ok(found)
 }
 
