@@ -1,6 +1,7 @@
 //! Operators restarted at random while hosts are deployed, deployed again and removed: the same end, and each
 //! run once on its host.
 
+use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
@@ -33,19 +34,21 @@ async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result
         None => UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
     };
     let own = Own::start("restarts").await?;
+    let n_restarts = Cell::new(0);
     let work = Box::pin(all_ends_well(&own));
     let outcome = tokio::select! {
         ended = work => ended,
-        Err(error) = restart_at_random(&own.sim, seed) => Err(error),
+        Err(error) = restart_at_random(&own.sim, seed, &n_restarts) => Err(error),
     };
     outcome.with_context(|| format!("{SEED}={seed}"))?;
+    assert!(n_restarts.get() > 0, "nothing was restarted");
     // One of them may have been between its end and its start.
     own.replace(&Operator::ALL).await?;
     own.done()
 }
 
-/// Restarts operators until this is dropped: some end when they are told to, some are killed.
-async fn restart_at_random(sim: &Simulation, seed: u64) -> Result<()> {
+/// Restarts operators until this is dropped, and counts it: some end when they are told to, some are killed.
+async fn restart_at_random(sim: &Simulation, seed: u64, n_restarts: &Cell<usize>) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(seed);
     loop {
         // The pauses are what is tested: nothing is awaited here.
@@ -58,6 +61,7 @@ async fn restart_at_random(sim: &Simulation, seed: u64) -> Result<()> {
         } else {
             sim.operators.restart(operator).await?;
         }
+        n_restarts.update(|it| it + 1);
     }
 }
 

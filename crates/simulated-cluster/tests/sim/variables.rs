@@ -1,5 +1,7 @@
 //! Variables from Secrets and ConfigMaps: they reach the host, and no object but Secrets holds them.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
@@ -10,6 +12,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
 use serde_json::json;
 
+use simulated_cluster::Host;
+
 use crate::journey::trace;
 use crate::world::World;
 
@@ -19,6 +23,15 @@ const OTHER: &str = "hunter3";
 
 /// Both values, as objects would hold them: plain and in base64.
 const NOWHERE: [&str; 4] = ["hunter2", "hunter3", "aHVudGVyMi17eyAxICsgMSB9fQ==", "aHVudGVyMw=="];
+
+/// The different lines that give the variable in the files of the last run on the host.
+///
+/// A value with the tag `!unsafe` is text for Ansible, and any other value is a template.
+fn greeting_lines(host: &Host) -> BTreeSet<String> {
+    let files = host.visits().pop().map(|it| it.files).unwrap_or_default();
+    let lines = files.values().flat_map(|it| it.lines()).map(str::trim);
+    lines.filter(|it| it.starts_with("greeting:")).map(str::to_owned).collect()
+}
 
 #[tokio::test]
 async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Result<()> {
@@ -39,6 +52,7 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
     ns.wait::<Node>(&host.name, "its role's change", journey::RUN, has_seen).await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello", VALUE]);
+    assert_eq!(greeting_lines(&host), BTreeSet::from([format!("greeting: !unsafe \"{VALUE}\"")]));
 
     // The node's own list is stronger, and a change of the content is named.
     ns.secret("own", &[("greeting", OTHER)]).await?;
@@ -53,6 +67,8 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
         .await?;
     ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello", VALUE, OTHER]);
+    let both = [VALUE, OTHER].map(|it| format!("greeting: !unsafe \"{it}\""));
+    assert_eq!(greeting_lines(&host), BTreeSet::from(both), "the role's and the node's own");
 
     ns.holds_nowhere::<ConfigMap>(&NOWHERE).await?;
     ns.holds_nowhere::<AnsibleEe>(&NOWHERE).await?;
@@ -79,6 +95,8 @@ async fn a_configmap_variable_reaches_the_host_as_a_template() -> Result<()> {
     ready(&ns, &host.name).await?;
     // Ansible makes the host's name of it: its own suite shows that.
     assert_eq!(trace(&host), ["{{ inventory_hostname }}"]);
+    let template = "greeting: \"{{ inventory_hostname }}\"".to_owned();
+    assert_eq!(greeting_lines(&host), BTreeSet::from([template]));
 
     // Without variables from Secrets there is no Secret beside the inventory.
     let beside = format!("dataplanenode-{}", host.name);
