@@ -42,7 +42,7 @@ async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<
     let (runs, schedule) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
     wake(&caches, &runs, &schedule);
     let ours = format!("{}={}", APP.0, APP.1);
-    leader.watch(&caches.runs, "");
+    leader.watch_owned(&caches.runs);
     leader.watch(&caches.jobs, &ours);
     leader.watch(&caches.pods, &ours);
     leader.watch(&caches.callbacks, &format!("{}={}", callback::LABEL.0, callback::LABEL.1));

@@ -25,7 +25,7 @@ impl Controller for Maps {
     const NAME: &'static str = "data-plane";
 
     async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
-        Ok(plane::observe::observe(&self.world, key))
+        plane::observe::observe(&self.world, key)
     }
 
     fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {

@@ -412,19 +412,19 @@ impl Watched {
         queue: Arc<Queue>,
     ) -> Result<()> {
         if candidate.drives::<BaremetalSet>().await? {
-            leader.watch(&self.baremetal_sets, "");
+            leader.watch_owned(&self.baremetal_sets);
             leader.run(BaremetalSets { world }, Arc::clone(api), queue).await;
         }
         Ok(())
     }
 
     fn watch(&self, leader: &mut Leader) {
-        leader.watch(&self.planes, "");
-        leader.watch(&self.roles, "");
-        leader.watch(&self.nodes, "");
-        leader.watch(&self.node_sets, "");
-        leader.watch(&self.deployments, "");
-        leader.watch(&self.services, "");
+        leader.watch_owned(&self.planes);
+        leader.watch_owned(&self.roles);
+        leader.watch_owned(&self.nodes);
+        leader.watch_owned(&self.node_sets);
+        leader.watch_owned(&self.deployments);
+        leader.watch_owned(&self.services);
         leader.watch(&self.runs, "");
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");

@@ -46,6 +46,11 @@ impl<K: Watchable> Optional<K> {
         Ok(Some(here))
     }
 
+    /// See [`Cache::check_readable`].
+    pub fn check_readable(&self, namespace: &str) -> Result<()> {
+        self.cache.check_readable(namespace)
+    }
+
     /// The objects of all watched namespaces by namespace and name; `None` where the cluster lacks the
     /// kind.
     pub async fn all(&self, api: &Api) -> Result<Option<Vec<Arc<K>>>> {

@@ -51,7 +51,7 @@ impl Watched {
     pub fn watch(&self, watches: &mut Watches) {
         watches.watch(&self.nodes, "");
         watches.watch(&self.roles, "");
-        watches.watch(&self.computes, "");
+        watches.watch_owned(&self.computes);
         watches.watch(&self.runs, "");
     }
 

@@ -129,7 +129,7 @@ impl World {
     pub fn watch(&self, leader: &mut Leader) {
         self.watched().watch(leader.watches());
         leader.watch(&self.services, "");
-        leader.watch(&self.cells, "");
+        leader.watch_owned(&self.cells);
         leader.watch(&self.secrets, "");
         leader.watch(&self.config_maps, "");
     }

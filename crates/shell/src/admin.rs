@@ -12,6 +12,7 @@ use tokio::{net::TcpListener, time::Instant};
 use crate::{
     error::{Error, Result},
     metrics::Metrics,
+    queue::Queue,
     runtime::Shutdown,
 };
 
@@ -25,7 +26,12 @@ struct Checks {
     ready: BTreeMap<String, Option<String>>,
     /// When each loop last came round, and how long it may take.
     alive: BTreeMap<String, (Instant, Duration)>,
+    /// The queue of each controller.
+    queues: BTreeMap<String, Arc<Queue>>,
 }
+
+/// How long no pass of a controller may end although some are due, failed ones included.
+const STALLED: Duration = Duration::from_mins(10);
 
 impl Health {
     /// Adds a check to /readyz, which fails until [`Check::pass`].
@@ -42,6 +48,12 @@ impl Health {
         pulse
     }
 
+    /// Adds a check to /healthz, which fails when no pass of the queue has ended for ten minutes
+    /// although some were due.
+    pub fn progress(&self, controller: impl Into<String>, queue: Arc<Queue>) {
+        self.lock().queues.insert(controller.into(), queue);
+    }
+
     /// The readiness checks that fail, with their reasons.
     pub fn unready(&self) -> Vec<String> {
         let checks = self.lock();
@@ -53,8 +65,13 @@ impl Health {
     pub fn stale(&self) -> Vec<String> {
         let checks = self.lock();
         let late = checks.alive.iter().filter(|(_, (beat, limit))| beat.elapsed() > *limit);
-        late.map(|(name, (beat, _))| format!("{name}: no sign for {} s", beat.elapsed().as_secs()))
-            .collect()
+        let late = late
+            .map(|(name, (beat, _))| format!("{name}: no sign for {} s", beat.elapsed().as_secs()));
+        let stalled = checks.queues.iter().map(|(name, queue)| (name, queue.stalled_for()));
+        let stalled = stalled
+            .filter(|(_, it)| *it > STALLED)
+            .map(|(name, it)| format!("{name}: no pass ended for {} s", it.as_secs()));
+        late.chain(stalled).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Checks> {
@@ -137,6 +154,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+    use crate::cache::Key;
 
     async fn fetch(health: &Health, path: &str) -> (StatusCode, String) {
         let router = router(Metrics::new("test"), health.clone());
@@ -169,6 +187,23 @@ mod tests {
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
         assert!(body.starts_with("webhook certificate: no sign"), "{body}");
         pulse.beat();
+        assert_eq!(fetch(&health, "/healthz").await.0, StatusCode::OK);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_controller_that_ends_no_pass_for_ten_minutes_is_reported_by_name() {
+        let health = Health::default();
+        let queue = Arc::new(Queue::default());
+        health.progress("NovaCell", Arc::clone(&queue));
+        queue.push(Key::new("ns", "a"));
+        tokio::time::advance(Duration::from_mins(9)).await;
+        assert_eq!(fetch(&health, "/healthz").await.0, StatusCode::OK);
+        tokio::time::advance(Duration::from_mins(2)).await;
+        let (status, body) = fetch(&health, "/healthz").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(body.starts_with("NovaCell: no pass ended for 6"), "{body}");
+        let key = queue.next().await;
+        queue.done(&key);
         assert_eq!(fetch(&health, "/healthz").await.0, StatusCode::OK);
     }
 

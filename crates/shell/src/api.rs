@@ -14,7 +14,7 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::cache::{Absorb, Key};
+use crate::cache::{Absorb, Item, Key};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 
@@ -65,7 +65,8 @@ impl Api {
         api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
     }
 
-    /// One consistent list of the objects in a namespace that carry the labels.
+    /// One consistent list of the objects in a namespace that carry the labels; without those that
+    /// cannot be read.
     pub async fn list<K>(&self, namespace: &str, labels: &str) -> Result<Vec<K>>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -73,10 +74,11 @@ impl Api {
             + std::fmt::Debug
             + DeserializeOwned,
     {
-        let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), namespace);
+        let api: kube::Api<Item<K>> = kube::Api::namespaced(self.client.clone(), namespace);
         let params = ListParams::default().labels(labels);
         let what = format!("list {} of {namespace} with {labels}", K::plural(&()));
-        Ok(api.list(&params).await.during(what)?.items)
+        let items = api.list(&params).await.during(what)?.items;
+        Ok(items.into_iter().filter_map(Item::readable).collect())
     }
 
     /// Whether the API server has a kind, which may be another's that is not installed.

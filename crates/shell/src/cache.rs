@@ -17,8 +17,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::error::{Error, Result};
+
+mod item;
 mod store;
 
+pub(crate) use item::Item;
+pub use item::Unreadable;
 use store::{Change, Store};
 
 /// Namespace and name.
@@ -84,6 +89,8 @@ pub struct Cache<K> {
     store: Mutex<Store<K>>,
     trim: Trim<K>,
     listeners: Mutex<Vec<Listener<K>>>,
+    /// What cannot be read; whoever tells of it is woken by a change.
+    unreadable: watch::Sender<Vec<Arc<Unreadable>>>,
     /// How many watches have not delivered their first list yet; `None` before they are opened.
     pending: watch::Sender<Option<usize>>,
 }
@@ -120,6 +127,7 @@ impl<K: Watchable> Cache<K> {
             store: Mutex::new(Store::new(indexes)),
             trim: Box::new(trim),
             listeners: Mutex::new(Vec::new()),
+            unreadable: watch::Sender::default(),
             pending: watch::Sender::new(None),
         })
     }
@@ -129,12 +137,43 @@ impl<K: Watchable> Cache<K> {
         lock(&self.listeners).push(Box::new(listener));
     }
 
-    /// The object of that key.
+    /// The object of that key; `None` also where it cannot be read.
+    ///
+    /// Whoever would delete or make something because the object is absent asks [`Cache::try_get`].
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         lock(&self.store).get(key)
     }
 
-    /// All objects.
+    /// The object of that key.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] where it is there and cannot be read.
+    pub fn try_get(&self, key: &Key) -> Result<Option<Arc<K>>> {
+        let store = lock(&self.store);
+        match store.unreadable(key) {
+            None => Ok(store.get(key)),
+            Some(it) => Err(unreadable::<K>(&it)),
+        }
+    }
+
+    /// Whether [`Cache::all`] and [`Cache::indexed`] have all objects of a namespace.
+    ///
+    /// Whoever would take something away because no object asks for it makes sure of that before.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] with the first object that cannot be read.
+    pub fn check_readable(&self, namespace: &str) -> Result<()> {
+        let all = self.unreadable.borrow();
+        let is_here = |it: &&Arc<Unreadable>| it.metadata.namespace.as_deref() == Some(namespace);
+        all.iter().find(is_here).map_or(Ok(()), |it| Err(unreadable::<K>(it)))
+    }
+
+    /// The objects that cannot be read, and each change of them.
+    pub fn unreadable(&self) -> watch::Receiver<Vec<Arc<Unreadable>>> {
+        self.unreadable.subscribe()
+    }
+
+    /// All objects that can be read.
     pub fn all(&self) -> Vec<Arc<K>> {
         lock(&self.store).all()
     }
@@ -153,7 +192,7 @@ impl<K: Watchable> Cache<K> {
             scope.namespaces.into_iter().map(Some).collect()
         };
         let open = |namespace: &Option<String>| {
-            watcher(api::<K>(&client, namespace.as_deref()), config.clone())
+            watcher(api::<Item<K>>(&client, namespace.as_deref()), config.clone())
                 .default_backoff()
                 .boxed()
         };
@@ -167,7 +206,7 @@ impl<K: Watchable> Cache<K> {
         lock(&self.store).open(watches);
     }
 
-    async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<K>>>>) {
+    async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<Item<K>>>>>) {
         let tagged = streams
             .into_iter()
             .enumerate()
@@ -188,15 +227,22 @@ impl<K: Watchable> Cache<K> {
         let _ = pending.wait_for(|it| *it == Some(0)).await;
     }
 
-    fn take(&self, watch: usize, mut event: Event<K>) {
-        if let Event::Apply(it) | Event::InitApply(it) | Event::Delete(it) = &mut event {
+    fn take(&self, watch: usize, mut event: Event<Item<K>>) {
+        if let Event::Apply(it) | Event::InitApply(it) | Event::Delete(it) = &mut event
+            && let Item::Readable(it) = it
+        {
             (self.trim)(it);
         }
-        let (changes, pending) = {
+        let (changes, pending, unreadable) = {
             let mut store = lock(&self.store);
-            (store.take(watch, event), store.pending())
+            (store.take(watch, event), store.pending(), store.all_unreadable())
         };
         self.announce(&changes);
+        self.unreadable.send_if_modified(|it| {
+            let is_news = !it.iter().map(Arc::as_ptr).eq(unreadable.iter().map(Arc::as_ptr));
+            *it = unreadable;
+            is_news
+        });
         self.pending.send_if_modified(|it| it.is_some() && it.replace(pending) != Some(pending));
     }
 
@@ -215,8 +261,10 @@ impl<K: Watchable> Cache<K> {
 
 impl<K: Watchable> Absorb for Cache<K> {
     fn absorb(&self, object: &Value) {
-        let Ok(mut object) = serde_json::from_value(object.clone()) else { return };
-        (self.trim)(&mut object);
+        let mut object = Item::read(object);
+        if let Item::Readable(it) = &mut object {
+            (self.trim)(it);
+        }
         let change = lock(&self.store).answer(object);
         self.announce(change.as_slice());
     }
@@ -224,6 +272,16 @@ impl<K: Watchable> Absorb for Cache<K> {
     fn kind(&self) -> String {
         format!("{}/{}", K::group(&()), K::kind(&()))
     }
+}
+
+fn unreadable<K: Watchable>(object: &Unreadable) -> Error {
+    let metadata = &object.metadata;
+    let key = Key::new(
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+    );
+    let what = format!("read {} {key}", K::plural(&()));
+    Error::Unreadable { what, fault: object.fault.to_string() }
 }
 
 /// A cache of metadata alone: for kinds whose content must not be held, as Secrets.

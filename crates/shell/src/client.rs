@@ -7,7 +7,10 @@ use std::{
 
 use axum::body::{Bytes, HttpBody};
 use futures::{FutureExt as _, future::BoxFuture};
-use http::{HeaderValue, Request, Response, header::USER_AGENT};
+use http::{
+    HeaderValue, Request, Response,
+    header::{CONTENT_TYPE, USER_AGENT},
+};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use kube::{
     Client, Config,
@@ -21,6 +24,7 @@ use crate::{
 };
 
 mod call;
+mod depth;
 
 pub use call::Call;
 
@@ -119,7 +123,7 @@ where
         let answer = self.inner.call(request);
         async move {
             let result = if call.streams {
-                answer.await.map_err(Into::into).map(|it| it.map(boxed))
+                answer.await.map_err(Into::into).map(pruned)
             } else {
                 let within = tokio::time::timeout(limit, whole(answer)).await;
                 within.unwrap_or_else(|_| Err(Box::new(TimedOut(limit))))
@@ -136,12 +140,27 @@ async fn whole<F, B, E>(answer: F) -> Result<Response<UnsyncBoxBody<Bytes, BoxEr
 where
     F: Future<Output = Result<Response<B>, E>>,
     E: Into<BoxError>,
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let (head, body) = answer.await.map_err(Into::into)?.into_parts();
-    let bytes = body.collect().await.map_err(Into::into)?.to_bytes();
+    let (head, body) = pruned(answer.await.map_err(Into::into)?).into_parts();
+    let bytes = body.collect().await?.to_bytes();
     Ok(Response::from_parts(head, boxed(Full::new(bytes))))
+}
+
+/// The answer without what JSON nests too deep; text that is no JSON, as logs, stays as it is.
+fn pruned<B>(answer: Response<B>) -> Response<UnsyncBoxBody<Bytes, BoxError>>
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    if kind.is_some_and(|it| !it.contains("json")) {
+        return answer.map(boxed);
+    }
+    let mut pruner = depth::Pruner::default();
+    answer
+        .map(|body| boxed(body.map_frame(move |frame| frame.map_data(|chunk| pruner.prune(chunk)))))
 }
 
 fn boxed<B>(body: B) -> UnsyncBoxBody<Bytes, BoxError>

@@ -101,6 +101,14 @@ pub enum Error {
         #[source]
         source: BoxError,
     },
+    /// The object is there, and this version of the operator cannot read it.
+    #[error("{what}: the object cannot be read: {fault}")]
+    Unreadable {
+        /// The object, as in `read nodes ns/x`.
+        what: String,
+        /// The field, and what is expected there.
+        fault: String,
+    },
     /// The process lost, or never had, the right to write.
     #[error("{what}: another replica leads")]
     NotLeading {
@@ -132,6 +140,7 @@ impl Error {
             Self::Refused { .. } => "ServerError",
             Self::Timeout { .. } => "Timeout",
             Self::Transport { .. } => "NoAnswer",
+            Self::Unreadable { .. } => "Unreadable",
             Self::NotLeading { .. } => "NotLeading",
             Self::Process { .. } => "ProcessFailed",
         }
@@ -178,6 +187,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::Timeout { .. }
             | Self::Transport { .. }
+            | Self::Unreadable { .. }
             | Self::NotLeading { .. }
             | Self::Process { .. } => None,
         }

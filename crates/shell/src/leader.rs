@@ -1,11 +1,13 @@
 //! What runs only while this process leads: controllers, and the watches that they rely on.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
+use crate::admin::{Check, Health};
 use crate::api::Api;
 use crate::args::CommonArgs;
 use crate::cache::{Absorb, Cache, Scope, Watchable};
@@ -16,11 +18,13 @@ use crate::metrics::Metrics;
 use crate::ownership::is_ours;
 use crate::queue::Queue;
 use crate::runtime::{Runtime, Shutdown};
+use crate::unreadable::{Role, Teller};
 
 /// The part of an operator that leads: it is built once the Lease is held, so that its first lists
 /// are consistent reads made after the predecessor's last write.
 pub struct Leader {
     metrics: Metrics,
+    health: Health,
     term: String,
     watches: Watches,
 }
@@ -28,9 +32,19 @@ pub struct Leader {
 /// Watches in the operator's namespaces, and tasks that rely on them; they end when it is dropped.
 pub struct Watches {
     client: Client,
+    teller: Teller,
+    /// The readiness check that names the kinds whose first list is missing.
+    syncing: Option<Syncing>,
     namespaces: Vec<String>,
     tasks: JoinSet<Result<()>>,
     synced: Vec<BoxFuture<'static, ()>>,
+}
+
+/// Which kinds of a leader have not been listed yet.
+#[derive(Clone)]
+struct Syncing {
+    check: Check,
+    kinds: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// What a [`Leader`] is made of, taken from the process before it leads.
@@ -38,6 +52,7 @@ pub struct Watches {
 pub struct Candidate {
     client: Client,
     metrics: Metrics,
+    health: Health,
     leadership: LeadershipWatch,
     stop: Shutdown,
     namespaces: Vec<String>,
@@ -52,6 +67,7 @@ impl Candidate {
         Self {
             client: runtime.client(),
             metrics: runtime.metrics(),
+            health: runtime.health(),
             leadership: runtime.leadership(),
             stop: runtime.shutdown(),
             namespaces: args.namespaces().unwrap_or_default(),
@@ -85,8 +101,12 @@ impl Candidate {
 
     /// No watches yet; they need no Lease, for they only read.
     pub fn watches(&self) -> Watches {
+        let (client, leadership) = (self.client.clone(), self.leadership.clone());
+        let metrics = self.metrics.clone();
         Watches {
+            teller: Teller::new(client, self.manager, &self.instance, leadership, metrics),
             client: self.client.clone(),
+            syncing: None,
             namespaces: self.namespaces.clone(),
             tasks: JoinSet::new(),
             synced: Vec::new(),
@@ -106,7 +126,10 @@ impl Candidate {
             term = leading(&mut self.leadership) => term.unwrap_or_default(),
             () = stop.requested() => return Ok(()),
         };
-        let leader = Leader { metrics: self.metrics.clone(), term, watches: self.watches() };
+        let syncing = Some(Syncing::new(&self.health));
+        let watches = Watches { syncing, ..self.watches() };
+        let (metrics, health) = (self.metrics.clone(), self.health.clone());
+        let leader = Leader { metrics, health, term, watches };
         let mut leadership = self.leadership.clone();
         tokio::select! {
             outcome = work(&self, leader) => outcome,
@@ -114,6 +137,44 @@ impl Candidate {
                 Err(Error::NotLeading { what: "controllers".into() })
             }
             () = stop.requested() => Ok(()),
+        }
+    }
+}
+
+impl Syncing {
+    fn new(health: &Health) -> Self {
+        let check = health.readiness("caches");
+        check.pass();
+        Self { check, kinds: Arc::default() }
+    }
+
+    /// Names the kind in the check until its first list is there.
+    fn follow<K: Watchable>(
+        self,
+        cache: Arc<Cache<K>>,
+    ) -> impl Future<Output = Result<()>> + Send + 'static {
+        let kind = cache.kind();
+        self.change(|it| {
+            it.insert(kind.clone());
+        });
+        async move {
+            cache.synced().await;
+            self.change(|it| {
+                it.remove(&kind);
+            });
+            // A task that ends is a failure, and this one has no more to do.
+            std::future::pending().await
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeSet<String>)) {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut kinds);
+        if kinds.is_empty() {
+            self.check.pass();
+        } else {
+            let names: Vec<&str> = kinds.iter().map(String::as_str).collect();
+            self.check.fail(format!("not listed yet: {}", names.join(", ")));
         }
     }
 }
@@ -129,6 +190,11 @@ impl Leader {
         self.watches.watch(cache, labels);
     }
 
+    /// Watches all objects of a kind whose status the operator writes.
+    pub fn watch_owned<K: Watchable>(&mut self, cache: &Arc<Cache<K>>) {
+        self.watches.watch_owned(cache);
+    }
+
     /// The watches that the controllers rely on.
     pub fn watches(&mut self) -> &mut Watches {
         &mut self.watches
@@ -138,6 +204,7 @@ impl Leader {
     pub async fn run<C: Controller>(&mut self, controller: C, api: Arc<Api>, queue: Arc<Queue>) {
         self.ready().await;
         let metrics = self.metrics.clone();
+        self.health.progress(C::NAME, Arc::clone(&queue));
         self.spawn(controller::run(Arc::new(controller), api, queue, metrics));
     }
 
@@ -168,12 +235,32 @@ impl Leader {
 impl Watches {
     /// Watches a kind; `labels` is a label selector, empty for all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
+        self.watch_as(cache, labels, Role::Reader);
+    }
+
+    /// Watches all objects of a kind whose status the operator writes.
+    pub fn watch_owned<K: Watchable>(&mut self, cache: &Arc<Cache<K>>) {
+        self.watch_as(cache, "", Role::Owner);
+    }
+
+    fn watch_as<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str, role: Role) {
         let scope = Scope { namespaces: self.namespaces.clone(), labels: labels.to_owned() };
         let watching = Arc::clone(cache).watch(self.client.clone(), scope);
         self.tasks.spawn(async move {
             watching.await;
             Err(Error::Process { what: "a watch ended".into(), source: None })
         });
+        let telling = self.teller.clone().tell(Arc::clone(cache), role);
+        self.tasks.spawn(async move {
+            telling.await;
+            Err(Error::Process {
+                what: "the telling of unreadable objects ended".into(),
+                source: None,
+            })
+        });
+        if let Some(syncing) = &self.syncing {
+            self.tasks.spawn(syncing.clone().follow(Arc::clone(cache)));
+        }
         let cache = Arc::clone(cache);
         self.synced.push(Box::pin(async move { cache.synced().await }));
     }

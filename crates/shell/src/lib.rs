@@ -21,6 +21,7 @@ pub mod sources;
 pub mod stream;
 pub mod telemetry;
 pub mod tls;
+pub mod unreadable;
 pub mod vault;
 pub mod web;
 pub mod webhook;

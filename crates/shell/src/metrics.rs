@@ -51,6 +51,7 @@ struct Inner {
     failures: Family<FailureLabels, Counter>,
     queued: Family<KindLabels, Gauge>,
     ironic: Family<IronicLabels, Histogram, fn() -> Histogram>,
+    unreadable: Family<KindLabels, Gauge>,
     leader: Gauge,
 }
 
@@ -79,6 +80,7 @@ impl Metrics {
         let failures = Family::default();
         let queued = Family::default();
         let ironic = Family::new_with_constructor(ironic_histogram as fn() -> Histogram);
+        let unreadable = Family::default();
         let leader = Gauge::default();
         registry.register("api_requests", "Requests to the API server", requests.clone());
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
@@ -86,11 +88,22 @@ impl Metrics {
         registry.register("workqueue_depth", "Objects that wait for a reconcile", queued.clone());
         let of_ironic = "Duration of requests to Ironic, by what came of them";
         registry.register("ironic_request_seconds", of_ironic, ironic.clone());
+        let of_unreadable = "Objects that exist and cannot be read, which are left as they are";
+        registry.register("unreadable_objects", of_unreadable, unreadable.clone());
         registry.register("leader", "1 where this process may write, else 0", leader.clone());
         let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
         let build = Info::new(vec![("operator", operator.to_owned()), version]);
         registry.register("build", "The operator and its version", build);
-        Self(Arc::new(Inner { registry, requests, reconciles, failures, queued, ironic, leader }))
+        Self(Arc::new(Inner {
+            registry,
+            requests,
+            reconciles,
+            failures,
+            queued,
+            ironic,
+            unreadable,
+            leader,
+        }))
     }
 
     /// Counts a request; `code` is the HTTP status, or a word where there was none.
@@ -125,6 +138,12 @@ impl Metrics {
     pub fn asked_ironic(&self, method: &'static str, result: &'static str, took: Duration) {
         let labels = IronicLabels { method, result };
         self.0.ironic.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Says how many objects of a kind cannot be read.
+    pub fn unreadable(&self, kind: &str, objects: usize) {
+        let labels = KindLabels { kind: kind.to_owned() };
+        self.0.unreadable.get_or_create(&labels).set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
 
     /// Says whether this process may write.

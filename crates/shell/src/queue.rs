@@ -13,15 +13,18 @@ use crate::cache::Key;
 /// together.
 pub const GATHER: Duration = Duration::from_millis(150);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
     due: BTreeMap<Key, Instant>,
     order: BTreeSet<(Instant, Key)>,
-    running: BTreeSet<Key>,
+    /// With the time at which the work began.
+    running: BTreeMap<Key, Instant>,
+    /// When work on any key ended last.
+    ended: Option<Instant>,
 }
 
 /// A queue of keys without duplicates; a key that is being worked on is not handed out again.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Queue {
     inner: Mutex<Inner>,
     changed: Notify,
@@ -70,7 +73,10 @@ impl Queue {
 
     /// Marks the work on `key` as ended.
     pub fn done(&self, key: &Key) {
-        self.lock().running.remove(key);
+        let mut inner = self.lock();
+        inner.running.remove(key);
+        inner.ended = Some(Instant::now());
+        drop(inner);
         self.changed.notify_waiters();
     }
 
@@ -84,15 +90,26 @@ impl Queue {
         self.len() == 0
     }
 
+    /// For how long no work has ended although some was due or going on.
+    pub fn stalled_for(&self) -> Duration {
+        let inner = self.lock();
+        let waiting = inner.order.first().map(|(at, _)| *at);
+        let Some(first) = inner.running.values().copied().chain(waiting).min() else {
+            return Duration::ZERO;
+        };
+        // Zero where the first one is due later.
+        Instant::now().saturating_duration_since(inner.ended.map_or(first, |it| it.max(first)))
+    }
+
     /// The first key that is due and not being worked on, else the time to look again.
     fn take(&self, now: Instant) -> Result<Key, Option<Instant>> {
         let mut inner = self.lock();
-        let first = inner.order.iter().find(|(_, key)| !inner.running.contains(key)).cloned();
+        let first = inner.order.iter().find(|(_, key)| !inner.running.contains_key(key)).cloned();
         match first {
             Some((at, key)) if at <= now => {
                 inner.order.remove(&(at, key.clone()));
                 inner.due.remove(&key);
-                inner.running.insert(key.clone());
+                inner.running.insert(key.clone(), now);
                 Ok(key)
             }
             Some((at, _)) => Err(Some(at)),
@@ -141,5 +158,25 @@ mod tests {
         queue.push_in(key("a"), Duration::from_secs(1));
         assert_eq!(queue.next().await, key("a"));
         assert_eq!(queue.next().await, key("b"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_queue_stalls_while_work_is_due_and_none_ends() {
+        let queue = Queue::default();
+        let minutes = |it| tokio::time::advance(Duration::from_mins(it));
+        minutes(20).await;
+        assert_eq!(queue.stalled_for(), Duration::ZERO, "nothing is due");
+        queue.push_in(key("a"), Duration::from_mins(30));
+        minutes(20).await;
+        assert_eq!(queue.stalled_for(), Duration::ZERO, "it is due later");
+        minutes(15).await;
+        assert_eq!(queue.stalled_for(), Duration::from_mins(5));
+        let first = queue.next().await;
+        minutes(11).await;
+        assert_eq!(queue.stalled_for(), Duration::from_mins(11), "it was begun and does not end");
+        queue.push_in(key("b"), Duration::ZERO);
+        queue.done(&first);
+        minutes(2).await;
+        assert_eq!(queue.stalled_for(), Duration::from_mins(2), "another one has ended since");
     }
 }

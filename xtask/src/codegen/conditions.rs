@@ -34,6 +34,7 @@ A condition that has the reason of another one has its message too, and heals as
 
 | Condition | Meaning | Reasons |
 | --- | --- | --- |
+| `Ready` | The object cannot be read, and stays as it is until the field in the message is corrected. | `Unreadable`. |
 ";
 const HEAD: &str = "\
 | Condition | Status | Reason | Meaning | Heals by itself | What you do |

@@ -110,10 +110,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let find =
-        |it: &&str| Some(((*it).to_owned(), world.node_sets.get(&Key::new(&namespace, *it))?));
-    let node_sets: BTreeMap<String, Arc<NodeSet>> =
-        named(&deployment).iter().filter_map(find).collect();
+    let mut node_sets: BTreeMap<String, Arc<NodeSet>> = BTreeMap::new();
+    for name in named(&deployment) {
+        let found = world.node_sets.try_get(&Key::new(&namespace, name))?;
+        node_sets.extend(found.map(|it| (name.to_owned(), it)));
+    }
     let find = |it: String| {
         Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?))
     };

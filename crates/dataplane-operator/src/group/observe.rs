@@ -190,12 +190,12 @@ pub struct World {
 pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let Some(group) = Group::parse(key) else { return Ok(None) };
     let namespace = key.namespace.clone();
-    let (role, nodes) = members(world, &namespace, &group);
+    let (role, nodes) = members(world, &namespace, &group)?;
     if role.is_none() && nodes.is_empty() {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
-    let plane = plane(world, &namespace, role.as_deref(), &nodes);
+    let plane = plane(world, &namespace, role.as_deref(), &nodes)?;
     let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
     let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it, &Objects::new());
@@ -268,6 +268,8 @@ async fn machines(
     if !role_asks && !nodes.iter().any(|it| has(it) || asks(it)) {
         return Ok(Seen::default());
     }
+    // The machine of a node that cannot be read would be given back, and its disks wiped.
+    world.nodes.check_readable(namespace)?;
     let (Group::Role(name) | Group::Node(name)) = group;
     world.machines.seen(&world.api, &Key::new(namespace, name)).await
 }
@@ -347,19 +349,22 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
         || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
-fn members(world: &World, namespace: &str, group: &Group) -> (Option<Arc<Role>>, Vec<Arc<Node>>) {
-    match group {
+/// The role, where the group has one, and its nodes.
+type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
+
+fn members(world: &World, namespace: &str, group: &Group) -> Result<Members> {
+    Ok(match group {
         Group::Role(name) => {
             let key = Key::new(namespace, name);
-            (world.roles.get(&key), world.nodes.indexed(BY_ROLE, &key))
+            (world.roles.try_get(&key)?, world.nodes.indexed(BY_ROLE, &key))
         }
         Group::Node(name) => {
-            let node = world.nodes.get(&Key::new(namespace, name));
+            let node = world.nodes.try_get(&Key::new(namespace, name))?;
             // The node may have got a role since the key was queued: then that group decides.
             let is_alone = |it: &Arc<Node>| Group::of(it) == *group;
             (None, node.filter(is_alone).into_iter().collect())
         }
-    }
+    })
 }
 
 /// The data plane that the role names; of a node without a role the one whose entry it is.
@@ -368,15 +373,17 @@ fn plane(
     namespace: &str,
     role: Option<&Role>,
     nodes: &[Arc<Node>],
-) -> Option<Arc<DataPlane>> {
-    let alone = || nodes.first().filter(|it| matches!(Group::of(it), Group::Node(_)));
+) -> Result<Option<Arc<DataPlane>>> {
     let name = match role {
-        Some(role) => data_plane_of(role)?.to_owned(),
-        None => {
-            controller(alone()?.meta()).filter(|it| it.kind == DataPlane::kind(&()))?.name.clone()
-        }
+        Some(role) => data_plane_of(role),
+        None => nodes
+            .first()
+            .filter(|it| matches!(Group::of(it), Group::Node(_)))
+            .and_then(|it| controller(it.meta()))
+            .filter(|it| it.kind == DataPlane::kind(&()))
+            .map(|it| it.name.as_str()),
     };
-    world.planes.get(&Key::new(namespace, &name))
+    Ok(name.map(|it| world.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
 /// The name of the data plane that a role names.

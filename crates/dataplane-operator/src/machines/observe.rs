@@ -68,6 +68,7 @@ impl Machines {
         let Some(here) = self.sets.seen(api, &key.namespace).await? else {
             return Ok(Seen { is_missed: true, ..Seen::default() });
         };
+        self.sets.check_readable(&key.namespace)?;
         let mut seen = Seen::default();
         for set in here {
             let name = set.name_any();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::dataplane::{DataPlane, Node, Role};
 use kube::ResourceExt;
 use shell::cache::{Cache, Key};
+use shell::error::Result;
 
 use crate::group::observe::{BY_OWNER, BY_ROLE};
 
@@ -34,15 +35,18 @@ pub struct World {
 }
 
 /// Reads a data plane; `None` where it does not exist.
-pub fn observe(world: &World, key: &Key) -> Option<Observed> {
-    let plane = world.planes.get(key)?;
+///
+/// # Errors
+/// Where one of its nodes or roles cannot be read, which then is neither made again nor orphaned.
+pub fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+    let Some(plane) = world.planes.get(key) else { return Ok(None) };
     let namespace = &key.namespace;
     let owner = Key::new(namespace, plane.uid().unwrap_or_default());
-    let nodes = found(&world.nodes, namespace, &owner, plane.spec.nodes.keys());
-    let mut roles = found(&world.roles, namespace, &owner, plane.spec.roles.keys());
+    let nodes = found(&world.nodes, namespace, &owner, plane.spec.nodes.keys())?;
+    let mut roles = found(&world.roles, namespace, &owner, plane.spec.roles.keys())?;
     for name in nodes.values().filter_map(|it| it.spec.role.as_ref()) {
         if !roles.contains_key(name)
-            && let Some(role) = world.roles.get(&Key::new(namespace, name))
+            && let Some(role) = world.roles.try_get(&Key::new(namespace, name))?
         {
             roles.insert(name.clone(), role);
         }
@@ -55,7 +59,7 @@ pub fn observe(world: &World, key: &Key) -> Option<Observed> {
     };
     let ours = world.roles.indexed(BY_OWNER, &owner);
     let n_followers = ours.iter().filter(is_orphan).cloned().map(followers).collect();
-    Some(Observed { plane, roles, nodes, n_followers })
+    Ok(Some(Observed { plane, roles, nodes, n_followers }))
 }
 
 /// The objects of these names, and those of this owner.
@@ -64,7 +68,8 @@ fn found<'a, K: shell::cache::Watchable>(
     namespace: &str,
     owner: &Key,
     names: impl Iterator<Item = &'a String>,
-) -> BTreeMap<String, Arc<K>> {
-    let listed = names.filter_map(|it| cache.get(&Key::new(namespace, it)));
-    listed.chain(cache.indexed(BY_OWNER, owner)).map(|it| (it.name_any(), it)).collect()
+) -> Result<BTreeMap<String, Arc<K>>> {
+    let listed = names.filter_map(|it| cache.try_get(&Key::new(namespace, it)).transpose());
+    let others = cache.indexed(BY_OWNER, owner).into_iter().map(Ok);
+    listed.chain(others).map(|it| it.map(|it| (it.name_any(), it))).collect()
 }

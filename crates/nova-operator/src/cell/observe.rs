@@ -151,6 +151,10 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
         _ => (None, None),
     };
     let rendered = rendered(world, &files);
+    if is_terminating(&*cell) {
+        // It stays while it has computes, readable or not.
+        world.computes.check_readable(&key.namespace)?;
+    }
     let computes = world.computes.indexed(BY_CELL, key);
     let namespace_goes = is_terminating(&*cell)
         && is_held(&*cell, holds::CELL)

@@ -116,9 +116,10 @@ pub async fn observe(
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
-    let node = world.nodes.get(&at(&compute.spec.dataplane_node_name));
-    let role = node.as_ref().and_then(|it| world.roles.get(&at(it.spec.role.as_deref()?)));
-    let cell = world.cells.get(&at(&compute.spec.cell_name));
+    let node = world.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
+    let role = node.as_ref().and_then(|it| it.spec.role.as_deref());
+    let role = role.map(|it| world.roles.try_get(&at(it))).transpose()?.flatten();
+    let cell = world.cells.try_get(&at(&compute.spec.cell_name))?;
     let named = named(key, &compute, role.as_deref(), cell.as_deref());
     let sources = &world.compute_sources;
     // Before reading, so that a change in between wakes the compute again.

@@ -48,6 +48,11 @@ pub struct Observed {
 /// Reads a node; `None` where it does not exist, for its compute goes with it.
 pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option<Observed>> {
     let Some(node) = world.nodes.get(key) else { return Ok(None) };
+    // A compute that cannot be read is there: it is neither made again nor are its holds released.
+    world.computes.try_get(key)?;
+    if let Some(role) = &node.spec.role {
+        world.roles.try_get(&Key::new(&key.namespace, role))?;
+    }
     let watched = world.watched();
     let role = watched.role_of(&node);
     let (compute, has_runs) = watched.compute_of(&node).unzip();

@@ -44,8 +44,8 @@ impl Controller for Orphans {
     async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
         let Some(run) = self.world.runs.get(key) else { return Ok(None) };
         let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
-        let compute = compute_of(&run).and_then(|it| self.world.computes.get(&it));
-        let is_there = compute.is_some_and(|it| it.uid().as_ref() == Some(uid));
+        let compute = compute_of(&run).map(|it| self.world.computes.try_get(&it)).transpose()?;
+        let is_there = compute.flatten().is_some_and(|it| it.uid().as_ref() == Some(uid));
         Ok((!is_there).then_some(run))
     }
 

@@ -9,15 +9,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 
+use super::item::{Item, Unreadable};
 use super::{Index, IndexName, Key};
 
-/// An object before and after a change; at least one of them exists.
+/// An object before and after a change, as far as it could be read.
 pub(super) struct Change<K> {
     pub(super) old: Option<Arc<K>>,
     pub(super) new: Option<Arc<K>>,
+}
+
+/// An object that is there.
+enum Held<K> {
+    Readable(Arc<K>),
+    Unreadable(Arc<Unreadable>),
+}
+
+impl<K: Resource<DynamicType = ()>> Held<K> {
+    fn of(item: Item<K>) -> Self {
+        match item {
+            Item::Readable(object) => Self::Readable(Arc::new(object)),
+            Item::Unreadable(it) => Self::Unreadable(Arc::from(it)),
+        }
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Readable(object) => object.meta(),
+            Self::Unreadable(it) => &it.metadata,
+        }
+    }
+
+    fn readable(&self) -> Option<&Arc<K>> {
+        match self {
+            Self::Readable(object) => Some(object),
+            Self::Unreadable(_) => None,
+        }
+    }
 }
 
 /// A list that is going on.
@@ -65,7 +96,9 @@ impl Watch {
 
 /// All objects of one kind, with their indexes.
 pub(super) struct Store<K> {
-    objects: BTreeMap<Key, Arc<K>>,
+    objects: BTreeMap<Key, Held<K>>,
+    /// Which of them cannot be read.
+    unreadable: BTreeSet<Key>,
     /// Index name → key in the index → objects.
     indexed: BTreeMap<(IndexName, Key), BTreeSet<Key>>,
     indexes: Vec<(IndexName, Index<K>)>,
@@ -74,7 +107,13 @@ pub(super) struct Store<K> {
 
 impl<K: Resource<DynamicType = ()>> Store<K> {
     pub(super) fn new(indexes: Vec<(IndexName, Index<K>)>) -> Self {
-        Self { objects: BTreeMap::new(), indexed: BTreeMap::new(), indexes, watches: Vec::new() }
+        Self {
+            objects: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
+            indexed: BTreeMap::new(),
+            indexes,
+            watches: Vec::new(),
+        }
     }
 
     /// Expects events of one watch for each of these namespaces; `None` is all of them.
@@ -84,11 +123,24 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.objects.get(key).cloned()
+        self.objects.get(key)?.readable().cloned()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<K>> {
-        self.objects.values().cloned().collect()
+        self.objects.values().filter_map(Held::readable).cloned().collect()
+    }
+
+    /// Why the object of that key cannot be read; `None` where it can, or is not there.
+    pub(super) fn unreadable(&self, key: &Key) -> Option<Arc<Unreadable>> {
+        match self.objects.get(key)? {
+            Held::Readable(_) => None,
+            Held::Unreadable(it) => Some(Arc::clone(it)),
+        }
+    }
+
+    /// All objects that cannot be read.
+    pub(super) fn all_unreadable(&self) -> Vec<Arc<Unreadable>> {
+        self.unreadable.iter().filter_map(|it| self.unreadable(it)).collect()
     }
 
     pub(super) fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
@@ -102,9 +154,9 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     /// Takes in the answer to an own write.
-    pub(super) fn answer(&mut self, object: K) -> Option<Change<K>> {
+    pub(super) fn answer(&mut self, object: Item<K>) -> Option<Change<K>> {
         let key = Key::of(&object);
-        let Some(version) = version(&object) else { return self.put(object) };
+        let Some(version) = version(object.meta()) else { return self.put(object) };
         let Some(watch) = self.watches.iter_mut().find(|it| it.covers(&key)) else {
             // No watch would ever correct it; before the watches are opened, their lists will.
             return if self.watches.is_empty() { self.put(object) } else { None };
@@ -121,7 +173,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     /// Takes in what a watch tells.
-    pub(super) fn take(&mut self, watch: usize, event: Event<K>) -> Vec<Change<K>> {
+    pub(super) fn take(&mut self, watch: usize, event: Event<Item<K>>) -> Vec<Change<K>> {
         if self.watches.len() <= watch {
             return Vec::new();
         }
@@ -131,7 +183,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
                 Vec::new()
             }
             Event::InitApply(object) => {
-                let (key, version) = (Key::of(&object), version(&object).unwrap_or_default());
+                let (key, version) = (Key::of(&object), version(object.meta()).unwrap_or_default());
                 let watch = &mut self.watches[watch];
                 watch.confirm(&key, version);
                 if let Some(relist) = &mut watch.relist {
@@ -142,12 +194,12 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             }
             Event::InitDone => self.finish_relist(watch),
             Event::Apply(object) => {
-                let told = (Key::of(&object), version(&object).unwrap_or_default());
+                let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
                 let change = self.put(object);
                 change.into_iter().chain(self.advance(watch, &told)).collect()
             }
             Event::Delete(object) => {
-                let told = (Key::of(&object), version(&object).unwrap_or_default());
+                let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
                 let change = self.remove_instance(&told.0, object.uid().as_deref());
                 change.into_iter().chain(self.advance(watch, &told)).collect()
             }
@@ -185,7 +237,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     /// Removes objects that the cache has from answers alone although the watch is past them.
     fn disbelieve(&mut self, untold: Vec<(u64, Key)>) -> Vec<Change<K>> {
         let is_still_so = |store: &Self, (answered, key): &(u64, Key)| {
-            store.objects.get(key).is_some_and(|it| version(&**it) == Some(*answered))
+            store.objects.get(key).is_some_and(|it| version(it.meta()) == Some(*answered))
         };
         let mut changes = Vec::new();
         for answer in untold {
@@ -196,28 +248,38 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         changes
     }
 
-    fn put(&mut self, object: K) -> Option<Change<K>> {
+    fn put(&mut self, object: Item<K>) -> Option<Change<K>> {
+        // What has no name is no object.
+        object.meta().name.as_ref()?;
         let key = Key::of(&object);
-        let object = Arc::new(object);
-        let old = self.objects.get(&key).cloned();
-        if old.as_ref().is_some_and(|old| !is_newer(&**old, &*object)) {
+        let held = self.objects.get(&key);
+        if held.is_some_and(|held| !is_newer(held.meta(), object.meta())) {
             return None;
         }
-        self.reindex(&key, old.as_deref(), Some(&*object));
-        self.objects.insert(key, Arc::clone(&object));
-        Some(Change { old, new: Some(object) })
+        let old = held.and_then(Held::readable).cloned();
+        let object = Held::of(object);
+        let new = object.readable().cloned();
+        self.reindex(&key, old.as_deref(), new.as_deref());
+        if new.is_some() {
+            self.unreadable.remove(&key);
+        } else {
+            self.unreadable.insert(key.clone());
+        }
+        self.objects.insert(key, object);
+        Some(Change { old, new })
     }
 
     /// Removes an object unless another one of its name has been made since.
     fn remove_instance(&mut self, key: &Key, uid: Option<&str>) -> Option<Change<K>> {
-        let is_it = self.objects.get(key)?.uid().as_deref() == uid || uid.is_none();
+        let is_it = self.objects.get(key)?.meta().uid.as_deref() == uid || uid.is_none();
         if is_it { self.remove(key) } else { None }
     }
 
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {
-        let old = self.objects.remove(key)?;
-        self.reindex(key, Some(&*old), None);
-        Some(Change { old: Some(old), new: None })
+        self.unreadable.remove(key);
+        let old = self.objects.remove(key)?.readable().cloned();
+        self.reindex(key, old.as_deref(), None);
+        Some(Change { old, new: None })
     }
 
     fn reindex(&mut self, key: &Key, old: Option<&K>, new: Option<&K>) {
@@ -238,15 +300,15 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 }
 
-fn version<K: Resource>(object: &K) -> Option<u64> {
-    object.meta().resource_version.as_ref()?.parse().ok()
+fn version(object: &ObjectMeta) -> Option<u64> {
+    object.resource_version.as_ref()?.parse().ok()
 }
 
 /// Whether `new` may replace `old`: another object of the name, or a later version.
 ///
 /// Kubernetes promises since 1.35 that resource versions of one kind compare as integers, and etcd
 /// gave that before.
-fn is_newer<K: Resource>(old: &K, new: &K) -> bool {
+fn is_newer(old: &ObjectMeta, new: &ObjectMeta) -> bool {
     match (version(old), version(new)) {
         (Some(old), Some(new)) => new > old,
         _ => true,

@@ -8,8 +8,8 @@ use super::*;
 
 /// What may reach a store.
 enum Input {
-    Told(Event<ConfigMap>),
-    Answer(ConfigMap),
+    Told(Event<Item<ConfigMap>>),
+    Answer(Item<ConfigMap>),
 }
 
 /// `name/uid@version`.
@@ -20,6 +20,15 @@ fn object(text: &str) -> ConfigMap {
         "namespace": "ns", "name": name, "uid": uid, "resourceVersion": version,
     });
     serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+}
+
+/// The same as an item; it cannot be read where its name begins with `bad`.
+fn item(text: &str) -> Item<ConfigMap> {
+    let mut object = serde_json::to_value(object(text)).unwrap();
+    if text.starts_with("bad") {
+        object["data"] = json!(7);
+    }
+    Item::read(&object)
 }
 
 fn shown(object: &ConfigMap) -> String {
@@ -33,14 +42,15 @@ fn shown(object: &ConfigMap) -> String {
 
 /// `apply`, `delete`, `item` and `answer` with an object; `list` and `done` around items.
 fn input(text: &str) -> Input {
-    let told = |event: fn(ConfigMap) -> Event<ConfigMap>, it| Input::Told(event(object(it)));
+    let told =
+        |event: fn(Item<ConfigMap>) -> Event<Item<ConfigMap>>, it| Input::Told(event(item(it)));
     match text.split_once(' ') {
         None if text == "list" => Input::Told(Event::Init),
         None => Input::Told(Event::InitDone),
         Some(("apply", it)) => told(Event::Apply, it),
         Some(("delete", it)) => told(Event::Delete, it),
         Some(("item", it)) => told(Event::InitApply, it),
-        Some((_, it)) => Input::Answer(object(it)),
+        Some((_, it)) => Input::Answer(item(it)),
     }
 }
 
@@ -63,7 +73,7 @@ fn after(store: &mut Store<ConfigMap>, inputs: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_cache_believes_the_watch_and_what_is_newer_than_it() {
-    let cases: [(&str, &[&str], &[&str]); 16] = [
+    let cases: [(&str, &[&str], &[&str]); 19] = [
         ("an own write is seen at once", &["list", "done", "answer a/1@5"], &["a/1@5"]),
         (
             "an update's answer after the deletion was told",
@@ -140,6 +150,21 @@ fn a_cache_believes_the_watch_and_what_is_newer_than_it() {
             &["list", "item a/1@5", "done", "list", "item b/2@8", "done", "answer a/1@7"],
             &["b/2@8"],
         ),
+        (
+            "one that cannot be read hides no other",
+            &["list", "item a/1@5", "item bad/2@6", "item c/3@7", "done", "apply bad/2@8"],
+            &["a/1@5", "c/3@7"],
+        ),
+        (
+            "an answer older than what could not be read",
+            &["list", "done", "answer bad/1@9", "apply bad/1@7"],
+            &[],
+        ),
+        (
+            "gone while the watch was cut, and never readable",
+            &["list", "item bad/2@6", "done", "list", "item a/1@8", "done"],
+            &["a/1@8"],
+        ),
     ];
     for (case, inputs, expected) in cases {
         assert_eq!(after(&mut store(), inputs), expected, "{case}");
@@ -174,13 +199,13 @@ fn each_namespace_has_a_watch_of_its_own_and_other_namespaces_none() {
     assert_eq!(store.pending(), 2);
     let mut elsewhere = object("a/1@5");
     elsewhere.metadata.namespace = Some("other".into());
-    store.answer(elsewhere.clone());
+    store.answer(Item::Readable(elsewhere.clone()));
     after(&mut store, &["list", "done"]);
     assert_eq!((store.pending(), store.all().len()), (1, 1), "the other list has it yet");
     after(&mut store, &["apply b/2@9"]);
     assert_eq!(store.all().len(), 2, "the watch of ns tells nothing of the other namespace");
     elsewhere.metadata.namespace = Some("unwatched".into());
-    assert!(store.answer(elsewhere).is_none());
+    assert!(store.answer(Item::Readable(elsewhere)).is_none());
 }
 
 #[test]
@@ -199,11 +224,43 @@ fn an_index_follows_its_objects_and_forgets_what_is_gone() {
     let names = |store: &Store<ConfigMap>, owner: &str| {
         store.indexed("owner", &Key::new("ns", owner)).len()
     };
-    store.take(0, Event::Apply(of("x", "1")));
+    store.take(0, Event::Apply(Item::Readable(of("x", "1"))));
     assert_eq!((names(&store, "x"), names(&store, "y")), (1, 0));
-    let changes = store.take(0, Event::Apply(of("y", "2")));
+    let changes = store.take(0, Event::Apply(Item::Readable(of("y", "2"))));
     assert_eq!((names(&store, "x"), names(&store, "y")), (0, 1));
     assert!(changes[0].old.is_some() && changes[0].new.is_some());
-    store.take(0, Event::Delete(of("y", "3")));
+    store.take(0, Event::Delete(Item::Readable(of("y", "3"))));
     assert!(store.indexed.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_known_by_name_until_it_can_be_or_goes() {
+    let mut store = store();
+    let names = |store: &Store<ConfigMap>| {
+        let all = store.all_unreadable();
+        all.iter().filter_map(|it| it.metadata.name.clone()).collect::<Vec<String>>()
+    };
+    after(&mut store, &["list", "item a/1@5", "item bad/2@6", "item bad2/3@6", "done"]);
+    assert_eq!(names(&store), ["bad", "bad2"]);
+    after(&mut store, &["delete bad2/3@7"]);
+    assert_eq!(names(&store), ["bad"]);
+    let corrected = || {
+        let mut corrected = object("bad/2@8");
+        corrected.data = Some([("key".into(), "value".into())].into());
+        corrected
+    };
+    let changes = store.take(0, Event::Apply(Item::Readable(corrected())));
+    assert!(changes[0].old.is_none() && changes[0].new.is_some(), "its controller is woken");
+    assert!(names(&store).is_empty() && store.get(&Key::new("ns", "bad")).is_some());
+    let changes = store.take(0, input_item("apply bad/2@9"));
+    assert!(changes[0].old.is_some() && changes[0].new.is_none(), "its controller is woken");
+    assert_eq!(names(&store), ["bad"]);
+}
+
+/// A watch's event alone.
+fn input_item(text: &str) -> Event<Item<ConfigMap>> {
+    match input(text) {
+        Input::Told(event) => event,
+        Input::Answer(_) => panic!("{text} is an answer"),
+    }
 }

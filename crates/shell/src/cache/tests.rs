@@ -19,8 +19,8 @@ fn object(version: &str) -> Value {
     })
 }
 
-fn typed(version: &str) -> ConfigMap {
-    serde_json::from_value(object(version)).unwrap()
+fn typed(version: &str) -> Item<ConfigMap> {
+    Item::read(&object(version))
 }
 
 /// A cache with one open watch, and how many objects it has announced.
@@ -84,4 +84,23 @@ async fn it_is_synced_once_every_watch_has_delivered_its_first_list() {
     assert!(!is_synced(), "a relist of one is not the first list of the other");
     list(1);
     assert!(is_synced());
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_an_error_to_whoever_needs_it() {
+    let (cache, _) = cache();
+    let mut poison = object("5");
+    poison["data"] = json!({ "key": 7 });
+    let mut told = cache.unreadable();
+    cache.take(0, Event::Apply(Item::read(&poison)));
+    assert!(told.has_changed().unwrap() && told.borrow_and_update().len() == 1);
+    let key = Key::new("ns", "a");
+    assert!(cache.get(&key).is_none() && cache.all().is_empty());
+    let error = cache.try_get(&key).unwrap_err();
+    let text = "read configmaps ns/a: the object cannot be read: data.key: cannot be read; expected \
+                a string";
+    assert_eq!((error.reason(), error.chain().as_str()), ("Unreadable", text));
+    cache.take(0, Event::Apply(typed("6")));
+    assert!(cache.try_get(&key).unwrap().is_some() && told.borrow_and_update().is_empty());
+    assert!(cache.try_get(&Key::new("ns", "b")).unwrap().is_none());
 }

@@ -9,6 +9,7 @@ mod ends;
 mod journey;
 mod namespaces;
 mod own;
+mod poison;
 mod removal;
 mod restarts;
 mod webhooks;

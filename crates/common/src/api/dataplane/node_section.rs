@@ -142,7 +142,7 @@ pub(super) fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-int-or-string": true,
         "nullable": true,
         "x-kubernetes-validations": [{
-            "rule": "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
+            "rule": "type(self) == int ? self >= 1 && self <= 2147483647 : self.matches('^([1-9][0-9]?|100)%$')",
             "message": "must be a number from 1, or a share from 1% to 100%",
         }],
     })

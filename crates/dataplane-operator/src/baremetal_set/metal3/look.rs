@@ -61,6 +61,12 @@ impl Metal3 {
     pub async fn look(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
         let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
         let machines = self.machines.all(api).await?;
+        // A machine that cannot be read is not lost: no other one takes its place.
+        let told = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        let where_told = told.into_iter().filter_map(|it| it.bmh_ref.split_once('/'));
+        for namespace in where_told.map(|it| it.0).chain([spec.bmh_namespace.as_str()]) {
+            self.machines.check_readable(namespace)?;
+        }
         let mut server = None;
         if let Some(name) = spec.provision_server_name.as_ref().filter(|it| !it.is_empty()) {
             let servers = self.servers.seen(api, &namespace).await?.unwrap_or_default();

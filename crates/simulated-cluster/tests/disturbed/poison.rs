@@ -1,0 +1,99 @@
+//! Objects that their definitions accept and no operator can read: they hold nobody else, are told where
+//! their authors look, and are taken up again when they are corrected.
+
+use anyhow::{Context as _, Result, ensure};
+use common::api::dataplane::{Node, Role};
+use e2e::journey::{conditions, role};
+use e2e::{run, says};
+use serde_json::{Value, json};
+use simulated_cluster::Operator;
+
+use crate::own::{Own, PATIENCE};
+
+const ALL: [Operator; 3] = [Operator::AnsibleEe, Operator::DataPlane, Operator::Nova];
+
+/// A value that nests deeper than JSON parsers of operators go.
+fn deep() -> Value {
+    (0..130).fold(json!("x"), |inner, _| json!({ "a": inner }))
+}
+
+/// The node's or role's free-form variables; `null` takes the deep one out.
+fn variables(kind: &str, value: &Value) -> Value {
+    let variables = json!({ "ansibleVars": { "deep": value } });
+    match kind {
+        "openstackdataplanerole" => json!({ "spec": { "nodeTemplate": variables } }),
+        _ => json!({ "spec": { "node": variables } }),
+    }
+}
+
+/// kubectl in the test's cluster and namespace: its parser reads what ours does not.
+async fn kubectl(own: &Own, arguments: &[&str]) -> Result<String> {
+    let program = own.sim.bin.join("kubectl");
+    let kubeconfig = format!("--kubeconfig={}", own.sim.kubeconfig.display());
+    let all = [&[kubeconfig.as_str(), "-n", &own.name], arguments].concat();
+    run(program.to_str().context("a path in UTF-8")?, &all).await
+}
+
+async fn patch(own: &Own, kind: &str, name: &str, value: &Value) -> Result<()> {
+    let patch = variables(kind, value).to_string();
+    kubectl(own, &["patch", kind, name, "--type=merge", "-p", &patch]).await.map(drop)
+}
+
+/// Waits until `Ready` says that the object cannot be read, with the beginning of the path.
+async fn told(own: &Own, kind: &str, name: &str, path: &str) -> Result<()> {
+    let ready = "{.status.conditions[?(@.type==\"Ready\")].reason}";
+    let until = format!("--for=jsonpath={ready}=Unreadable");
+    kubectl(own, &["wait", kind, name, &until, "--timeout=60s"]).await?;
+    let message = "jsonpath={.status.conditions[?(@.type==\"Ready\")].message}";
+    let message = kubectl(own, &["get", kind, name, "-o", message]).await?;
+    ensure!(message.starts_with(path), "{message}");
+    ensure!(message.contains("is nested deeper than 64 levels"), "{message}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn objects_that_cannot_be_read_hold_nobody_else_and_are_taken_up_when_corrected() -> Result<()>
+{
+    let (own, host) = Own::deployed("poison").await?;
+    own.create::<Role>("poison", role()).await?;
+    patch(&own, "openstackdataplanerole", "poison", &deep()).await?;
+    let manifest = json!({
+        "apiVersion": "ansibleee.openstack.org/v1beta1",
+        "kind": "OpenStackAnsibleEE",
+        "metadata": { "namespace": own.name, "name": "poison" },
+        "spec": { "playbookContents": "- hosts: all\n", "extraVars": { "deep": deep() } },
+    });
+    let file = std::env::temp_dir().join(format!("{}.json", own.name));
+    std::fs::write(&file, manifest.to_string())?;
+    let created = kubectl(&own, &["create", "-f", file.to_str().context("a path")?]).await;
+    std::fs::remove_file(&file)?;
+    created?;
+
+    // Their first lists have the objects.
+    own.replace(&ALL).await?;
+    let path = "spec.nodeTemplate.ansibleVars.deep";
+    told(&own, "openstackdataplanerole", "poison", path).await?;
+    own.event("OpenStackDataPlaneRole", "poison", "Unreadable").await?;
+    told(&own, "openstackansibleee", "poison", "spec.extraVars.deep").await?;
+    own.event("OpenStackAnsibleEE", "poison", "Unreadable").await?;
+    let again = json!({ "spec": { "node": { "ansibleVars": { "greeting": "again" } } } });
+    own.merge::<Node>(&host.name, again).await?;
+    own.ends_well(&host, 2).await?;
+
+    // A host that is deployed: nothing is taken from it, and nothing runs when it can be read again.
+    patch(&own, "openstackdataplanenode", &host.name, &deep()).await?;
+    told(&own, "openstackdataplanenode", &host.name, "spec.node.ansibleVars.deep").await?;
+    own.replace(&ALL).await?;
+    patch(&own, "openstackdataplanenode", &host.name, &Value::Null).await?;
+    own.ends_well(&host, 2).await?;
+
+    patch(&own, "openstackdataplanerole", "poison", &Value::Null).await?;
+    let is_read = |it: &Role| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+        !conditions.is_empty() && !says(conditions, "Ready", "Unreadable", &[])
+    };
+    own.wait::<Role>("poison", "its own condition", PATIENCE, is_read).await?;
+    let node = own.api::<Node>().get(&host.name).await?;
+    ensure!(e2e::holds(conditions(&node), "Ready"), "{:?}", conditions(&node));
+    own.done()
+}
