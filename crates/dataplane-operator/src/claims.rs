@@ -1,38 +1,51 @@
-//! Whose a host is: two objects may describe one host, but only the older one gets it.
+//! Whose a host is: several objects may describe one host, and one of them gets it.
 //!
-//! Hosts are compared by their names and by the address over which they are reached.
+//! Hosts are compared by their names, within a namespace, and by the canonical form of the address
+//! and port over which they are reached, across namespaces too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use common::api::dataplane::node_set::HostState;
 use common::api::dataplane::{Node, NodeSet};
+use common::host_address;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
-use shell::cache::Key;
+use shell::cache::{Cache, Key};
 
+use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
 use crate::node_set::host;
 
 /// Index of nodes and node sets by the hosts that they describe.
 pub const BY_HOST: &str = "host";
 
+/// The namespace of keys of addresses: an address is one host in all of them.
+const ALL_NAMESPACES: &str = "";
+
 /// What an object says of the hosts that it describes.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Claim {
     /// When it was made; the older one has the host.
     created: Option<Timestamp>,
-    /// Its kind and name; they decide between objects of one age.
+    /// Its kind, namespace and name; they decide between objects of one age.
     kind: String,
+    namespace: String,
     name: String,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
 }
 
 /// One host, as an object describes it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HostClaim {
     /// How the object calls it.
     pub name: String,
-    /// By what it is known: `name x` and `address y`.
-    pub marks: BTreeSet<String>,
+    /// Its names, as `name x`.
+    names: BTreeSet<String>,
+    /// Its address, as `address y`.
+    address: Option<String>,
+    /// Whether a run of the object has succeeded there.
+    is_reached: bool,
 }
 
 /// A host that belongs to another object.
@@ -42,26 +55,50 @@ pub struct Taken {
     pub host: String,
     /// By what it is known to be the same host.
     pub mark: String,
-    /// The object that has it, by kind and name.
-    pub owner: String,
+    /// The object that has it, by kind and name; `None` where that is in another namespace, of which
+    /// nothing is told.
+    pub owner: Option<String>,
 }
 
 impl Claim {
-    /// Of a node.
+    /// Of a node, at the address that its status tells, or its spec where the status speaks of
+    /// another generation.
     pub fn of_node(node: &Node) -> Self {
-        let spec = &node.spec;
+        let status = node.status.as_ref();
+        let is_current =
+            status.is_some_and(|it| it.observed_generation == node.metadata.generation);
+        let told = status.filter(|_| is_current).and_then(|it| it.address.clone());
+        Self::of_node_at(node, told.or_else(|| address_of(node)).as_deref())
+    }
+
+    /// Of a node that is reached at that address, as `host:port`.
+    pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
         let name = node.name_any();
-        let address = spec.ansible_host.as_ref().or(spec.host_name.as_ref());
-        let names = [Some(&name), spec.host_name.as_ref()];
-        let marks = marks(names.into_iter().flatten(), address);
-        Self::of(node, vec![HostClaim { name, marks }])
+        let names = [Some(&name), node.spec.host_name.as_ref()].into_iter().flatten();
+        let services = node.status.iter().flat_map(|it| &it.services);
+        let is_reached = services.into_iter().any(|it| it.deployed_hash.is_some());
+        let host = HostClaim {
+            names: names_of(names.map(String::as_str)),
+            address: address.map(|it| mark(&host_address::endpoint(it))),
+            is_reached,
+            name,
+        };
+        Self::of(node, vec![host])
     }
 
     /// Of a node set.
     pub fn of_node_set(set: &NodeSet) -> Self {
-        let claim = |it: host::Host<'_>| {
-            let names = [it.key, it.name.as_str(), it.host_name.as_str()].map(str::to_owned);
-            HostClaim { marks: marks(names.iter(), Some(&it.ansible_host)), name: it.name }
+        let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+        let is_reached = |name: &str| {
+            recorded
+                .iter()
+                .any(|it| it.name == name && (it.hash.is_some() || it.state == HostState::Deployed))
+        };
+        let claim = |it: host::Host<'_>| HostClaim {
+            names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
+            address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
+            is_reached: is_reached(&it.name),
+            name: it.name,
         };
         Self::of(set, host::hosts(set).into_iter().map(claim).collect())
     }
@@ -69,37 +106,66 @@ impl Claim {
     fn of<K: Resource<DynamicType = ()>>(object: &K, hosts: Vec<HostClaim>) -> Self {
         let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
         let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
-        Self { created, kind, name, hosts }
+        let namespace = object.namespace().unwrap_or_default();
+        Self { created, kind, namespace, name, hosts }
     }
 
     /// The keys of the index [`BY_HOST`].
-    pub fn keys(&self, namespace: &str) -> Vec<Key> {
-        let marks: BTreeSet<&String> = self.hosts.iter().flat_map(|it| &it.marks).collect();
-        marks.into_iter().map(|it| Key::new(namespace, it)).collect()
+    pub fn keys(&self) -> Vec<Key> {
+        let names = self.hosts.iter().flat_map(|it| &it.names);
+        let names = names.map(|it| Key::new(&self.namespace, it));
+        let addresses = self.hosts.iter().filter_map(|it| it.address.as_ref());
+        let addresses = addresses.map(|it| Key::new(ALL_NAMESPACES, it));
+        let keys: BTreeSet<Key> = names.chain(addresses).collect();
+        keys.into_iter().collect()
     }
 
-    /// The hosts that older objects among these have.
-    pub fn taken(&self, others: &[Self]) -> Vec<Taken> {
-        let age = |it: &Self| (it.created, it.kind.clone(), it.name.clone());
-        let older: Vec<&Self> = others.iter().filter(|it| age(it) < age(self)).collect();
-        let owner = |host: &HostClaim| {
-            older.iter().find_map(|it| {
-                let marks = it.hosts.iter().flat_map(|it| &it.marks);
-                let mark = marks.into_iter().find(|it| host.marks.contains(*it))?.clone();
-                let owner = format!("{} {}", it.kind, it.name);
-                Some(Taken { host: host.name.clone(), mark, owner })
-            })
+    /// What other objects say of the same hosts.
+    pub fn others(&self, nodes: &Cache<Node>, node_sets: &Cache<NodeSet>) -> Vec<Self> {
+        let mut found: BTreeMap<(String, String, String), Self> = BTreeMap::new();
+        let mut add = |it: Self| {
+            found.insert((it.kind.clone(), it.namespace.clone(), it.name.clone()), it);
         };
-        self.hosts.iter().filter_map(owner).collect()
+        for key in self.keys() {
+            let nodes: Vec<Arc<Node>> = nodes.indexed(BY_HOST, &key);
+            nodes.iter().for_each(|it| add(Self::of_node(it)));
+            let node_sets: Vec<Arc<NodeSet>> = node_sets.indexed(BY_HOST, &key);
+            node_sets.iter().for_each(|it| add(Self::of_node_set(it)));
+        }
+        found.remove(&(self.kind.clone(), self.namespace.clone(), self.name.clone()));
+        found.into_values().collect()
+    }
+
+    /// Its hosts that belong to others among these.
+    pub fn taken(&self, others: &[Self]) -> Vec<Taken> {
+        let of_host = |host| others.iter().find_map(|it| self.taken_by(it, host));
+        self.hosts.iter().filter_map(of_host).collect()
+    }
+
+    /// A host that belongs to another object: in the same namespace to the older one, else to the one
+    /// whose runs have reached it, so that nobody keeps a host from others by naming its address.
+    fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<Taken> {
+        let is_here = self.namespace == other.namespace;
+        let is_older = other.age() < self.age();
+        let owns = |it: &&HostClaim| {
+            if is_here { is_older } else { it.is_reached && (is_older || !host.is_reached) }
+        };
+        let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
+        let owner = is_here.then(|| format!("{} {}", other.kind, other.name));
+        Some(Taken { host: host.name.clone(), mark, owner })
+    }
+
+    fn age(&self) -> (Option<Timestamp>, &str, &str, &str) {
+        (self.created, &self.kind, &self.namespace, &self.name)
     }
 
     /// The hosts that it describes twice, each with the one that comes before it.
-    pub fn twice(&self) -> Vec<(&str, &str, &str)> {
+    pub fn twice(&self) -> Vec<(&str, &str, String)> {
         let mut found = Vec::new();
         for (idx, host) in self.hosts.iter().enumerate() {
             let before = self.hosts[..idx].iter().find_map(|it| {
-                let mark = it.marks.intersection(&host.marks).next()?;
-                Some((host.name.as_str(), it.name.as_str(), mark.as_str()))
+                let mark = it.shared(host, true)?;
+                Some((host.name.as_str(), it.name.as_str(), mark))
             });
             found.extend(before);
         }
@@ -107,24 +173,51 @@ impl Claim {
     }
 }
 
+impl HostClaim {
+    /// By what two hosts are one; `with_names` says whether their names tell.
+    fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
+        let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
+        let name = || self.names.intersection(&other.names).next().filter(|_| with_names);
+        address.or_else(name).cloned()
+    }
+}
+
 impl Taken {
     /// Object, cause and next step; `object` is the one that is refused.
     pub fn message(&self, object: &str) -> String {
         let Self { host, mark, owner } = self;
-        format!(
-            "Host {host} of {object} belongs to {owner}, which is older and has the same {mark}: \
-             take it out of one of the two, for a host is deployed by one of them only."
-        )
+        match owner {
+            Some(owner) => format!(
+                "Host {host} of {object} belongs to {owner}, which is older and has the same \
+                 {mark}: take it out of one of the two, for a host is deployed by one of them only."
+            ),
+            None => format!(
+                "Host {host} of {object} has the {mark}, at which an object of another namespace \
+                 has deployed its host: correct the address, or ask who administers the cluster \
+                 whose host it is."
+            ),
+        }
     }
 }
 
-fn marks<'a>(
-    names: impl Iterator<Item = &'a String>,
-    address: Option<&String>,
-) -> BTreeSet<String> {
-    let name = |it: &String| format!("name {}", it.to_ascii_lowercase());
-    let address = address.map(|it| format!("address {}", it.to_ascii_lowercase()));
-    names.filter(|it| !it.is_empty()).map(name).chain(address).collect()
+/// Where a node's own spec says that its host is, as `host:port`.
+fn address_of(node: &Node) -> Option<String> {
+    let own = node.spec.node.as_ref();
+    let var = |name: &str| own.and_then(|it| it.ansible_vars.get(name));
+    let host = var(HOST_VAR).and_then(plain_host).map(str::to_owned);
+    let host = host.or_else(|| node.spec.ansible_host.clone());
+    let host = host.or_else(|| node.spec.host_name.clone()).filter(|it| !it.is_empty())?;
+    let port = var(PORT_VAR).and_then(plain_port).or_else(|| own?.ansible_port);
+    Some(host_address::with_port(&host, port.unwrap_or(SSH_PORT)))
+}
+
+fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let name = |it: &str| format!("name {}", it.to_ascii_lowercase());
+    names.filter(|it| !it.is_empty()).map(name).collect()
+}
+
+fn mark(address: &str) -> String {
+    format!("address {address}")
 }
 
 #[cfg(test)]
@@ -174,7 +267,7 @@ mod tests {
             let (old, new) = (node(name, OLD, &spec), node(name, NEW, &spec));
             let taken = set(NEW).taken(std::slice::from_ref(&old));
             assert_eq!((taken.len(), taken[0].mark.as_str()), (1, mark));
-            assert_eq!(taken[0].owner, format!("OpenStackDataPlaneNode {name}"));
+            assert_eq!(taken[0].owner, Some(format!("OpenStackDataPlaneNode {name}")));
             assert_eq!(set(OLD).taken(std::slice::from_ref(&new)), []);
             assert_eq!(old.taken(&[set(NEW)]), []);
             let text = new.taken(&[set(OLD)])[0].message("OpenStackDataPlaneNode b");
@@ -196,18 +289,18 @@ mod tests {
     fn a_host_that_stands_twice_in_one_node_set_is_found() {
         let nodes = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1"), "c": at("192.0.2.3") });
         let found = claim("set", OLD, &nodes);
-        assert_eq!(found.twice(), [("b", "a", "address 192.0.2.1")]);
+        assert_eq!(found.twice(), [("b", "a", "address 192.0.2.1".to_owned())]);
         let mut renamed = json!({ "a": at("192.0.2.1"), "c": at("192.0.2.3") });
         renamed["c"]["hostName"] = json!("a.example.org");
-        assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a")]);
+        assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a".to_owned())]);
     }
 
     #[test]
     fn a_claim_is_found_by_each_of_its_marks() {
         let mut nodes = json!({ "a": at("192.0.2.1") });
         nodes["a"]["hostName"] = json!("A.example.org");
-        let keys = claim("set", OLD, &nodes).keys("ns");
-        let expected = ["address 192.0.2.1", "name a", "name a.example.org"];
-        assert_eq!(keys, expected.map(|it| Key::new("ns", it)));
+        let keys = claim("set", OLD, &nodes).keys();
+        let expected = [("", "address 192.0.2.1"), ("ns", "name a"), ("ns", "name a.example.org")];
+        assert_eq!(keys, expected.map(|(namespace, it)| Key::new(namespace, it)));
     }
 }

@@ -273,12 +273,9 @@ impl Watched {
             nodes: Cache::new(vec![
                 (BY_OWNER, Box::new(controller_of)),
                 (BY_ROLE, Box::new(role_of)),
-                (BY_HOST, Box::new(|it| Claim::of_node(it).keys(&namespace(it)))),
+                (BY_HOST, Box::new(|it| Claim::of_node(it).keys())),
             ]),
-            node_sets: Cache::new(vec![(
-                BY_HOST,
-                Box::new(|it| Claim::of_node_set(it).keys(&namespace(it))),
-            )]),
+            node_sets: Cache::new(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
             deployments: Cache::new(vec![(BY_NODE_SET, Box::new(node_sets_of))]),
             services: Cache::new(vec![]),
             runs: Cache::new(vec![

@@ -160,9 +160,10 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
         return vec![fault];
     }
     let mut faults = Vec::new();
-    let taken = Claim::of_node(node).taken(&seen.node_sets).into_iter();
+    let claim = Claim::of_node_at(node, effective.address().as_deref());
+    let taken = claim.taken(&seen.claims).into_iter();
     let object = format!("OpenStackDataPlaneNode {name}");
-    // Where the node set goes, the node gets the host.
+    // Where the other object goes, the node gets the host.
     faults.extend(taken.map(|it| Fault::missing("HostTaken", it.message(&object))));
     if effective.ansible_host.is_empty() {
         faults.push(Fault::wrong(

@@ -228,10 +228,11 @@ pub fn keeps_machine(node: &Node) -> bool {
 }
 
 /// Whether a node that has no machine may get one: it and its group are to stay, and the host is no
-/// node set's.
+/// other object's.
 fn may_get_one(seen: &Observed, node: &Node) -> bool {
     let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
-    !goes && Claim::of_node(node).taken(&seen.node_sets).is_empty()
+    let address = effective(seen, node).address();
+    !goes && Claim::of_node_at(node, address.as_deref()).taken(&seen.claims).is_empty()
 }
 
 /// Whether the machine of a node that is to be deleted was given back; a node without a role has a set

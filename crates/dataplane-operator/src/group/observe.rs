@@ -16,7 +16,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::claims::{BY_HOST, Claim};
+use crate::claims::Claim;
 use crate::default_services;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
@@ -99,8 +99,8 @@ pub struct Observed {
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Runs of other owners that were told the key of one of the hosts.
     pub others: Vec<Arc<AnsibleEe>>,
-    /// Node sets that describe one of the hosts.
-    pub node_sets: Vec<Claim>,
+    /// What all objects that describe one of the hosts say of it.
+    pub claims: Vec<Claim>,
     /// What was seen of machines.
     pub machines: Seen,
     /// Nodes of other groups whose hosts the group's machines have.
@@ -166,9 +166,9 @@ pub struct World {
     pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_ROLE`].
+    /// All nodes, indexed [`BY_ROLE`] and [`BY_HOST`](crate::claims::BY_HOST).
     pub nodes: Arc<Cache<Node>>,
-    /// All node sets, indexed [`BY_HOST`].
+    /// All node sets, indexed [`BY_HOST`](crate::claims::BY_HOST).
     pub node_sets: Arc<Cache<NodeSet>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
@@ -224,8 +224,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let owner = owner(role.as_deref(), &nodes);
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    let claims = claims(world, &nodes, &addresses);
     let others = others(world, &namespace, addresses, &owner);
-    let node_sets = node_sets(world, &namespace, &nodes);
     let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = movers(world, &namespace, &nodes, &machines);
     let mut seen = Observed {
@@ -240,7 +240,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         networks,
         runs,
         others,
-        node_sets,
+        claims,
         machines,
         movers,
         inventories,
@@ -320,12 +320,15 @@ fn others(
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// Node sets that describe one of the nodes' hosts.
-fn node_sets(world: &World, namespace: &str, nodes: &[Arc<Node>]) -> Vec<Claim> {
-    let keys = nodes.iter().flat_map(|it| Claim::of_node(it).keys(namespace));
-    let found = keys.flat_map(|it| world.node_sets.indexed(BY_HOST, &it));
-    let by_name: BTreeMap<_, _> = found.map(|it| (it.name_any(), it)).collect();
-    by_name.values().map(|it| Claim::of_node_set(it)).collect()
+/// What all objects that describe one of the nodes' hosts say of it.
+fn claims(world: &World, nodes: &[Arc<Node>], addresses: &[Option<String>]) -> Vec<Claim> {
+    let of_node = |(node, address): (&Arc<Node>, &Option<String>)| {
+        Claim::of_node_at(node, address.as_deref()).others(&world.nodes, &world.node_sets)
+    };
+    let mut claims: Vec<Claim> = nodes.iter().zip(addresses).flat_map(of_node).collect();
+    claims.sort();
+    claims.dedup();
+    claims
 }
 
 async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {

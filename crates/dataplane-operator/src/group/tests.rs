@@ -93,7 +93,7 @@ impl World {
             networks: Networks::NotNamed,
             runs: Vec::new(),
             others: Vec::new(),
-            node_sets: Vec::new(),
+            claims: Vec::new(),
             machines: Seen::default(),
             movers: Vec::new(),
             inventories: BTreeMap::new(),

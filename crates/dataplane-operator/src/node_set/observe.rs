@@ -17,7 +17,7 @@ use shell::sources::{Digests, SourceRef, Sources, Values};
 use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
-use crate::claims::{BY_HOST, Claim};
+use crate::claims::Claim;
 use crate::default_services;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
@@ -76,11 +76,11 @@ pub struct Observed {
 
 /// The watched world.
 pub struct World {
-    /// All node sets, indexed [`BY_HOST`].
+    /// All node sets, indexed [`BY_HOST`](crate::claims::BY_HOST).
     pub node_sets: Arc<Cache<NodeSet>>,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
-    /// All nodes, indexed [`BY_HOST`].
+    /// All nodes, indexed [`BY_HOST`](crate::claims::BY_HOST).
     pub nodes: Arc<Cache<Node>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
@@ -159,7 +159,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
-    let (runs, neighbours) = (runs(world, &namespace, &set), neighbours(world, &namespace, &set));
+    let runs = runs(world, &namespace, &set);
+    let neighbours = Claim::of_node_set(&set).others(&world.nodes, &world.node_sets);
     let infra = world.others.infra(&world.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(lenders.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
@@ -264,17 +265,4 @@ fn runs(world: &World, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
     let found = host::hosts(set).into_iter().flat_map(of_host);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
-}
-
-fn neighbours(world: &World, namespace: &str, set: &NodeSet) -> Vec<Claim> {
-    let keys = Claim::of_node_set(set).keys(namespace);
-    let mut nodes = BTreeMap::new();
-    let mut sets = BTreeMap::new();
-    for key in &keys {
-        nodes.extend(world.nodes.indexed(BY_HOST, key).into_iter().map(|it| (it.name_any(), it)));
-        let others = world.node_sets.indexed(BY_HOST, key).into_iter();
-        sets.extend(others.filter(|it| it.uid() != set.uid()).map(|it| (it.name_any(), it)));
-    }
-    let nodes = nodes.values().map(|it| Claim::of_node(it));
-    nodes.chain(sets.values().map(|it| Claim::of_node_set(it))).collect()
 }

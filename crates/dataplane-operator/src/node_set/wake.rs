@@ -84,7 +84,7 @@ fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.node_sets.on_change(move |set| {
         to.push(Key::of(set));
-        for key in Claim::of_node_set(set).keys(&set.namespace().unwrap_or_default()) {
+        for key in Claim::of_node_set(set).keys() {
             for other in all.indexed(BY_HOST, &key) {
                 to.push(Key::of(&*other));
             }
@@ -92,7 +92,7 @@ fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
     });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.nodes.on_change(move |node| {
-        for key in Claim::of_node(node).keys(&node.namespace().unwrap_or_default()) {
+        for key in Claim::of_node(node).keys() {
             for set in all.indexed(BY_HOST, &key) {
                 to.push(Key::of(&*set));
             }

@@ -26,16 +26,7 @@ pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<So
     roles.on_change(move |it| push(Group::Role(it.name_any()), &namespace(it)));
     let push = to(queue);
     nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
-    let push = to(queue);
-    let all_nodes = Arc::clone(nodes);
-    watched.node_sets.on_change(move |set| {
-        // Two objects may describe one host.
-        for key in Claim::of_node_set(set).keys(&namespace(set)) {
-            for node in all_nodes.indexed(BY_HOST, &key) {
-                push(Group::of(&node), &namespace(set));
-            }
-        }
-    });
+    by_claims(queue, watched);
     let push = to(queue);
     let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
@@ -74,6 +65,22 @@ pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<So
             readers.push(reader);
         }
     });
+}
+
+/// Several objects may describe one host: what changes in one of them concerns the others.
+fn by_claims(queue: &Arc<Queue>, watched: &Watched) {
+    let enqueue = || {
+        let (queue, nodes) = (Arc::clone(queue), Arc::clone(&watched.nodes));
+        move |claim: &Claim| {
+            for node in claim.keys().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
+                queue.push(Group::of(&node).key(&namespace(&*node)));
+            }
+        }
+    };
+    let others = enqueue();
+    watched.nodes.on_change(move |node| others(&Claim::of_node(node)));
+    let others = enqueue();
+    watched.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
 }
 
 /// A network attachment that comes or goes concerns whoever names it.

@@ -181,7 +181,7 @@ fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
     set.metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
     host(&mut world, 0).metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
-    world.seen.node_sets = vec![Claim::of_node_set(&set)];
+    world.seen.claims = vec![Claim::of_node_set(&set)];
     world.settle();
     assert_eq!(world.condition(0, "InputReady"), is("False", "HostTaken"));
     let text = world.message(0, "InputReady");
