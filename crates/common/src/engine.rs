@@ -12,6 +12,7 @@ pub mod known_hosts;
 pub mod limit;
 pub mod mounts;
 pub mod outcome;
+pub mod owner;
 pub mod retry;
 pub mod rollout;
 pub mod run;

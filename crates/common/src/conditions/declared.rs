@@ -187,6 +187,14 @@ pub const ATTEMPTS: &[Word] = &[
          key that was learned with the command in the message.",
     ),
     Word::bad(
+        "HostNotOwned",
+        "The host records another owner, or nova-compute there is another host's: nothing was \
+         changed on it.",
+        "Yes.",
+        "Correct the address; or delete the object that has the host, and take the host over with \
+         the command in the message.",
+    ),
+    Word::bad(
         "PodEvicted",
         "The runner's pod was evicted, preempted or killed, or its worker went away.",
         "Yes.",

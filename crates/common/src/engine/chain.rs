@@ -49,6 +49,8 @@ pub struct Host<'a> {
     /// The command by which a human accepts its present key, up to the fingerprint; absent where
     /// that is of no use.
     pub accept: Option<&'a str>,
+    /// The command by which the host is taken over from another owner, up to that owner's UID.
+    pub take_over: &'a str,
     /// Which failures are tried again, and how a human asks for another attempt.
     pub retries: Retries<'a>,
 }
@@ -187,7 +189,8 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         service.since = time;
     }
     service.run = Some(run.name());
-    let advice = outcome::Advice { retries: host.retries, accept: host.accept };
+    let advice =
+        outcome::Advice { retries: host.retries, accept: host.accept, take_over: host.take_over };
     match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {

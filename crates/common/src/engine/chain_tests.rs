@@ -31,6 +31,7 @@ fn judged_chain(
 ) -> Chain {
     let runs: Vec<Run<'_>> = objects.iter().filter_map(Run::of).collect();
     let host = Host {
+        take_over: "kubectl annotate x take-over=",
         name: "n0",
         wanted,
         recorded,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::engine::owner::HostOwner;
 use crate::yaml::Tree;
 
 /// The group that holds exactly the hosts of a run, in the run's own inventory.
@@ -47,6 +48,8 @@ pub struct HostEntry {
     pub management_network: Option<String>,
     /// The human's variables; they win over what is derived.
     pub vars: BTreeMap<String, Value>,
+    /// The object whose runs may change the host.
+    pub owner: HostOwner,
     /// Variables that come from Secrets and must not stand here; see [`super::secret_vars`].
     pub elsewhere: BTreeSet<String>,
 }
@@ -92,6 +95,7 @@ fn host_vars(host: &HostEntry) -> Tree {
         vars.insert(name.clone(), Tree::template(value.clone()));
     }
     vars.retain(|name, _| !host.elsewhere.contains(name));
+    vars.extend(host.owner.vars().into_iter().map(|(name, it)| (name.into(), Tree::data(it))));
     Tree::Map(vars)
 }
 
@@ -136,6 +140,11 @@ mod tests {
             nic_template: None,
             management_network: None,
             vars: BTreeMap::from([("greeting".into(), Value::from("{{ name }}"))]),
+            owner: HostOwner {
+                object: "openstack/OpenStackDataPlaneNode/n0".into(),
+                uid: "u-0".into(),
+                accepted: Vec::new(),
+            },
             elsewhere: BTreeSet::new(),
         }
     }
@@ -156,6 +165,20 @@ mod tests {
         let option = "-o 'UserKnownHostsFile=/runner/env/known_hosts/key \
                       /runner/network/known_hosts /runner/host_keys/known_hosts' -o Global";
         assert!(learned.contains(option), "{learned}");
+    }
+
+    #[test]
+    fn the_owner_of_a_host_is_no_variable_of_a_users() {
+        let mut host = host();
+        host.vars.insert("edpm_owner".into(), Value::from("openstack/OpenStackDataPlaneNode/n1"));
+        host.elsewhere.insert("edpm_owner_uid".into());
+        let text = inventory("compute", &[host]);
+        assert!(
+            text.contains(r#"edpm_owner: !unsafe "openstack/OpenStackDataPlaneNode/n0""#),
+            "{text}"
+        );
+        assert!(text.contains(r#"edpm_owner_uid: !unsafe "u-0""#), "{text}");
+        assert!(!text.contains("edpm_owner_accepted") && !text.contains("/n1"), "{text}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
 use crate::api::dataplane::service_run::ServiceRun;
 use crate::engine::host_key::HostKey;
+use crate::engine::owner;
 use crate::engine::retry::Retries;
 use crate::engine::run::Run;
 
@@ -15,6 +16,8 @@ pub enum Reason {
     KeyRefused,
     /// The host showed another host key than the known one, or none is known.
     HostKeyMismatch,
+    /// The host records another owner than the object whose run it was.
+    HostNotOwned,
     /// A task failed on the host.
     TaskFailed,
     /// No play of the playbook reached the host.
@@ -35,10 +38,11 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, for tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::HostUnreachable,
         Self::KeyRefused,
         Self::HostKeyMismatch,
+        Self::HostNotOwned,
         Self::TaskFailed,
         Self::NoHostMatched,
         Self::InvalidPlaybook,
@@ -55,6 +59,7 @@ impl Reason {
             Self::HostUnreachable => "HostUnreachable",
             Self::KeyRefused => "KeyRefused",
             Self::HostKeyMismatch => "HostKeyMismatch",
+            Self::HostNotOwned => "HostNotOwned",
             Self::TaskFailed => "TaskFailed",
             Self::NoHostMatched => "NoHostMatched",
             Self::InvalidPlaybook => "InvalidPlaybook",
@@ -78,6 +83,7 @@ impl Reason {
             Self::HostUnreachable
                 | Self::KeyRefused
                 | Self::HostKeyMismatch
+                | Self::HostNotOwned
                 | Self::PodEvicted
                 | Self::ImagePullFailed
                 | Self::InputMissing
@@ -119,6 +125,10 @@ impl Reason {
             Self::HostKeyMismatch => {
                 "Compare with the host's own key, then correct known_hosts of the ssh Secret"
             }
+            Self::HostNotOwned => {
+                "Correct the address, or delete the object that has the host; a file that names no \
+                 owner may be removed from the host"
+            }
             Self::ImagePullFailed => "Correct the image's name or its registry",
             Self::InputMissing => "Create what is missing",
             Self::PodEvicted
@@ -155,6 +165,8 @@ pub struct Advice<'a> {
     /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
     /// Secret decide.
     pub accept: Option<&'a str>,
+    /// Takes the host over from another owner, up to that owner's UID.
+    pub take_over: &'a str,
 }
 
 /// What a finished run means for a host.
@@ -163,7 +175,7 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Advice<'_>) -> Outco
         HostOutcome::Ok => return Outcome::Succeeded,
         // Of a failed run nobody knows whether it would have come to this host.
         HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
-        HostOutcome::Failed => Reason::TaskFailed,
+        HostOutcome::Failed => class_of_failure(run, host),
         HostOutcome::Unreachable => Reason::HostUnreachable,
         HostOutcome::KeyRefused => Reason::KeyRefused,
         HostOutcome::HostKeyMismatch => Reason::HostKeyMismatch,
@@ -185,6 +197,20 @@ pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (Reason, Str
     (reason, text)
 }
 
+/// The class of what failed on a host.
+fn class_of_failure(run: &Run<'_>, host: &str) -> Reason {
+    if failure_of(run, host).is_some_and(owner::is_refusal) {
+        return Reason::HostNotOwned;
+    }
+    Reason::TaskFailed
+}
+
+/// The first task that failed on a host.
+fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
+    let failures = run.object.status.as_ref().map(|it| it.failures.as_slice()).unwrap_or_default();
+    failures.iter().find(|it| it.host == host)
+}
+
 /// The class of a run that reported nothing about a host.
 fn class_of(status: Option<&AnsibleEeStatus>) -> Reason {
     let word = status.and_then(|it| it.reason.as_deref()).unwrap_or_default();
@@ -193,8 +219,7 @@ fn class_of(status: Option<&AnsibleEeStatus>) -> Reason {
 
 fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> String {
     let status = run.object.status.as_ref();
-    let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-    let failure = failures.iter().find(|it| it.host == host);
+    let failure = failure_of(run, host);
     let cause = failure.map(|it| cause(it, reason));
     let cause = cause.or_else(|| status.and_then(run_cause)).unwrap_or_default();
     let service = &run.service;
@@ -203,6 +228,7 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
         Reason::HostUnreachable => "cannot be reached",
         Reason::KeyRefused => "refuses the ssh key",
         Reason::HostKeyMismatch => "shows a host key that is not the known one",
+        Reason::HostNotOwned => "was not touched",
         Reason::TaskFailed => "failed",
         Reason::NoHostMatched => "was not reached by any play",
         Reason::InvalidPlaybook => "was not touched: the playbook is invalid",
@@ -215,9 +241,18 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let next = match (reason, advice.accept) {
         (Reason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
+        (Reason::HostNotOwned, _) => owner_step(failure, advice),
         _ => reason.next_step(advice.retries, run.attempts.get(host).map_or(0, |it| it.attempt)),
     };
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
+}
+
+/// What the user does about a host that records another owner.
+fn owner_step(failure: Option<&HostFailure>, advice: Advice<'_>) -> String {
+    let help = Reason::HostNotOwned.help();
+    let uid = failure.and_then(|it| owner::recorded_uid(&it.message));
+    let Some(uid) = uid else { return format!("{help}.") };
+    format!("{help}. If it is to be this object's from now on: {}{uid}", advice.take_over)
 }
 
 /// What the human does about a host whose key is a learned one, or is still to be learned.
@@ -289,7 +324,7 @@ mod tests {
         });
         let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
         let object = crate::engine::test_runs::run("r", &attempts, &status);
-        let advice = Advice { retries: Retries::Healing("redeploy"), accept };
+        let advice = Advice { retries: Retries::Healing("redeploy"), accept, take_over: "" };
         match of(&Run::of(&object).unwrap(), "n0", false, advice) {
             Outcome::Failed { reason, message } => {
                 assert_eq!(reason, Reason::HostKeyMismatch);

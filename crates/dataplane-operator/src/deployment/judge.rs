@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::dataplane::{HostMachine, HostProgress, NodeSet, NodeSetProgress, RunState};
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
+use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
 use common::engine::{Host, Run, State, limit};
 use jiff::Timestamp;
@@ -216,6 +217,8 @@ fn one(
     let version = ssh.map(|it| it.version.as_str());
     let token = trust.token();
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
+    let object = format!("openstackdataplanenodeset/{set_name}");
+    let take_over = take_over_command(&seen.namespace, &object);
     let judged = Host {
         name: host,
         wanted,
@@ -225,6 +228,7 @@ fn one(
         ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
         trusted: &token,
         accept: accept.as_deref(),
+        take_over: &take_over,
         retries: Retries::Limited {
             attempts: attempts(seen),
             way_on: "correct the cause and create another OpenStackDataPlaneDeployment",

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Role, Service};
+use common::api::dataplane::{Node, Role, Service};
 use common::engine::build::{Deployed, KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
 use common::engine::mounts::Layout;
+use common::engine::owner::{self, HostOwner, TAKE_OVER};
 use common::engine::sources::mounted;
 use common::hash;
 use common::plan::{Kind, Step, Target};
@@ -121,7 +122,23 @@ fn entry(judged: &Judged, template_key: &str) -> HostEntry {
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
+        owner: owner(judged),
         elsewhere: host.secret_names(),
+    }
+}
+
+/// The node itself, whatever role it has; what its role accepts holds for all nodes of it.
+fn owner(judged: &Judged) -> HostOwner {
+    let node = &*judged.node;
+    HostOwner {
+        object: format!(
+            "{}/{}/{}",
+            node.namespace().unwrap_or_default(),
+            Node::kind(&()),
+            node.name_any()
+        ),
+        uid: node.uid().unwrap_or_default(),
+        accepted: owner::accepted(node.annotations().get(TAKE_OVER)),
     }
 }
 

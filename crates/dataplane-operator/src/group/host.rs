@@ -7,6 +7,7 @@ use common::api::dataplane::{HostMachine, Node, ServiceRun};
 use common::engine::build::Options;
 use common::engine::chain::{self, Chain, has_begun};
 use common::engine::host_key::{Trust, accept_command};
+use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
 use common::engine::rollout::{Hold, Standing};
 use common::engine::{Host, Run, State, Wanted, limit};
@@ -141,6 +142,8 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
     let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
     let trust = host_key::trust(seen, node, &effective, (record.as_ref(), is_new), offers);
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, &effective.name));
+    let object = format!("openstackdataplanenode/{}", effective.name);
+    let take_over = take_over_command(&seen.namespace, &object);
     let redeploy = instance::redeploy_command(node);
     let mut chain = chain::judge(
         &Host {
@@ -156,6 +159,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
             ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
             trusted: &trust.token(),
             accept: accept.as_deref(),
+            take_over: &take_over,
             retries: Retries::Healing(&redeploy),
         },
         runs,

@@ -11,8 +11,9 @@ use common::api::dataplane::node_section::Network;
 use common::api::dataplane::{AnsibleOpts, NodeSet, Service};
 use common::engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
 use common::engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
+use common::engine::owner::{self, HostOwner, TAKE_OVER};
 use common::yaml::{Tree, Var};
-use kube::ResourceExt;
+use kube::{Resource as _, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::inputs::service_type;
@@ -64,9 +65,20 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &Served) -> Vars {
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
     vars.extend(own(&opts));
     vars.extend(networks(&host.node.networks, &seen.infra));
+    vars.extend(data(owner(&seen.set, host).vars()));
     let reserved = served.vars.get(&host.host_name).into_iter().flatten();
     vars.extend(reserved.map(|(name, it)| (name.clone(), Var::Data(it.clone()))));
     vars
+}
+
+/// The host's own name is part of it, so that two hosts of a set cannot be mixed up.
+fn owner(set: &NodeSet, host: &Host<'_>) -> HostOwner {
+    let (kind, name) = (NodeSet::kind(&()), set.name_any());
+    HostOwner {
+        object: format!("{}/{kind}/{name}/{}", set.namespace().unwrap_or_default(), host.name),
+        uid: set.uid().unwrap_or_default(),
+        accepted: owner::accepted(set.annotations().get(TAKE_OVER)),
+    }
 }
 
 /// What plays ask of every host, where nobody manages addresses: a human's variables win.

@@ -8,6 +8,7 @@ use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::{Finding, Severity};
 use common::engine::chain::{self, Chain, Need};
 use common::engine::host_key::accept_command;
+use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
@@ -260,6 +261,7 @@ fn chain(
     );
     let trust = trust(seen);
     let accept = trust.is_learned.then(|| accept_command(&namespace, node));
+    let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
     let host = Host {
         name: node,
         wanted,
@@ -269,6 +271,7 @@ fn chain(
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust.token(),
         accept: accept.as_deref(),
+        take_over: &take_over,
         retries: Retries::Healing(&redeploy),
     };
     chain::judge(&host, runs, now)

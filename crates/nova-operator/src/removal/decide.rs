@@ -210,7 +210,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
     let (runs, _) = parted(seen);
     let chain = chain(seen, &runs, now);
     let record = chain.services.first();
-    let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS);
+    let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
     let going_on = || going_on(compute, record, &runs);
     let reach = build::reach(seen, chain.was_key_refused());
     let reach = Reach { address: address.to_owned(), ..reach };
@@ -236,6 +236,11 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
         }
     };
     Judged { finding, services: chain.services, next }
+}
+
+/// Whether the host records another owner: nothing on it is this compute's to clean.
+fn is_another_s(record: &ServiceRun) -> bool {
+    record.reason.as_deref() == Some(Reason::HostNotOwned.as_str())
 }
 
 /// Of whatever class: the record counts each for itself.
@@ -267,6 +272,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
         ssh_key: (&ssh_secret, &ssh_version),
         trusted: &trust(seen).token(),
         accept: None,
+        take_over: "",
         retries: Retries::Healing(""),
     };
     chain::judge(&host, runs, now)

@@ -1,0 +1,102 @@
+//! The owner of a host, as its inventory tells it and as the host records it.
+//!
+//! ansibleee-operator puts a play before every run of the engine that compares both; see
+//! `plays/owner-check.yaml` there.
+
+use serde_json::{Value, json};
+
+use crate::api::ansibleee::HostFailure;
+
+/// Annotation on the object that describes a host: UIDs, separated by commas or spaces. A host that
+/// records one of them as its owner's is taken over.
+pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
+/// The folder of the plays that ansibleee-operator adds, in the pod.
+pub const PLAYS_DIR: &str = "/opt/edpm/plays";
+/// The file of the play that compares the owners, in [`PLAYS_DIR`].
+pub const CHECK: &str = "owner-check.yaml";
+
+/// How many UIDs an annotation may list, and how long one may be.
+const MAX_ACCEPTED: usize = 500;
+const MAX_UID: usize = 63;
+
+/// The object whose runs may change a host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HostOwner {
+    /// `namespace/Kind/name`; of a host of a node set also `/host`.
+    pub object: String,
+    /// The object's UID.
+    pub uid: String,
+    /// The UIDs of owners that it takes the host over from.
+    pub accepted: Vec<String>,
+}
+
+impl HostOwner {
+    /// The variables of its inventory; they are data, and win over a user's.
+    pub fn vars(&self) -> Vec<(&'static str, Value)> {
+        let mut vars =
+            vec![("edpm_owner", json!(self.object)), ("edpm_owner_uid", json!(self.uid))];
+        if !self.accepted.is_empty() {
+            vars.push(("edpm_owner_accepted", json!(self.accepted)));
+        }
+        vars
+    }
+}
+
+/// The UIDs in the value of [`TAKE_OVER`]; what cannot be one is left out.
+pub fn accepted(annotation: Option<&String>) -> Vec<String> {
+    let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
+    words.filter(|it| is_uid(it)).take(MAX_ACCEPTED).map(str::to_owned).collect()
+}
+
+/// The command by which a host is taken over, up to the UID; `object` is `resource/name`.
+pub fn take_over_command(namespace: &str, object: &str) -> String {
+    format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
+}
+
+/// Whether the play that compares the owners failed on the host.
+pub fn is_refusal(failure: &HostFailure) -> bool {
+    failure.path.strip_prefix(PLAYS_DIR).is_some_and(|it| it.starts_with(&format!("/{CHECK}:")))
+}
+
+/// The UID of the owner that the host records, from what that play says.
+pub fn recorded_uid(message: &str) -> Option<&str> {
+    let (_, after) = message.split_once("(UID ")?;
+    let (uid, _) = after.split_once(')')?;
+    is_uid(uid).then_some(uid)
+}
+
+fn is_uid(text: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
+    (1..=MAX_UID).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_uids_are_accepted_from_an_annotation() {
+        let accepted = |it: &str| accepted(Some(&it.to_owned()));
+        assert_eq!(accepted("u-1, u-2 u-3"), ["u-1", "u-2", "u-3"]);
+        assert_eq!(accepted("{{ lookup('env', 'HOME') }}, $(id), *"), [""; 0]);
+        assert_eq!(accepted(&"u,".repeat(1000)).len(), MAX_ACCEPTED);
+        assert_eq!(super::accepted(None), [""; 0]);
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_the_file_of_the_check_alone() {
+        let failure = |path: &str| HostFailure { path: path.to_owned(), ..HostFailure::default() };
+        assert!(is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70")));
+        for path in ["", "/runner/project/owner-check.yaml:70", "/opt/edpm/plays/main.yaml:1"] {
+            assert!(!is_refusal(&failure(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_recorded_uid_is_read_strictly() {
+        assert_eq!(recorded_uid("the host belongs to Node x (UID u-1)"), Some("u-1"));
+        for text in ["", "(UID )", "(UID a b)", "(UID $(id))", "(UID u-1"] {
+            assert_eq!(recorded_uid(text), None, "{text}");
+        }
+    }
+}
