@@ -7,7 +7,8 @@ import json
 import os
 import re
 
-from ansible import context
+from ansible import constants, context
+from ansible.executor.stats import AggregateStats
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
 from ansible.plugins.vars import BaseVarsPlugin
@@ -22,6 +23,8 @@ description:
   - At the end of a run it writes one line of JSON, at most 4096 bytes, that tells for each host of EDPM_RUN_HOSTS
     whether it is done (o), failed (f), unreachable (u), refused our key (k), has another host key (h),
     was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
+  - As long as the run goes on, the line tells what is known so far, and that it is unfinished.
+  - A host that takes longer for a task than ANSIBLE_TASK_TIMEOUT says is unreachable, even where the play ignores it.
   - What a play gives to set_stats as edpm_report, for the whole run, follows if there is room for all of it.
   - Where a limit leaves no host, Ansible ends before it loads a callback; the line then says so.
 options:
@@ -43,6 +46,12 @@ KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authenticatio
 HOST_KEY = re.compile(
     r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known for"
 )
+# What a terminal obeys instead of showing it: whole escape sequences first, then what is left of them, and the marks
+# that turn the direction of a text.
+CONTROLS = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 
 
 class CallbackModule(CallbackBase):
@@ -63,6 +72,9 @@ class CallbackModule(CallbackBase):
         self.last_play_of = {}  # host -> number of the last play that had a result of it
         self.stopped = {}  # host -> (number, name) of the play that ended for it
         self.all_or_none = {}  # number -> name of the plays that one failure ends for all hosts
+        self.slow = {}  # host -> the first task that took too long
+        self.said = AggregateStats()  # what plays themselves gave to set_stats
+        self.told = None  # the unfinished message that was written last
 
     # -- events -------------------------------------------------------------
 
@@ -71,6 +83,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_ok(self, result):
         self._guard(self._host_answered, result)
+        self._guard(self._play_says, result)
 
     def v2_runner_on_skipped(self, result):
         self._guard(self._host_answered, result)
@@ -105,37 +118,95 @@ class CallbackModule(CallbackBase):
         if getattr(self.play, "any_errors_fatal", False) is True:
             self.all_or_none[self.play_number] = self.play.get_name()
 
-    def _host_answered(self, result):
+    def _host_answered(self, result, is_told=True):
         host = result._host.get_name()
+        is_new = host not in self.last_play_of
         self.last_play_of[host] = self.play_number
         # An unreachable host takes part in nothing more, so a result means that it was called back.
-        self.unreachable.pop(host, None)
+        was_unreachable = self.unreachable.pop(host, None)
+        if is_told and (is_new or was_unreachable):
+            self._tell()
 
     def _host_failed(self, result, ignore_errors):
-        self._host_answered(result)
-        if ignore_errors:
-            return
+        self._host_answered(result, is_told=False)
         host, entry = self._entry(result)
-        if _last_part(result._task.action) == "wait_for_connection":
+        if _is_slow(result):
+            self._note_slow(host, entry)
+        elif not ignore_errors and _last_part(result._task.action) == "wait_for_connection":
             self.unreachable[host] = (_connection_class(result._result), entry)
-        self.failures.append({"host": host, "play": self.play_number, "entry": entry})
+        if not ignore_errors:
+            self.failures.append({"host": host, "play": self.play_number, "entry": entry})
+        self._tell()
 
     def _host_unreachable(self, result):
         if getattr(result._task, "ignore_unreachable", False):
             return
         host, entry = self._entry(result)
         self.last_play_of[host] = self.play_number
+        if _is_slow(result):
+            self._note_slow(host, entry)
         self.unreachable[host] = (_connection_class(result._result), entry)
+        self._tell()
+
+    def _note_slow(self, host, entry):
+        entry["message"] = (
+            f"no answer within {constants.TASK_TIMEOUT} s: the host hangs, or the task needs longer "
+            "(then raise ANSIBLE_TASK_TIMEOUT in env)"
+        )
+        self.slow.setdefault(host, entry)
+
+    def _play_says(self, result):
+        """Only set_stats counts, which runs here: any module's answer may have ansible_stats, for it is the host's."""
+        if _last_part(result._task.action) != "set_stats":
+            return
+        for item in result._result.get("results") or [result._result]:
+            stats = item.get("ansible_stats") or {}
+            if stats.get("per_host"):
+                continue
+            keep = self.said.update_custom_stats if stats.get("aggregate") else self.said.set_custom_stats
+            for name, value in (stats.get("data") or {}).items():
+                keep(name, value)
 
     def _entry(self, result):
         host, task = result._host.get_name(), result._task
         return host, {
             "host": host,
-            "play": self.play.get_name() if self.play else "",
-            "task": task.get_name(),
+            "play": _printable(self.play.get_name() if self.play else ""),
+            "task": _printable(task.get_name()),
             "path": task.get_path() or "",
             "message": _message(result._result, bool(task.no_log is True)),
         }
+
+    # -- on the way ---------------------------------------------------------
+
+    def _tell(self):
+        """Writes what is known so far; of whoever is not in trouble nobody knows yet how it ends."""
+        letters, entries = "", []
+        for host in _run_hosts():
+            state, entry = self._state_so_far(host)
+            letters += state
+            entries += [entry] if entry else []
+        text = _fit(letters, [], _varied_first(entries), unfinished=True)
+        if text != self.told:
+            _write(text)
+            self.told = text
+
+    def _state_so_far(self, host):
+        trouble = self._connection_trouble(host)
+        if trouble:
+            return trouble
+        removed = host in (getattr(self.play, "_removed_hosts", None) or [])
+        if removed or self.stopped.get(host, (0, ""))[0] >= self.last_play_of.get(host, 1):
+            mine = [it for it in self.failures if it["host"] == host and it["play"] == self.last_play_of.get(host)]
+            if mine:
+                return "f", mine[-1]["entry"]
+        return "?", None
+
+    def _connection_trouble(self, host):
+        """The host's letter and entry, where it did not answer; that it was slow explains all that came after."""
+        if host in self.slow:
+            return "u", self.slow[host]
+        return self.unreachable.get(host)
 
     # -- the end ------------------------------------------------------------
 
@@ -152,7 +223,7 @@ class CallbackModule(CallbackBase):
             [stats.changed.get(host, 0) for host in hosts],
             _varied_first(entries),
         )
-        _write(_with_report(text, stats.custom.get("_run", {}).get("edpm_report")))
+        _write(_with_report(text, self.said.custom.get("_run", {}).get("edpm_report")))
 
     def _stop_with_others(self, stats):
         """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
@@ -162,13 +233,13 @@ class CallbackModule(CallbackBase):
                 self.stopped.setdefault(host, (number, self.all_or_none[number]))
 
     def _own_trouble(self, host, stats):
-        return host in self.unreachable or bool(self._real_failures(host, stats))
+        return bool(self._connection_trouble(host)) or bool(self._real_failures(host, stats))
 
     def _state(self, host, stats):
         """The host's letter and the failures that explain it."""
-        if host in self.unreachable:
-            state, entry = self.unreachable[host]
-            return state, [entry]
+        trouble = self._connection_trouble(host)
+        if trouble:
+            return trouble[0], [trouble[1]]
         real = self._real_failures(host, stats)
         if real:
             return "f", [failure["entry"] for failure in real]
@@ -196,7 +267,7 @@ class CallbackModule(CallbackBase):
     def _stopped_entry(self, host):
         return {
             "host": host,
-            "play": self.stopped[host][1],
+            "play": _printable(self.stopped[host][1]),
             "task": "",
             "path": "",
             "message": "stopped because of another host's failure (any_errors_fatal, max_fail_percentage or run_once)",
@@ -251,8 +322,16 @@ def _has_told():
 
 
 def _write(text):
-    with open(_result_file(), "wb") as target:
-        target.write(text)
+    """Replaces the message in one write, so that it is whole whenever the process is killed.
+
+    Blanks, which JSON allows at the end, cover the rest of a longer message until the file is cut.
+    """
+    target = os.open(_result_file(), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.pwrite(target, text.ljust(os.fstat(target).st_size), 0)
+        os.ftruncate(target, len(text))
+    finally:
+        os.close(target)
 
 
 def _run_hosts():
@@ -277,6 +356,13 @@ def _honour_any_errors_fatal(play):
 
 def _last_part(action):
     return str(action).rsplit(".", 1)[-1]
+
+
+def _is_slow(result):
+    """Whether the time limit of all tasks ran out; a limit that the play itself sets is the play's business."""
+    items = result._result.get("results") or [result._result]
+    is_late = any(isinstance(item, dict) and item.get("timedout") for item in items)
+    return is_late and getattr(result._task, "timeout", None) == getattr(constants, "TASK_TIMEOUT", 0)
 
 
 def _connection_class(result):
@@ -312,7 +398,13 @@ def _text(value):
     return str(value)
 
 
+def _printable(text):
+    return CONTROLS.sub("", text)
+
+
 def _shorten(text):
+    # What is shown is at the begin; a host's answer may be long.
+    text = _printable(text[: 64 * MESSAGE_CHARS].replace("\r", "\n"))
     lines = [line.rstrip() for line in text.splitlines() if line.strip(" @")]  # ssh frames its warnings in @
     return _cut("\n".join(lines[:MESSAGE_LINES]) + ("…" if len(lines) > MESSAGE_LINES else ""), MESSAGE_CHARS)
 
@@ -331,20 +423,20 @@ def _varied_first(entries):
     return first + repeated
 
 
-def _fit(hosts, changed, entries):
+def _fit(hosts, changed, entries, **marks):
     """The message in at most LIMIT bytes: entries go first, then the last one's text, then counts."""
     for kept in range(len(entries), 0, -1):
-        text = _encode(hosts, changed, entries[:kept], len(entries) - kept)
+        text = _encode(hosts, changed, entries[:kept], len(entries) - kept, **marks)
         if len(text) <= LIMIT:
             return text
     if entries:
         for length in range(MESSAGE_CHARS, SHORTEST_MESSAGE - 1, -20):
             shorter = dict(entries[0], message=_cut(entries[0]["message"], length))
-            text = _encode(hosts, changed, [shorter], len(entries) - 1)
+            text = _encode(hosts, changed, [shorter], len(entries) - 1, **marks)
             if len(text) <= LIMIT:
                 return text
     for letters, counts in ((hosts, changed), (hosts, []), ("", [])):
-        text = _encode(letters, counts, [], len(entries))
+        text = _encode(letters, counts, [], len(entries), **marks)
         if len(text) <= LIMIT:
             break
     return text
@@ -355,7 +447,7 @@ def _with_report(text, report):
     if report is None:
         return text
     # Older versions of Ansible make a dictionary of a text that looks like one.
-    told = report if isinstance(report, str) else _json(report)
+    told = _printable(report if isinstance(report, str) else _json(report))
     longer = _json({**json.loads(text), "report": told}).encode("utf-8", errors="replace")
     return longer if len(longer) <= LIMIT else text
 
@@ -364,10 +456,8 @@ def _json(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _encode(hosts, changed, entries, dropped, unmatched=False):
-    message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries}
+def _encode(hosts, changed, entries, dropped, **marks):
+    message = {"v": 1, "hosts": hosts, "changed": changed, "failures": entries, **marks}
     if dropped:
         message["more"] = dropped
-    if unmatched:
-        message["unmatched"] = True
     return _json(message).encode("utf-8", errors="replace")

@@ -118,7 +118,7 @@ class CallbackTest(TemporaryDirectoryTest):
         done = self.command(
             BIN / "ansible-playbook", "-i", "hosts", "play.yml", *options,
             env={
-                "ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback"),
+                "ANSIBLE_CALLBACK_PLUGINS": f"{ANSIBLE / 'callback'}:{ANSIBLE / 'bounds'}",
                 "ANSIBLE_VARS_PLUGINS": str(ANSIBLE / "callback"),
                 "EDPM_RUN_HOSTS": ",".join(run_hosts or hosts),
                 "EDPM_RESULT_FILE": str(result),
@@ -126,5 +126,6 @@ class CallbackTest(TemporaryDirectoryTest):
             },
         )
         self.raw = result.read_bytes() if result.exists() else None
-        self.assertNotIn("edpm_result:", done.stdout + done.stderr, "the plugin warned of a fault of its own")
+        for plugin in ("edpm_result:", "edpm_bounds:"):
+            self.assertNotIn(plugin, done.stdout + done.stderr, "the plugin warned of a fault of its own")
         return (json.loads(self.raw) if self.raw else None), done

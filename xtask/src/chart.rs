@@ -187,6 +187,8 @@ fn values() -> Result<()> {
         "ansibleee.maxActiveRuns=1000",
         "ansibleee.maxActiveRunsPerNamespace=10",
         "ansibleee.allowedServiceAccounts={runner,other}",
+        "ansibleee.taskTimeout=1800",
+        "runner.resources.limits.memory=1Gi",
         "nova.reconcileNovaCell=false",
         "nova.release=2025.2",
         "dnsPolicy=Default",
@@ -199,6 +201,12 @@ fn values() -> Result<()> {
     for (operator, name, expected) in [
         ("ansibleee-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
         ("ansibleee-operator", "MAX_ACTIVE_RUNS", "1000"),
+        ("ansibleee-operator", "TASK_TIMEOUT", "1800"),
+        (
+            "ansibleee-operator",
+            "RUNNER_RESOURCES",
+            r#"{"limits":{"memory":"1Gi"},"requests":{"memory":"64Mi"}}"#,
+        ),
         ("ansibleee-operator", "MAX_ACTIVE_RUNS_PER_NAMESPACE", "10"),
         ("ansibleee-operator", "ALLOWED_SERVICE_ACCOUNTS", "runner,other"),
         ("ansibleee-operator", "RUNNER_UID", "1001"),

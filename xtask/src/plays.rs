@@ -124,6 +124,8 @@ const NEEDS: &[(&str, Place, &str, Held)] = &[
     ("entry point", Env, "RUNNER_IDLE_TIMEOUT", As("7080")),
     ("summary", Env, "EDPM_AEE_TERMINATION_LOG", As("/tmp/edpm-summary")),
     ("ansible", Env, "ANSIBLE_HOST_KEY_CHECKING", As("True")),
+    ("ansible", Env, "ANSIBLE_INJECT_FACT_VARS", As("False")),
+    ("ansible", Env, "ANSIBLE_TASK_TIMEOUT", As("900")),
     ("ansible", Env, "ANSIBLE_FORKS", As("20")),
     ("human", Env, "openstack-aee-default-env", As("optional")),
     // Headers of every play.
@@ -274,8 +276,9 @@ fn run() -> (AnsibleEe, Value) {
     let settings = Settings {
         image: "runner:1".into(),
         uid: Some(1001),
-        callback: "callback".into(),
         service_accounts: vec![],
+        task_timeout: 900,
+        resources: None,
     };
     let job = created(creation(&run, "0123456789abcdef", &settings));
     (run, job["spec"]["template"]["spec"].clone())
@@ -323,8 +326,8 @@ fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<Strin
         Env => {
             let env = each(&container["env"]);
             let mut own = env.filter(|it| it["name"] == name);
-            let from = each(&container["envFrom"]);
-            let mut from = from.filter(|it| it["configMapRef"]["name"] == name);
+            let from = each(&container["env"]).map(|it| &it["valueFrom"]["configMapKeyRef"]);
+            let mut from = from.filter(|it| it["name"] == name && it["optional"] == true);
             let own = own.next().map(|it| it["value"].as_str().unwrap_or_default().to_owned());
             own.or_else(|| from.next().map(|_| "optional".to_owned()))
         }
@@ -372,7 +375,7 @@ fn an_inventory_has_the_variables_that_the_real_plays_need() {
 #[test]
 fn nothing_is_mounted_that_no_play_and_no_operator_needs() {
     let (_, pod) = run();
-    let ours = ["/opt/edpm/callback"];
+    let ours = ["/opt/edpm/callback/edpm_result.py", "/opt/edpm/bounds/edpm_bounds.py"];
     let needed: Vec<&str> =
         NEEDS.iter().filter(|it| it.1 == Mount).map(|it| it.2).chain(ours).collect();
     for path in mounted(&pod).keys() {

@@ -1,9 +1,9 @@
 //! The options of ansibleee-operator.
 
 use clap::Parser;
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use shell::args::CommonArgs;
 
-use crate::callback;
 use crate::run::job::Settings;
 use crate::run::schedule::Limits;
 
@@ -28,6 +28,21 @@ pub struct Args {
     /// User of the runner pods, in group 0; empty leaves it to the platform, as on `OpenShift`.
     #[arg(long, env = "RUNNER_UID", default_value = "1001", value_name = "UID")]
     pub runner_uid: Uid,
+
+    /// Seconds that a task of Ansible may take on a host; a run's `env` may say otherwise, up to the
+    /// run's deadline. A host that takes longer counts as unreachable.
+    #[arg(
+        long,
+        env = "TASK_TIMEOUT",
+        default_value_t = 900,
+        value_parser = clap::value_parser!(i64).range(1..=2_147_483_647),
+        value_name = "SECONDS"
+    )]
+    pub task_timeout: i64,
+
+    /// Requests and limits of runner containers whose run names none, as JSON.
+    #[arg(long, env = "RUNNER_RESOURCES", default_value = "", value_name = "JSON")]
+    pub runner_resources: Resources,
 
     /// How many runs may be active at the same time; the others wait in the order of creation.
     #[arg(
@@ -67,14 +82,31 @@ impl std::str::FromStr for Uid {
     }
 }
 
+/// Requests and limits of a container, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resources(pub Option<ResourceRequirements>);
+
+impl std::str::FromStr for Resources {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if ["", "{}", "null"].contains(&text) {
+            return Ok(Self(None));
+        }
+        let parsed = serde_json::from_str(text).map_err(|it| format!("no resources: {it}"))?;
+        Ok(Self(Some(parsed)))
+    }
+}
+
 impl Args {
     /// What the options say about runner pods.
     pub fn settings(&self) -> Settings {
         Settings {
             image: self.runner_image.clone(),
             uid: self.runner_uid.0,
-            callback: callback::config_map_name(),
             service_accounts: self.accounts(),
+            task_timeout: self.task_timeout,
+            resources: self.runner_resources.0.clone(),
         }
     }
 
@@ -122,6 +154,18 @@ mod tests {
         assert_eq!(limits(&["--max-active-runs-per-namespace=2"]), (20, Some(2)));
         assert_eq!(limits(&["--max-active-runs-per-namespace=0"]), (20, None));
         assert!(Args::try_parse_from(["x", "--max-active-runs=0"]).is_err());
+    }
+
+    #[test]
+    fn what_a_run_names_no_limits_for_has_those_of_the_options() {
+        let settings = parsed(&[]).settings();
+        assert_eq!((settings.task_timeout, settings.resources), (900, None));
+        let text = r#"{"limits":{"memory":"4Gi"}}"#;
+        let given = parsed(&["--task-timeout=60", "--runner-resources", text]).settings();
+        assert_eq!(given.task_timeout, 60);
+        assert_eq!(serde_json::to_string(&given.resources).unwrap(), text);
+        assert!(Args::try_parse_from(["x", "--task-timeout=0"]).is_err());
+        assert!(Args::try_parse_from(["x", "--runner-resources", "[]"]).is_err());
     }
 
     #[test]

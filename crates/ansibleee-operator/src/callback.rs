@@ -1,36 +1,35 @@
-//! The Ansible callback that every runner pod gets: how a run tells what it did to each host.
+//! Ansible's plugins that every runner pod gets: what a run did to each host, and what a host may cost.
 
-use common::hash;
-use common::plan::{Kind, Step, Target};
-use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::json;
-
-/// The callback's source.
-const SOURCE: &str = include_str!("../../../ansible/callback/edpm_result.py");
-/// The callback's file name.
-const FILE: &str = "edpm_result.py";
-/// Label of the callback's `ConfigMaps`.
-pub const LABEL: (&str, &str) = ("edpm.openstack.org/component", "ansible-callback");
-
-/// The name of the `ConfigMap`: another content, another name.
-pub fn config_map_name() -> String {
-    format!("edpm-ansible-callback-{}", &hash::of_bytes(SOURCE)[..10])
+/// A plugin's file. It travels with the Job as the run's own texts do: were it an object of the
+/// namespace, whoever may write such objects would have their own code in every runner pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Plugin {
+    /// Its name among the Job's files.
+    pub name: &'static str,
+    /// Where Ansible looks for it in the pod.
+    pub folder: &'static str,
+    /// Its file's name, which is the plugin's.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
 }
 
-/// Creates the `ConfigMap` in a namespace.
-///
-/// It is immutable and has no owner: runs of several versions of the operator may use theirs.
-pub fn creation(namespace: &str) -> Step {
-    let target = Target {
-        kind: Kind::of::<ConfigMap>(),
-        namespace: namespace.into(),
-        name: config_map_name(),
-        uid: None,
-    };
-    let object = json!({
-        "metadata": { "labels": { LABEL.0: LABEL.1 } },
-        "immutable": true,
-        "data": { FILE: SOURCE },
-    });
-    Step::create(target, object, "/data", "the namespace's runs need the callback")
-}
+/// Tells each host's result.
+pub const RESULT: Plugin = Plugin {
+    name: "callback",
+    folder: "/opt/edpm/callback",
+    file: "edpm_result.py",
+    text: include_str!("../../../ansible/callback/edpm_result.py"),
+};
+/// Bounds what one host costs the others; in a folder of its own, for only the other one is a plugin
+/// for variables too.
+pub const BOUNDS: Plugin = Plugin {
+    name: "bounds",
+    folder: "/opt/edpm/bounds",
+    file: "edpm_bounds.py",
+    text: include_str!("../../../ansible/bounds/edpm_bounds.py"),
+};
+/// All of them.
+pub const PLUGINS: [Plugin; 2] = [RESULT, BOUNDS];
+/// The folder that holds theirs.
+pub const DIR: &str = "/opt/edpm";

@@ -14,7 +14,7 @@ pub const DEFINITIONS: Rule = definitions(&["openstackansibleees.ansibleee.opens
 
 /// What the operator may do in every namespace that it works in.
 ///
-/// It reads no Secret, and of `ConfigMaps` only the metadata of its own.
+/// It reads neither Secrets nor `ConfigMaps`.
 pub const RULES: &[Rule] = &[
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees"], &["get", "list", "watch"]),
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/status"], &["patch"]),
@@ -22,6 +22,5 @@ pub const RULES: &[Rule] = &[
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/finalizers"], &["update"]),
     Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
     Rule::of(&[""], &["pods"], &["list", "watch"]),
-    Rule::of(&[""], &["configmaps"], &["create", "get", "list", "watch"]),
     EVENTS,
 ];

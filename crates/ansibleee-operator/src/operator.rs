@@ -12,7 +12,6 @@ use shell::queue::Queue;
 use shell::runtime::Runtime;
 
 use crate::args::Args;
-use crate::callback;
 use crate::run::job::APP;
 use crate::run::observe::{Caches, Runs, run_key};
 use crate::run::scheduler::{self, Scheduler};
@@ -45,7 +44,6 @@ async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<
     leader.watch_owned(&caches.runs);
     leader.watch(&caches.jobs, &ours);
     leader.watch(&caches.pods, &ours);
-    leader.watch(&caches.callbacks, &format!("{}={}", callback::LABEL.0, callback::LABEL.1));
     leader.ready().await;
 
     let inherited: BTreeSet<String> = caches.runs.all().iter().filter_map(|it| it.uid()).collect();

@@ -2,6 +2,7 @@
 
 pub mod decide;
 pub mod end;
+pub mod environment;
 pub mod host_keys;
 pub mod identity;
 pub mod job;

@@ -16,7 +16,6 @@ use super::job::{self, Settings, is_engines};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
 use super::trouble::{self, Trouble};
 use super::{identity, result, rules, validate};
-use crate::callback;
 use crate::objects::{Job, Pod};
 
 /// How long a finished Job stays where `preserveJobs` is false: upstream's ten minutes.
@@ -35,8 +34,6 @@ pub struct Observed {
     pub pods: Vec<Pod>,
     /// Whether the pods were read from the API server itself.
     pub pods_are_certain: bool,
-    /// Whether the namespace has the callback.
-    pub has_callback: bool,
     /// What the operator's options say.
     pub settings: Settings,
 }
@@ -168,9 +165,6 @@ fn start(seen: &Observed) -> Plan {
             return Plan::default();
         }
         plan.push(Step::delete(Target::of(old), "another run was asked for since"));
-    }
-    if !seen.has_callback {
-        plan.push(callback::creation(&run.namespace().unwrap_or_default()));
     }
     plan.push(job::creation(run, &identity, &seen.settings));
     plan

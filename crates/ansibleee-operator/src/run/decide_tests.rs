@@ -17,8 +17,9 @@ fn settings() -> Settings {
     Settings {
         image: "runner:1".into(),
         uid: Some(1001),
-        callback: "callback-1".into(),
         service_accounts: Vec::new(),
+        task_timeout: 900,
+        resources: None,
     }
 }
 
@@ -105,7 +106,7 @@ fn seen(run: AnsibleEe, mut jobs: Vec<Job>, mut pods: Vec<Pod>) -> Observed {
         let labels = pod.metadata.labels.get_or_insert_default();
         labels.insert(crate::objects::JOB_NAME.into(), name.clone());
     }
-    Observed { run, jobs, pods, pods_are_certain: false, has_callback: true, settings: settings() }
+    Observed { run, jobs, pods, pods_are_certain: false, settings: settings() }
 }
 
 /// The run as it is once the plan's status is written.
@@ -188,9 +189,6 @@ fn a_run_without_an_image_is_refused_where_there_is_no_default() {
 #[test]
 fn a_run_that_was_let_in_becomes_one_job() {
     check(&seen(let_in(new_run()), vec![], vec![]), "create Job");
-    let mut first = seen(let_in(new_run()), vec![], vec![]);
-    first.has_callback = false;
-    check(&first, "create ConfigMap, create Job");
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct End<'a> {
     pub pod: Option<&'a Pod>,
     /// How that pod's runner container ended, if it did.
     pub ended: Option<&'a Terminated>,
+    /// Whether Ansible had begun to work on hosts, as far as its unfinished message tells.
+    pub has_begun: bool,
 }
 
 impl End<'_> {
@@ -40,7 +42,7 @@ impl End<'_> {
 
 /// Why a run that did not tell failed: from Kubernetes' and ansible-runner's own words.
 fn class(end: &End<'_>) -> (Reason, String) {
-    let End { run, job, pod, ended } = *end;
+    let End { run, job, pod, ended, has_begun } = *end;
     let end = job.end().cloned().unwrap_or_default();
     let name = job.name_any();
     if end.reason == "DeadlineExceeded" {
@@ -65,7 +67,7 @@ fn class(end: &End<'_>) -> (Reason, String) {
         let message = format!("The runner container of pod {} left no result", pod.name_any());
         return (Reason::ResultUnknown, message);
     };
-    exit_class(run, pod, ended)
+    exit_class(run, pod, ended, has_begun)
 }
 
 /// The pod is gone: whoever deleted it also took away what it had to say.
@@ -96,7 +98,7 @@ fn exit_code(words: &str) -> Option<i32> {
     after.split(' ').next()?.parse().ok()
 }
 
-fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String) {
+fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated, has_begun: bool) -> (Reason, String) {
     let code = ended.exit_code;
     let image = run.spec.image.as_deref().unwrap_or("the default image");
     match (ended.reason.as_str(), code) {
@@ -125,6 +127,14 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated) -> (Reason, String
             let deleted = pod.metadata.deletion_timestamp.is_some();
             let how = if deleted { "it was deleted" } else { "its process was killed" };
             (Reason::PodEvicted, format!("The runner pod was stopped: {how} (exit code {code})"))
+        }
+        (_, 1 | 2 | 4 | 5 | 250) if has_begun => {
+            let message = format!(
+                "Ansible broke off in the middle (exit code {code}): it cannot read what comes next \
+                 in the playbook ({}), or its process was killed",
+                playbook(run)
+            );
+            (Reason::ResultUnknown, message)
         }
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(

@@ -38,7 +38,7 @@ pub fn is_asking(spec: &AnsibleEeSpec) -> bool {
 pub fn container(spec: &AnsibleEeSpec, image: &str, security: &Value) -> Value {
     let mut command: Vec<String> = ["python3", "-I", "-c", SCRIPT].map(Into::into).into();
     command.extend(asked(&spec.hosts).map(argument));
-    let mut container = json!({
+    json!({
         "name": CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -46,11 +46,7 @@ pub fn container(spec: &AnsibleEeSpec, image: &str, security: &Value) -> Value {
         "volumeMounts": [{ "name": VOLUME, "mountPath": HOST_KEYS_DIR }],
         "terminationMessagePolicy": "File",
         "securityContext": security,
-    });
-    if let Some(resources) = &spec.resources {
-        container["resources"] = json!(resources);
-    }
-    container
+    })
 }
 
 /// A dollar sign is doubled, for kubelet replaces `$(NAME)`.

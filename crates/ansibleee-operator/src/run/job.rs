@@ -1,22 +1,23 @@
 //! The Job of a run: upstream's runner contract, with what is ours in files and annotations.
 
+use std::borrow::Cow;
+
 use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
 use common::names;
 use common::plan::{Kind, Step, Target};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::{host_keys, identity};
+use super::{environment, host_keys, identity};
+use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
 
-/// Where the callback is mounted.
-pub const CALLBACK_DIR: &str = "/opt/edpm/callback";
 /// The volumes that the operator adds.
-pub const OWN_VOLUMES: [&str; 3] = [CALLBACK_VOLUME, FILES_VOLUME, host_keys::VOLUME];
+pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
 /// The label that all our Jobs and pods carry, upstream's.
 pub const APP: (&str, &str) = ("app", "openstackansibleee");
 
-const CALLBACK_VOLUME: &str = "edpm-callback";
 const FILES_VOLUME: &str = "edpm-run-files";
 /// How long a run of the engine may take unless it says otherwise.
 const DEADLINE: i64 = 7200;
@@ -30,16 +31,18 @@ pub struct Settings {
     pub image: String,
     /// The user of runner pods; the image's, or the platform's choice, where absent.
     pub uid: Option<i64>,
-    /// The callback's `ConfigMap`.
-    pub callback: String,
     /// The service accounts that a run may name; `*` stands for all.
     pub service_accounts: Vec<String>,
+    /// Seconds that a task may take on a host, where the run itself says nothing.
+    pub task_timeout: i64,
+    /// Requests and limits of runs that name none.
+    pub resources: Option<ResourceRequirements>,
 }
 
-/// A text of the spec that becomes a file in the pod.
+/// A text that becomes a file in the pod.
 pub struct RunFile {
     /// Where.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// The content.
     pub text: String,
     name: &'static str,
@@ -53,7 +56,7 @@ pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
 
 /// The texts of the spec that become files in the pod.
 pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
-    let file = |name, path, text: String| RunFile { path, text, name };
+    let file = |name, path: &'static str, text| RunFile { path: path.into(), text, name };
     let mut files = Vec::new();
     if let Some(text) = spec.cmd_line.as_ref().filter(|it| !it.trim().is_empty()) {
         files.push(file("cmdline", "/runner/env/cmdline", text.clone()));
@@ -69,6 +72,15 @@ pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
         files.push(file("inventory", "/runner/inventory/inventory.yaml", text.clone()));
     }
     files
+}
+
+/// All files of the pod that are no object's: Ansible's plugins, and the texts of the spec.
+fn all_files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
+    let plugin = |it: callback::Plugin| {
+        let path = format!("{}/{}", it.folder, it.file).into();
+        RunFile { path, text: it.text.into(), name: it.name }
+    };
+    callback::PLUGINS.into_iter().map(plugin).chain(files(spec)).collect()
 }
 
 /// Creates the Job that runs what an AnsibleEE asks for.
@@ -88,6 +100,14 @@ pub fn image<'a>(spec: &'a AnsibleEeSpec, settings: &'a Settings) -> &'a str {
     spec.image.as_deref().filter(|it| !it.is_empty()).unwrap_or(&settings.image)
 }
 
+/// What a run's containers request, and their limits.
+fn resources<'a>(
+    spec: &'a AnsibleEeSpec,
+    settings: &'a Settings,
+) -> Option<&'a ResourceRequirements> {
+    spec.resources.as_ref().or(settings.resources.as_ref())
+}
+
 fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     let spec = &run.spec;
     let labels = labels(run);
@@ -98,7 +118,7 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     ]);
     let mut on_job = annotations.clone();
     on_job.insert(IDENTITY.into(), json!(identity));
-    annotations.extend(files(spec).into_iter().map(|it| (annotation(it.name), json!(it.text))));
+    annotations.extend(all_files(spec).into_iter().map(|it| (annotation(it.name), json!(it.text))));
     if !spec.network_attachments.is_empty() {
         annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
     }
@@ -183,7 +203,7 @@ pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
 
 fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
     let spec = &run.spec;
-    let (volumes, mounts) = volumes(spec, settings);
+    let (volumes, mounts) = volumes(spec);
     let restart = match spec.restart_policy {
         RestartPolicy::OnFailure if !is_engines(spec) => "OnFailure",
         RestartPolicy::OnFailure | RestartPolicy::Never => "Never",
@@ -193,13 +213,16 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
         "image": image(spec, settings),
         "imagePullPolicy": "IfNotPresent",
         "args": args(run),
-        "env": super::variables::env(spec),
-        "envFrom": [{ "configMapRef": { "name": spec.env_config_map_name, "optional": true } }],
+        "env": super::variables::env(spec, settings),
         "volumeMounts": mounts,
         "terminationMessagePolicy": "File",
         "securityContext": rights(),
     });
-    if let Some(resources) = &spec.resources {
+    let (_, whole) = environment::from_config_map(spec);
+    if !whole.is_empty() {
+        container["envFrom"] = json!(whole);
+    }
+    if let Some(resources) = resources(spec, settings) {
         container["resources"] = json!(resources);
     }
     let mut security = json!({
@@ -222,7 +245,11 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
     let mut first: Vec<Value> = spec.init_containers.iter().map(|it| json!(it)).collect();
     if host_keys::is_asking(spec) {
         // Last, for the human's may be what brings the hosts into reach.
-        first.push(host_keys::container(spec, image(spec, settings), &rights()));
+        let mut asking = host_keys::container(spec, image(spec, settings), &rights());
+        if let Some(resources) = resources(spec, settings) {
+            asking["resources"] = json!(resources);
+        }
+        first.push(asking);
     }
     if !first.is_empty() {
         pod["initContainers"] = json!(first);
@@ -286,39 +313,32 @@ fn args(run: &AnsibleEe) -> Vec<String> {
 }
 
 /// Volumes and the runner container's mounts.
-fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>) {
+fn volumes(spec: &AnsibleEeSpec) -> (Vec<Value>, Vec<Value>) {
     let mut volumes = Vec::new();
     let mut mounts = Vec::new();
     for extra in spec.extra_mounts.iter().filter(|it| it.reaches_runs()) {
         volumes.extend(extra.volumes.iter().map(|it| json!(it)));
         mounts.extend(extra.mounts.iter().map(|it| json!(it)));
     }
-    volumes.push(json!({ "name": CALLBACK_VOLUME, "configMap": { "name": settings.callback } }));
-    mounts.push(json!({ "name": CALLBACK_VOLUME, "mountPath": CALLBACK_DIR, "readOnly": true }));
     if host_keys::is_asking(spec) {
         volumes.push(host_keys::volume());
         mounts.push(host_keys::mount());
     }
-    let files = files(spec);
-    if !files.is_empty() {
-        let field = |name| format!("metadata.annotations['{}']", annotation(name));
-        let item = |it: &RunFile| {
-            json!({
-                "path": it.name,
-                "fieldRef": { "fieldPath": field(it.name) },
-            })
-        };
-        let items: Vec<Value> = files.iter().map(item).collect();
-        volumes.push(json!({ "name": FILES_VOLUME, "downwardAPI": { "items": items } }));
-        mounts.extend(files.iter().map(|it| {
-            json!({
-                "name": FILES_VOLUME,
-                "mountPath": it.path,
-                "subPath": it.name,
-                "readOnly": true,
-            })
-        }));
-    }
+    let files = all_files(spec);
+    let item = |it: &RunFile| {
+        let field = format!("metadata.annotations['{}']", annotation(it.name));
+        json!({ "path": it.name, "fieldRef": { "fieldPath": field } })
+    };
+    let items: Vec<Value> = files.iter().map(item).collect();
+    volumes.push(json!({ "name": FILES_VOLUME, "downwardAPI": { "items": items } }));
+    mounts.extend(files.iter().map(|it| {
+        json!({
+            "name": FILES_VOLUME,
+            "mountPath": it.path,
+            "subPath": it.name,
+            "readOnly": true,
+        })
+    }));
     (volumes, mounts)
 }
 

@@ -24,8 +24,9 @@ fn settings() -> Settings {
     Settings {
         image: "runner:1".into(),
         uid: Some(1001),
-        callback: "callback-1".into(),
         service_accounts: Vec::new(),
+        task_timeout: 900,
+        resources: None,
     }
 }
 
@@ -143,9 +144,6 @@ fn the_images_own_entry_point_and_last_words_are_left_to_it() {
     }
     assert_eq!(container["terminationMessagePolicy"], "File");
     assert_eq!(container["name"], "openstackansibleee");
-    let from =
-        json!([{ "configMapRef": { "name": "openstack-aee-default-env", "optional": true } }]);
-    assert_eq!(container["envFrom"], from);
     let names: Vec<String> = env(ENGINES).into_iter().map(|it| it.0).collect();
     for name in ["RUNNER_INVENTORY", "RUNNER_PLAYBOOK", "RUNNER_CMDLINE", "RUNNER_EXTRA_VARS"] {
         assert!(names.iter().all(|it| it != name), "{name} would be visible in the Job");
@@ -259,20 +257,144 @@ fn the_order_in_which_a_spec_is_written_changes_nothing_in_its_job() {
     assert_eq!(job(one).to_string(), job(other).to_string());
 }
 
+/// Whether a variable is the operator's alone, or the default ConfigMap's.
+fn is_decided(name: &str) -> bool {
+    let forced = environment::forced(&AnsibleEeSpec::default(), &settings());
+    forced.iter().any(|it| it.name == name) || environment::FROM_DEFAULT_CONFIG_MAP.contains(&name)
+}
+
+/// The value of each variable; empty where it comes from elsewhere.
+fn values(spec: &str) -> std::collections::BTreeMap<String, String> {
+    let all = env(spec);
+    let values: std::collections::BTreeMap<_, _> = all.iter().cloned().collect();
+    assert_eq!(values.len(), all.len(), "named twice: {all:?}");
+    values
+}
+
+#[test]
+fn no_run_decides_about_ssh_host_keys_or_facts_whatever_its_environment_says() {
+    let hostile = [
+        ("ANSIBLE_INJECT_FACT_VARS", "True", "False"),
+        ("ANSIBLE_HOST_KEY_CHECKING", "False", "True"),
+        ("ANSIBLE_SSH_HOST_KEY_CHECKING", "False", "True"),
+        ("ANSIBLE_PARAMIKO_HOST_KEY_CHECKING", "False", "True"),
+        ("ANSIBLE_PARAMIKO_HOST_KEY_AUTO_ADD", "True", "False"),
+        ("ANSIBLE_SSH_COMMON_ARGS", "-o ProxyCommand=x", "-o StrictHostKeyChecking=yes"),
+        ("ANSIBLE_SSH_EXTRA_ARGS", "-o StrictHostKeyChecking=no", ""),
+        ("ANSIBLE_SCP_EXTRA_ARGS", "-o ProxyCommand=x", ""),
+        ("ANSIBLE_SFTP_EXTRA_ARGS", "-o ProxyCommand=x", ""),
+        ("ANSIBLE_SSH_EXECUTABLE", "/tmp/x", "ssh"),
+        ("ANSIBLE_SCP_EXECUTABLE", "/tmp/x", "scp"),
+        ("ANSIBLE_SFTP_EXECUTABLE", "/tmp/x", "sftp"),
+        ("ANSIBLE_PKCS11_PROVIDER", "/tmp/x.so", ""),
+        ("ANSIBLE_PARAMIKO_PROXY_COMMAND", "x", ""),
+    ];
+    for (name, asked, expected) in hostile {
+        for spec in [
+            "{}".to_owned(),
+            format!("{{env: [{{name: {name}, value: '{asked}'}}]}}"),
+            format!(
+                "{{inputHash: x, envConfigMapName: own, env: [{{name: {name}, valueFrom: \
+                 {{configMapKeyRef: {{name: a, key: b}}}}}}]}}"
+            ),
+        ] {
+            assert_eq!(values(&spec).get(name).map(String::as_str), Some(expected), "{spec}");
+        }
+    }
+    let args = values("{env: [{name: ANSIBLE_SSH_ARGS, value: '-o StrictHostKeyChecking=no'}]}");
+    let args = &args["ANSIBLE_SSH_ARGS"];
+    assert!(args.contains("ServerAliveInterval=15") && !args.contains("StrictHostKey"), "{args}");
+}
+
+#[test]
+fn a_task_has_a_limit_that_a_run_may_raise_up_to_its_deadline() {
+    let limit = |spec: &str| values(spec)["ANSIBLE_TASK_TIMEOUT"].clone();
+    let with = |seconds: &str, rest: &str| {
+        limit(&format!("{{env: [{{name: ANSIBLE_TASK_TIMEOUT, value: '{seconds}'}}]{rest}}}"))
+    };
+    assert_eq!(limit("{}"), "900");
+    assert_eq!(with("1800", ", inputHash: x"), "1800");
+    assert_eq!(with("9000", ", inputHash: x"), "7200");
+    assert_eq!(with("9000", ", activeDeadlineSeconds: 10000"), "9000");
+    assert_eq!(with("60", ""), "60");
+    // None of these is a limit.
+    for odd in ["0", "-1", "none", ""] {
+        assert_eq!(with(odd, ""), "900", "{odd}");
+    }
+    assert_eq!(limit("{activeDeadlineSeconds: 60}"), "60");
+}
+
+#[test]
+fn the_default_config_map_decides_nothing_that_names_a_program_or_a_file() {
+    let made = container("{env: [{name: ANSIBLE_FORKS, value: '3'}]}");
+    assert_eq!(made.get("envFrom"), None);
+    let list = made["env"].as_array().unwrap();
+    let taken: Vec<&str> = list
+        .iter()
+        .filter(|it| it["valueFrom"]["configMapKeyRef"]["name"] == "openstack-aee-default-env")
+        .map(|it| {
+            let from = &it["valueFrom"]["configMapKeyRef"];
+            assert_eq!((&from["optional"], &from["key"]), (&json!(true), &it["name"]));
+            it["name"].as_str().unwrap()
+        })
+        .collect();
+    assert!(taken.contains(&"ANSIBLE_TIMEOUT") && !taken.contains(&"ANSIBLE_FORKS"), "{taken:?}");
+    for name in [
+        "BASH_ENV",
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "PYTHONWARNINGS",
+        "PATH",
+        "ANSIBLE_CONFIG",
+        "ANSIBLE_LIBRARY",
+        "ANSIBLE_PYTHON_INTERPRETER",
+        "ANSIBLE_BECOME_EXE",
+        "ANSIBLE_SSH_ARGS",
+        "RUNNER_EXTRA_VARS",
+        "RUNNER_CMDLINE",
+    ] {
+        assert!(!taken.contains(&name), "{name}");
+    }
+    let own = json!([{ "configMapRef": { "name": "own", "optional": true } }]);
+    let named = container("{envConfigMapName: own}");
+    assert_eq!(named["envFrom"], own);
+    assert!(!named.to_string().contains("openstack-aee-default-env"));
+}
+
+#[test]
+fn a_run_that_names_no_resources_has_the_installations() {
+    let bounded = Settings {
+        resources: Some(serde_json::from_value(json!({ "limits": { "memory": "4Gi" } })).unwrap()),
+        ..settings()
+    };
+    let asks = "{hosts: [{name: a, address: 'x:22', scanHostKey: {}}]}";
+    let own = "{resources: {limits: {memory: 1Gi}}}";
+    for (spec, settings, expected) in [
+        (asks, &bounded, json!({ "limits": { "memory": "4Gi" } })),
+        (own, &bounded, json!({ "limits": { "memory": "1Gi" } })),
+        (asks, &settings(), Value::Null),
+    ] {
+        let pod = object(&run(spec), "0123456789", settings)["spec"]["template"]["spec"].take();
+        let first = pod["initContainers"].as_array().into_iter().flatten();
+        for container in first.chain(pod["containers"].as_array().unwrap()) {
+            assert_eq!(container["resources"], expected, "{spec}");
+        }
+    }
+}
+
 #[test]
 fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     let variables =
         env("{env: [{name: A, value: b}, {name: ANSIBLE_HOST_KEY_CHECKING, value: 'False'}, \
          {name: ANSIBLE_CALLBACK_PLUGINS, value: /mine}], \
          hosts: [{name: a, address: 'x:1'}, {name: b, address: 'x:2'}]}");
+    let variables: Vec<_> = variables.into_iter().filter(|it| !is_decided(&it.0)).collect();
     let expected = [
         ("A", "b"),
-        ("ANSIBLE_HOST_KEY_CHECKING", "True"),
         ("EDPM_RUN_HOSTS", "a,b"),
         ("EDPM_RESULT_FILE", "/dev/termination-log"),
         ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
-        ("ANSIBLE_SSH_COMMON_ARGS", "-o StrictHostKeyChecking=yes"),
-        ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback"),
+        ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback:/opt/edpm/bounds"),
         (
             "ANSIBLE_VARS_PLUGINS",
             "~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:/opt/edpm/callback",
@@ -283,9 +405,10 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     let from_elsewhere = env(
         "{env: [{name: ANSIBLE_CALLBACK_PLUGINS, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}",
     );
-    assert_eq!(from_elsewhere[0].0, "EDPM_OTHER_CALLBACK_PLUGINS");
+    let names: Vec<&str> = from_elsewhere.iter().map(|it| it.0.as_str()).collect();
+    assert!(names.contains(&"EDPM_OTHER_CALLBACK_PLUGINS"), "{names:?}");
     let value = |name: &str| from_elsewhere.iter().find(|it| it.0 == name).unwrap().1.clone();
-    let expected = "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback";
+    let expected = "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback:/opt/edpm/bounds";
     assert_eq!(value("ANSIBLE_CALLBACK_PLUGINS"), expected);
     let own = env("{env: [{name: ANSIBLE_VARS_PLUGINS, value: /mine}]}");
     assert_eq!(own.last().unwrap().1, "/mine:/opt/edpm/callback");
@@ -294,8 +417,8 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
 #[test]
 fn ansible_runner_gives_up_before_kubernetes_does() {
     let limit = |spec: &str| {
-        let variables = env(spec);
-        variables.into_iter().find(|it| it.0 == "RUNNER_JOB_TIMEOUT").map(|it| it.1)
+        // Empty where it is the ConfigMap's.
+        values(spec).remove("RUNNER_JOB_TIMEOUT").filter(|it| !it.is_empty())
     };
     assert_eq!(limit("{inputHash: x}").as_deref(), Some("7080"));
     assert_eq!(limit("{inputHash: x, activeDeadlineSeconds: 60}").as_deref(), Some("30"));
@@ -321,17 +444,44 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
     assert_eq!(
         paths,
         [
-            "/opt/edpm/callback",
+            "/opt/edpm/callback/edpm_result.py",
+            "/opt/edpm/bounds/edpm_bounds.py",
             "/runner/env/cmdline",
             "/runner/env/extravars",
             "/runner/project/playbook.yaml",
             "/runner/inventory/inventory.yaml",
         ]
     );
-    let item = &template["spec"]["volumes"][1]["downwardAPI"]["items"][0];
-    let field = "metadata.annotations['edpm.openstack.org/file-cmdline']";
-    assert_eq!(item["fieldRef"]["fieldPath"], field);
+    let items = &template["spec"]["volumes"][0]["downwardAPI"]["items"];
+    for (idx, name) in ["callback", "bounds", "cmdline"].into_iter().enumerate() {
+        let field = format!("metadata.annotations['edpm.openstack.org/file-{name}']");
+        assert_eq!(items[idx]["fieldRef"]["fieldPath"], json!(field));
+    }
     assert_eq!(job["metadata"]["annotations"].get("edpm.openstack.org/file-playbook"), None);
+}
+
+#[test]
+fn the_plugins_travel_with_the_job_and_are_no_objects_that_somebody_else_may_write() {
+    let job = job("{}");
+    let template = &job["spec"]["template"];
+    let pod = &template["spec"];
+    assert!(pod["volumes"].as_array().unwrap().iter().all(|it| it.get("configMap").is_none()));
+    for (idx, plugin) in callback::PLUGINS.into_iter().enumerate() {
+        let key = annotation(plugin.name);
+        assert_eq!(template["metadata"]["annotations"][&key], plugin.text);
+        assert!(plugin.text.contains("class CallbackModule"));
+        assert_eq!(job["metadata"]["annotations"].get(&key), None);
+        let expected = json!({
+            "name": "edpm-run-files",
+            "mountPath": format!("{}/{}", plugin.folder, plugin.file),
+            "subPath": plugin.name,
+            "readOnly": true,
+        });
+        assert_eq!(pod["containers"][0]["volumeMounts"][idx], expected);
+        // No mount of a run's may hide it.
+        assert!(plugin.folder.starts_with(callback::DIR));
+    }
+    assert_eq!(values("{}")["ANSIBLE_CALLBACK_PLUGINS"], "/opt/edpm/callback:/opt/edpm/bounds");
 }
 
 #[test]
@@ -343,7 +493,7 @@ fn only_mounts_that_are_meant_for_runs_reach_them() {
         );
         container(&spec)["volumeMounts"].as_array().unwrap().len()
     };
-    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (2, 2, 1));
+    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (3, 3, 2));
 }
 
 #[test]

@@ -7,11 +7,10 @@ use common::api::ansibleee::AnsibleEe;
 use common::plan::Plan;
 use common::refusal::Refusal;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use shell::api::Api;
-use shell::cache::{Absorb, Cache, IndexName, Key, MetadataCache};
+use shell::cache::{Absorb, Cache, IndexName, Key};
 use shell::clock;
 use shell::controller::Controller;
 use shell::error::Result;
@@ -34,8 +33,6 @@ pub struct Caches {
     pub jobs: Arc<Cache<Job>>,
     /// The runs' pods.
     pub pods: Arc<Cache<Pod>>,
-    /// The callback's `ConfigMaps`.
-    pub callbacks: Arc<MetadataCache<ConfigMap>>,
 }
 
 impl Caches {
@@ -50,14 +47,13 @@ impl Caches {
             runs: Cache::new(vec![]),
             jobs: Cache::new(vec![(BY_RUN, Box::new(by_run))]),
             pods: Cache::new(vec![(BY_JOB, Box::new(by_job))]),
-            callbacks: Cache::new(vec![]),
         }
     }
 
     /// What takes in the operator's own writes.
     pub fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
-        let Self { runs, jobs, pods, callbacks } = self.clone();
-        vec![runs, jobs, pods, callbacks]
+        let Self { runs, jobs, pods } = self.clone();
+        vec![runs, jobs, pods]
     }
 
     /// The Jobs that a run itself controls.
@@ -117,13 +113,11 @@ impl Controller for Runs {
         let hidden = self.hidden_pods(&run, &jobs, &pods).await?;
         let pods_are_certain = hidden.is_some();
         pods.extend(hidden.into_iter().flatten());
-        let callback = Key::new(&key.namespace, &self.settings.callback);
         Ok(Some(Observed {
             run: AnsibleEe::clone(&run),
             jobs,
             pods,
             pods_are_certain,
-            has_callback: self.caches.callbacks.get(&callback).is_some(),
             settings: self.settings.clone(),
         }))
     }

@@ -33,9 +33,11 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Fin
     let pod = last(job, pods);
     let ended = pod.and_then(|it| terminated(run, it));
     let summary = ended.and_then(|it| summary::parse(&it.message, &run.spec.hosts));
-    let end = End { run, job, pod, ended };
+    let has_begun = summary.as_ref().is_some_and(|it| it.unfinished);
+    let end = End { run, job, pod, ended, has_begun };
     let report = summary.as_ref().and_then(|it| it.report.clone());
     let verdict = match summary {
+        Some(summary) if summary.unfinished => cut(&end, summary),
         Some(summary) => told(&end, summary),
         None => untold(&end),
     };
@@ -167,6 +169,23 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
     }
     let changes: i64 = hosts.iter().filter_map(|it| it.changed).sum();
     format!("Job completed: {ok} of {} hosts done, {changes} changes", hosts.len())
+}
+
+/// A run that did not come to its end: hosts in trouble have told their own, the others share the
+/// reason why it ended.
+fn cut(end: &End<'_>, summary: Summary) -> Verdict {
+    let mut verdict = untold(end);
+    if verdict.succeeded {
+        return verdict;
+    }
+    let Summary { hosts, failures, .. } = summary;
+    let in_trouble = hosts.iter().filter(|it| it.result != HostOutcome::Unknown).count();
+    if let Some(first) = failures.first().map(words) {
+        let total = hosts.len();
+        let before = format!(". Before that {in_trouble} of {total} hosts failed: {first}");
+        verdict.message.push_str(&before);
+    }
+    Verdict { hosts, failures, ..verdict }
 }
 
 /// A run that told nothing, or nothing that can be read.

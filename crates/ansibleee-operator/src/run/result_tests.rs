@@ -286,6 +286,55 @@ fn a_result_that_was_told_counts_even_if_the_pod_was_killed_afterwards() {
     check(FAILED, &[pod], "Failed TaskFailed of", "b, task 'T'");
 }
 
+/// What the callback had told when the run was cut.
+fn unfinished(hosts: &str, failures: &str) -> String {
+    let rest = format!(r#""changed":[],"failures":[{failures}],"unfinished":true"#);
+    format!(r#"{{"v":1,"hosts":"{hosts}",{rest}}}"#)
+}
+
+#[test]
+fn a_run_that_is_cut_tells_each_hosts_own_result_and_why_the_others_have_none() {
+    for (code, hosts, expected, words) in [
+        (254, "?f", "Failed DeadlineExceeded ?f", "RUNNER_JOB_TIMEOUT"),
+        (254, "u?", "Failed DeadlineExceeded u?", "Before that 1 of 2 hosts failed: b, task 'T'"),
+        (137, "?h", "Failed PodEvicted ?h", "its process was killed"),
+        (250, "?f", "Failed ResultUnknown ?f", "broke off in the middle (exit code 250)"),
+        // Nobody knows how these would have ended.
+        (254, "on", "Failed DeadlineExceeded ??", "RUNNER_JOB_TIMEOUT"),
+        (0, "oo", "Failed ResultUnknown ??", "told no result"),
+    ] {
+        let pod = pod("Failed", &said(code, &unfinished(hosts, ON_B)), "");
+        check(FAILED, &[pod], expected, words);
+    }
+    let good = pod("Succeeded", &said(0, &unfinished("oo", "")), "");
+    check(COMPLETE, &[good], "Failed ResultUnknown ??", "told no result");
+}
+
+#[test]
+fn a_message_that_was_torn_while_it_was_written_is_none() {
+    let whole = unfinished("?f", ON_B);
+    for end in 0..whole.len() {
+        let pod = pod("Failed", &said(254, &whole[..end]), "");
+        check(FAILED, &[pod], "Failed DeadlineExceeded ??", "RUNNER_JOB_TIMEOUT");
+    }
+    // Blanks cover the rest of a longer message until the file is cut.
+    let pod = pod("Failed", &said(254, &format!("{whole}      ")), "");
+    check(FAILED, &[pod], "Failed DeadlineExceeded ?f", "RUNNER_JOB_TIMEOUT");
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_reaches_a_status() {
+    let text = r#"{"v":1,"hosts":"of","changed":[1,2],"report":"\u001b[1m{}","failures":[{"host":"b\u0007",
+        "play":"\u001b[2JP","task":"T\u009b","path":"\u0000/p","message":"n\u001b]0;x\u0007o\r\u202e\nmore\u007f"}]}"#;
+    let pod = pod("Failed", &said(2, text), "");
+    let (status, finding) = of_job(&ansible(HOSTS, "{}"), &job(FAILED), &[pod]);
+    let told = &status.failures[0];
+    assert_eq!((told.host.as_str(), told.task.as_str()), ("b", "T"));
+    assert_eq!((told.message.as_str(), told.path.as_str()), ("n]0;xo\nmore", "/p"));
+    assert_eq!(status.report.as_deref(), Some("[1m{}"));
+    assert!(!finding.message.contains(char::is_control), "{:?}", finding.message);
+}
+
 #[test]
 fn a_run_that_ended_badly_after_good_results_is_not_believed() {
     let pod = pod("Failed", &said(137, &message("oo", "")), "");

@@ -7,9 +7,10 @@ use std::net::IpAddr;
 use common::api::ansibleee::AnsibleEeSpec;
 use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
-use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::api::core::v1::{Toleration, Volume};
 
-use super::job::{OWN_VOLUMES, Settings, files};
+use super::environment;
+use super::job::{OWN_VOLUMES, Settings, files, is_engines};
 
 /// How long one environment variable may be: Linux' own limit of a string.
 const VARIABLE_LIMIT: usize = 128 * 1024;
@@ -89,6 +90,14 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let message = format!("{name} and spec.{field} say the same: keep spec.{field}");
             add(faults, format!("spec.env[{idx}].name"), message);
         }
+        if environment::is_ssh(name) {
+            let message = format!(
+                "{name} has no effect, for the operator decides about ssh: take it away, and give a \
+                 host's own arguments as variable ansible_ssh_common_args (in ansibleVars, or in \
+                 the inventory)"
+            );
+            add(faults, format!("spec.env[{idx}].name"), message);
+        }
         if !value.is_empty() && variable.value_from.is_some() {
             add(faults, format!("spec.env[{idx}]"), "value and valueFrom: keep one");
         }
@@ -102,10 +111,12 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (idx, extra) in spec.extra_mounts.iter().enumerate().filter(|(_, it)| it.reaches_runs()) {
         for (volume_idx, volume) in extra.volumes.iter().enumerate() {
+            let at = format!("spec.extraMounts[{idx}].volumes[{volume_idx}]");
             if !is_dns_label(&volume.name) {
-                let path = format!("spec.extraMounts[{idx}].volumes[{volume_idx}].name");
-                add(faults, path, format!("{:?} cannot name a volume", volume.name));
+                let message = format!("{:?} cannot name a volume", volume.name);
+                add(faults, format!("{at}.name"), message);
             }
+            token(spec, volume, &at, faults);
         }
         for (mount_idx, mount) in extra.mounts.iter().enumerate() {
             let sub_path = mount.sub_path.as_deref().unwrap_or_default();
@@ -114,6 +125,22 @@ fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
                 let path = format!("spec.extraMounts[{idx}].mounts[{mount_idx}].subPath");
                 add(faults, path, format!("{sub_path} leaves its volume"));
             }
+        }
+    }
+}
+
+/// A pod acts with the rights of a service account only where a hand-made run names one.
+fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault>) {
+    if spec.service_account_name.is_some() && !is_engines(spec) {
+        return;
+    }
+    let sources = volume.projected.as_ref().and_then(|it| it.sources.as_ref());
+    for (idx, source) in sources.into_iter().flatten().enumerate() {
+        if source.service_account_token.is_some() {
+            let message = "it gives the pod the rights of a ServiceAccount: take it away; a run \
+                           made by hand may name one in spec.serviceAccountName, if it is allowed \
+                           (ansibleee.allowedServiceAccounts)";
+            add(faults, format!("{at}.projected.sources[{idx}].serviceAccountToken"), message);
         }
     }
 }

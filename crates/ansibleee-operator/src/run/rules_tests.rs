@@ -8,8 +8,9 @@ fn settings(accounts: &[&str]) -> Settings {
     Settings {
         image: "runner:1".into(),
         uid: Some(1001),
-        callback: "callback-1".into(),
         service_accounts: accounts.iter().map(|it| (*it).to_owned()).collect(),
+        task_timeout: 900,
+        resources: None,
     }
 }
 
@@ -95,6 +96,36 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
     ]);
     let long = format!("{{env: [{{name: A, value: {}}}]}}", "x".repeat(VARIABLE_LIMIT));
     assert!(told(&long, &[]).contains("spec.env[0].value: a variable holds at most 131072 bytes"));
+}
+
+#[test]
+fn what_decides_about_ssh_is_no_runs_environment() {
+    for name in ["ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_SSH_EXECUTABLE"] {
+        let told = told(&format!("{{env: [{{name: A}}, {{name: {name}, value: x}}]}}"), &[]);
+        assert!(told.contains("spec.env[1].name") && told.contains("ansible_ssh_common_args"));
+    }
+    check(&[("{env: [{name: ANSIBLE_HOST_KEY_CHECKING, value: 'False'}]}", "")]);
+}
+
+#[test]
+fn no_volume_brings_the_token_of_a_service_account() {
+    let mount = |source: &str, rest: &str| {
+        format!(
+            "{{extraMounts: [{{volumes: [{{name: v, projected: {{sources: [{{configMap: {{name: \
+             a}}}}, {{{source}}}]}}}}], mounts: [{{name: v, mountPath: /v}}]}}]{rest}}}"
+        )
+    };
+    let token = "serviceAccountToken: {path: token}";
+    let path = "spec.extraMounts[0].volumes[0].projected.sources[1].serviceAccountToken: it gives";
+    check(&[
+        (&mount(token, ""), path),
+        (&mount(token, ", inputHash: x"), path),
+        (&mount("secret: {name: a}", ""), ""),
+    ]);
+    // Whoever may name an account may have its token; a run of the engine needs none.
+    assert_eq!(told(&mount(token, ", serviceAccountName: a"), &["a"]), "");
+    let of_engine = told(&mount(token, ", serviceAccountName: a, inputHash: x"), &["a"]);
+    assert!(of_engine.contains(path), "{of_engine}");
 }
 
 #[test]

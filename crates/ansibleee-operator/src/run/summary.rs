@@ -15,6 +15,8 @@ struct Message {
     more: usize,
     #[serde(default)]
     unmatched: bool,
+    #[serde(default)]
+    unfinished: bool,
     report: Option<String>,
 }
 
@@ -29,6 +31,8 @@ pub struct Summary {
     pub more: usize,
     /// Whether a limit left no host at all, so that Ansible ended before any play.
     pub unmatched: bool,
+    /// Whether the run went on when this was written: a host that is in no trouble is then unknown.
+    pub unfinished: bool,
     /// What the playbook itself says.
     pub report: Option<String>,
 }
@@ -53,9 +57,26 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
             '?' => HostOutcome::Unknown,
             _ => return None,
         };
+        let is_final = !matches!(result, HostOutcome::Ok | HostOutcome::NotReached);
+        let result = if message.unfinished && !is_final { HostOutcome::Unknown } else { result };
         let changed = message.changed.get(idx).copied();
         results.push(HostResult { name: host.name.clone(), result, changed });
     }
-    let Message { failures, more, unmatched, report, .. } = message;
-    Some(Summary { hosts: results, failures, more, unmatched, report })
+    let Message { failures, more, unmatched, unfinished, report, .. } = message;
+    let failures = failures.into_iter().map(cleaned).collect();
+    let report = report.as_deref().map(printable);
+    Some(Summary { hosts: results, failures, more, unmatched, unfinished, report })
+}
+
+/// A failure without what a terminal would obey: its texts come from hosts, and whoever is on one of
+/// them may have written the message itself.
+fn cleaned(it: HostFailure) -> HostFailure {
+    let [host, play, task, path] = [it.host, it.play, it.task, it.path].map(|it| printable(&it));
+    HostFailure { host, play, task, path, message: printable(&it.message) }
+}
+
+/// A text without control characters but the ends of lines, and without marks that turn its direction.
+fn printable(text: &str) -> String {
+    let is_mark = |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|it| *it == '\n' || !(it.is_control() || is_mark(*it))).collect()
 }

@@ -11,10 +11,16 @@ use common::yaml;
 use serde_json::{Map, Value};
 
 use super::host_keys;
-use super::job::{CALLBACK_DIR, OWN_VOLUMES, files};
+use super::job::{OWN_VOLUMES, files};
+use crate::callback;
 
-/// How much text may travel in a pod's annotations; Kubernetes allows 256 KiB for all of them.
-const TEXT_LIMIT: usize = 240 * 1024;
+/// How much text of the spec may travel in a pod's annotations: Kubernetes allows 256 KiB for all of
+/// them, and Ansible's plugins are among them.
+const TEXT_LIMIT: usize = 216 * 1024;
+const _: () = {
+    let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
+    assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
+};
 
 /// All faults of a spec, in the order of its fields.
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
@@ -108,7 +114,8 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 }
 
 fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let mut taken: BTreeSet<String> = files(spec).into_iter().map(|it| it.path.into()).collect();
+    let mut taken: BTreeSet<String> =
+        files(spec).into_iter().map(|it| it.path.into_owned()).collect();
     let mut volumes = BTreeSet::new();
     for (idx, extra) in spec.extra_mounts.iter().enumerate().filter(|(_, it)| it.reaches_runs()) {
         for (volume_idx, volume) in extra.volumes.iter().enumerate() {
@@ -161,7 +168,7 @@ fn place(path: &str) -> Result<String, String> {
     if is_below(HOST_KEYS_DIR) {
         return Err(format!("{path} would hide the host keys that a run has learned"));
     }
-    if is_below(CALLBACK_DIR) || covers(CALLBACK_DIR) || whole == "/dev/termination-log" {
+    if is_below(callback::DIR) || covers(callback::DIR) || whole == "/dev/termination-log" {
         return Err(format!("{path} would hide how the operator learns each host's result"));
     }
     let is_refused = match parts.as_slice() {
@@ -324,7 +331,7 @@ mod tests {
     fn volumes_and_mounts_fit_together() {
         check("extraMounts: [{volumes: [], mounts: [{name: a, mountPath: /a}]}]", &["no volume"]);
         check("extraMounts: [{volumes: [{name: a}, {name: a}], mounts: []}]", &["two volumes"]);
-        check("extraMounts: [{volumes: [{name: edpm-callback}], mounts: []}]", &["own"]);
+        check("extraMounts: [{volumes: [{name: edpm-run-files}], mounts: []}]", &["own"]);
     }
 
     #[test]

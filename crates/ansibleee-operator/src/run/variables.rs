@@ -3,7 +3,9 @@
 use common::api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::EnvVar;
 
-use super::job::{CALLBACK_DIR, deadline, is_engines};
+use super::environment::{self, plain};
+use super::job::{Settings, deadline, is_engines};
+use crate::callback;
 
 /// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
 const MARGIN: i64 = 120;
@@ -17,6 +19,8 @@ struct Plugins {
     usual: &'static str,
     /// Holds the human's own folders where their value comes from another object.
     alias: &'static str,
+    /// Our own folders.
+    ours: &'static [&'static str],
 }
 
 /// The callback tells the result; the same file as a vars plugin tells of a limit that leaves no
@@ -26,43 +30,38 @@ const PLUGINS: [Plugins; 2] = [
         variable: "ANSIBLE_CALLBACK_PLUGINS",
         usual: "",
         alias: "EDPM_OTHER_CALLBACK_PLUGINS",
+        ours: &[callback::RESULT.folder, callback::BOUNDS.folder],
     },
     Plugins {
         variable: "ANSIBLE_VARS_PLUGINS",
         usual: "~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars",
         alias: "EDPM_OTHER_VARS_PLUGINS",
+        ours: &[callback::RESULT.folder],
     },
 ];
 
-/// Ansible's options for every ssh connection whose host has none of its own.
-const SSH_ARGS: &str = "ANSIBLE_SSH_COMMON_ARGS";
-
-/// The human's variables, then ours, which win.
-pub fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+/// The ConfigMap's variables, the human's, then ours, which win.
+pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
-    let mut ours = vec![
-        plain("ANSIBLE_HOST_KEY_CHECKING", "True"),
+    let mut ours = environment::forced(spec, settings);
+    ours.extend([
         plain("EDPM_RUN_HOSTS", &hosts.join(",")),
         plain("EDPM_RESULT_FILE", RESULT_FILE),
         plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
-    ];
-    if spec.env.iter().all(|it| it.name != SSH_ARGS) {
-        // Else ssh would ask whether an unknown host may be trusted, and wait for ever.
-        ours.push(plain(SSH_ARGS, "-o StrictHostKeyChecking=yes"));
-    }
+    ]);
     let mut env: Vec<EnvVar> = Vec::new();
-    let mut folders: Vec<String> = PLUGINS.iter().map(|it| joined(it.usual)).collect();
+    let mut folders: Vec<String> = PLUGINS.iter().map(|it| it.with(it.usual)).collect();
     for variable in &spec.env {
         let idx = PLUGINS.iter().position(|it| it.variable == variable.name);
         match (idx, &variable.value_from) {
             (Some(idx), None) => {
                 let own = variable.value.as_deref().filter(|it| !it.is_empty());
-                folders[idx] = joined(own.unwrap_or(PLUGINS[idx].usual));
+                folders[idx] = PLUGINS[idx].with(own.unwrap_or(PLUGINS[idx].usual));
             }
             (Some(idx), Some(_)) => {
                 let alias = PLUGINS[idx].alias;
                 env.push(EnvVar { name: alias.into(), ..variable.clone() });
-                folders[idx] = joined(&format!("$({alias})"));
+                folders[idx] = PLUGINS[idx].with(&format!("$({alias})"));
             }
             (None, _) if ours.iter().all(|it| it.name != variable.name) => {
                 env.push(variable.clone());
@@ -73,11 +72,19 @@ pub fn env(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     ours.extend(PLUGINS.iter().zip(&folders).map(|(it, folders)| plain(it.variable, folders)));
     ours.extend(limits(spec));
     env.extend(ours);
-    env
+    let is_given = |it: &EnvVar| env.iter().any(|other| other.name == it.name);
+    let (mut all, _) = environment::from_config_map(spec);
+    all.retain(|it| !is_given(it));
+    all.extend(env);
+    all
 }
 
-fn joined(folders: &str) -> String {
-    if folders.is_empty() { CALLBACK_DIR.into() } else { format!("{folders}:{CALLBACK_DIR}") }
+impl Plugins {
+    /// The variable's value: the human's folders, then ours.
+    fn with(&self, folders: &str) -> String {
+        let theirs = Some(folders).filter(|it| !it.is_empty());
+        theirs.into_iter().chain(self.ours.iter().copied()).collect::<Vec<_>>().join(":")
+    }
 }
 
 /// ansible-runner's own limits, below the Job's: it stops Ansible in order and says so.
@@ -87,8 +94,4 @@ fn limits(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     let is_set = |name: &str| spec.env.iter().any(|it| it.name == name);
     let names = ["RUNNER_JOB_TIMEOUT", "RUNNER_IDLE_TIMEOUT"];
     names.into_iter().filter(|it| !is_set(it)).map(|it| plain(it, &limit)).collect()
-}
-
-fn plain(name: &str, value: &str) -> EnvVar {
-    EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
 }

@@ -13,7 +13,6 @@ use shell::controller::Controller;
 
 use super::Dice;
 use super::world::{Id, World};
-use crate::callback;
 use crate::objects::{Job, Pod};
 use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
 use crate::run::job::Settings;
@@ -21,7 +20,7 @@ use crate::run::observe::{Caches, Runs};
 use crate::run::scheduler::{self, Scheduler};
 
 /// What is watched; each watch has its own pace.
-const KINDS: [&str; 4] = ["OpenStackAnsibleEE", "Job", "Pod", "ConfigMap"];
+const KINDS: [&str; 3] = ["OpenStackAnsibleEE", "Job", "Pod"];
 
 #[derive(Clone)]
 pub(super) struct Leader {
@@ -70,8 +69,7 @@ impl Leader {
         let cache: &dyn Absorb = match id.0.as_str() {
             "OpenStackAnsibleEE" => &*self.caches.runs,
             "Job" => &*self.caches.jobs,
-            "Pod" => &*self.caches.pods,
-            _ => &*self.caches.callbacks,
+            _ => &*self.caches.pods,
         };
         cache.absorb(object);
     }
@@ -188,13 +186,11 @@ impl Leader {
             let id = ("Pod".to_owned(), key.namespace.clone(), format!("{current}-pod"));
             pods.extend(world.get(&id).map(typed::<Pod>));
         }
-        let callback = Key::new(&key.namespace, callback::config_map_name());
         Some(Observed {
             run: AnsibleEe::clone(&run),
             jobs,
             pods,
             pods_are_certain,
-            has_callback: self.caches.callbacks.get(&callback).is_some(),
             settings: settings(),
         })
     }
@@ -212,8 +208,9 @@ fn settings() -> Settings {
     Settings {
         image: "runner:1".into(),
         uid: None,
-        callback: callback::config_map_name(),
         service_accounts: Vec::new(),
+        task_timeout: 900,
+        resources: None,
     }
 }
 

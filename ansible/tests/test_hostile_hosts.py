@@ -1,0 +1,279 @@
+"""Hosts that lie: what one of them answers, sends or holds back costs the others nothing and gets it nothing."""
+
+import json
+import re
+import sys
+import time
+import unittest
+
+from support import ANSIBLE, CallbackTest, collections_path
+
+CRATES = ANSIBLE.parent / "crates"
+ENVIRONMENT = (CRATES / "ansibleee-operator" / "src" / "run" / "environment.rs").read_text()
+# What the operator forces for every run, as its code has it.
+FORCED = dict(re.findall(r'\("(ANSIBLE_(?:INJECT|HOST_KEY)\w+)", "(\w+)"\)', ENVIRONMENT))
+
+# Python as a host that lies has it: every module answers, and the host adds what it likes.
+LIAR = """\
+#!{python}
+import json, subprocess, sys
+done = subprocess.run([{python!r}, *sys.argv[1:]], capture_output=True, text=True)
+try:
+    answer = json.loads(done.stdout)
+    answer.update(json.load(open({lies!r})))
+    sys.stdout.write(json.dumps(answer))
+except ValueError:
+    sys.stdout.write(done.stdout)
+sys.exit(done.returncode)
+"""
+
+
+class HostileTest(CallbackTest):
+    """Host "good" is honest; "bad" is what each test makes of it."""
+
+    def lying(self, lies, playbook, **more):
+        """Runs plays against a host whose modules' answers carry these lies."""
+        lies_file = self.write("lies.json", json.dumps(lies))
+        liar = self.write("liar", LIAR.format(python=sys.executable, lies=str(lies_file)))
+        liar.chmod(0o755)
+        inventory = f"good ansible_connection=local\nbad ansible_connection=local ansible_python_interpreter={liar}\n"
+        return self.hostile(playbook, inventory, **more)
+
+    def over_ssh(self, script, playbook, **more):
+        """Runs plays against a host to which this script is the way: its last argument is the command for the host."""
+        ssh = self.write("ssh", "#!/bin/bash\nfor command; do :; done\n" + script)
+        ssh.chmod(0o755)
+        inventory = (
+            "good ansible_connection=local\n"
+            f"bad ansible_host=192.0.2.1 ansible_ssh_executable={ssh} ansible_ssh_retries=0 ansible_ssh_pipelining=true\n"
+        )
+        return self.hostile(playbook, inventory, **more)
+
+    def hostile(self, playbook, inventory, env=None, options=()):
+        env = {"ANSIBLE_TASK_TIMEOUT": "30", **FORCED, "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory), **(env or {})}
+        return self.play(playbook, run_hosts=("good", "bad"), inventory=inventory, env=env, options=options)
+
+
+class Facts(HostileTest):
+    def test_a_host_that_adds_facts_is_not_given_the_key_of_the_others(self):
+        key = self.write("runner/env/ssh_key", "the key of the others\n")
+        self.write("host/libvirt/.keep", "")
+        message, done = self.lying({"ansible_facts": {"edpm_libvirt_given_files": [str(key)]}}, """
+            - hosts: bad
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+                - ansible.builtin.include_role:
+                    name: osp.edpm.edpm_libvirt
+                    tasks_from: configure
+        """, options=("-e", json.dumps({
+            "edpm_libvirt_config_dest": f"{self.directory}/host/libvirt", "edpm_libvirt_daemons": [],
+        })))
+        self.assertEqual(message["hosts"], "no", done.stdout)
+        self.assertFalse((self.directory / "host/libvirt/ssh_key").exists(), "the host has the key of the others")
+        self.assertTrue((self.directory / "host/libvirt/qemu.conf").exists())
+
+    def test_no_fact_of_a_host_becomes_a_variable_or_beats_one(self):
+        forged = {"path_src": "/runner/env/ssh_key", "ansible_other_src": "/runner", "role_src": "/runner"}
+        message, done = self.lying({"ansible_facts": forged, "_ansible_facts_cacheable": True}, """
+            - hosts: bad
+              gather_facts: false
+              vars: {play_src: good}
+              tasks:
+                - ansible.builtin.command: "true"
+                  loop: [1, 2]
+                  register: told
+                - ansible.builtin.setup: {gather_subset: "!all"}
+                - ansible.builtin.assert:
+                    that:
+                      - ansible_facts.path_src == '/runner/env/ssh_key'
+                      - path_src is undefined
+                      - ansible_other_src is undefined and other_src is undefined
+                      - role_src == 'of the inventory'
+                      - hostvars[inventory_hostname].path_src is undefined
+                      - told.results | length == 2
+            - hosts: bad
+              gather_facts: true
+              tasks:
+                - ansible.builtin.assert: {that: path_src is undefined and role_src == 'of the inventory'}
+        """, options=("-i", str(self.write("more", "bad role_src='of the inventory'\n"))))
+        self.assertEqual(message["hosts"], "no", done.stdout)
+
+    def test_no_play_of_ours_reads_a_fact_as_a_variable(self):
+        # ansible_local becomes one whatever the setting says.
+        plays = [*(ANSIBLE / "osp").rglob("*.yml"), *(ANSIBLE / "osp").rglob("*.j2"), *CRATES.glob("*/plays/*.yaml")]
+        self.assertGreater(len(plays), 40)
+        for play in plays:
+            named = set(re.findall(r"\bansible_(?!facts\b)\w+", play.read_text()))
+            self.assertLessEqual(named, {"ansible_host", "ansible_port", "ansible_user", "ansible_check_mode"}, play)
+
+
+class Words(HostileTest):
+    def test_a_report_is_what_the_play_says_and_not_what_a_host_answers(self):
+        lies = {"ansible_stats": {"data": {"edpm_report": "forged"}, "per_host": False, "aggregate": False}}
+        playbook = """
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+        """
+        message, _ = self.lying(lies, playbook)
+        self.assertEqual(message["hosts"], "oo")
+        self.assertNotIn("report", message)
+        message, _ = self.lying(lies, playbook + """
+                - ansible.builtin.set_stats: {data: {edpm_report: "the play's"}, aggregate: false}
+                  run_once: true
+                - ansible.builtin.command: "true"
+        """)
+        self.assertEqual(message["report"], "the play's")
+
+    def test_what_a_terminal_obeys_is_left_out_of_the_message(self):
+        lies = {
+            "failed": True,
+            "msg": "\x1b[2J\x1b]0;title\x07no \x1b[31mdisk\x1b[0m\r\nnext\x9b1m\x00\u202e line\x7f",
+        }
+        message, _ = self.lying(lies, """
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+        """)
+        self.assertEqual(message["hosts"], "of")
+        self.assertEqual(message["failures"][0]["message"], "no disk\nnext1m line")
+
+
+class Endless(HostileTest):
+    LIMIT = {"ANSIBLE_TASK_TIMEOUT": "2"}
+    HANG = "[ {{ inventory_hostname }} = good ] || exec sleep 600"
+
+    def endless(self, tasks, **more):
+        """Runs tasks of which some never end on the bad host; returns message, process and seconds."""
+        started = time.monotonic()
+        lines = "\n".join(f"{'    ' * 4}{line}" for line in tasks.strip("\n").splitlines())
+        playbook = f"            - hosts: all\n              gather_facts: false\n              tasks:\n{lines}\n"
+        inventory = "good ansible_connection=local\nbad ansible_connection=local\n"
+        env = {**self.LIMIT, "EDPM_HANG": self.HANG}
+        message, done = self.hostile(playbook, inventory, env=env, options=("-e", json.dumps({"hang": self.HANG})), **more)
+        return message, done, time.monotonic() - started
+
+    def marked(self):
+        return sorted(path.name for path in self.directory.glob("mark-*"))
+
+    MARK = """
+    - ansible.builtin.file: {path: "{{ playbook_dir }}/mark-{{ inventory_hostname }}", state: touch}
+    """
+
+    def test_a_loop_of_twenty_costs_twice_the_limit_and_the_host_is_left_out(self):
+        message, done, seconds = self.endless("""
+    - ansible.builtin.shell: "{{ hang }}"
+      loop: "{{ range(20) }}"
+      ignore_errors: true
+    """ + self.MARK)
+        self.assertEqual(message["hosts"], "ou", done.stdout)
+        self.assertIn("no answer within 2 s", message["failures"][0]["message"])
+        self.assertEqual(self.marked(), ["mark-good"])
+        self.assertLess(seconds, 30, "20 items of 2 s each")
+
+    def test_a_task_that_is_tried_until_it_works_costs_the_limit(self):
+        message, done, seconds = self.endless("""
+    - ansible.builtin.shell: "{{ hang }}"
+      register: tried
+      until: tried.rc == 0
+      retries: 30
+      delay: 0
+    """)
+        self.assertEqual((message["hosts"], done.returncode), ("ou", 2), done.stdout)
+        self.assertLess(seconds, 30, "30 attempts of 2 s each")
+
+    def test_a_slow_task_that_the_play_ignores_or_rescues_is_told_and_the_second_is_the_last(self):
+        message, done, _ = self.endless("""
+    - ansible.builtin.shell: "{{ hang }}"
+      ignore_errors: true
+    - ansible.builtin.file: {path: "{{ playbook_dir }}/mark-first-{{ inventory_hostname }}", state: touch}
+    - block:
+        - ansible.builtin.shell: "{{ hang }}"
+          ignore_unreachable: true
+      rescue:
+        - ansible.builtin.debug:
+    """ + self.MARK)
+        self.assertEqual(message["hosts"], "ou", done.stdout)
+        self.assertEqual(self.marked(), ["mark-first-bad", "mark-first-good", "mark-good"])
+
+    def test_a_limit_that_the_play_itself_sets_is_the_plays_business(self):
+        message, done, _ = self.endless("""
+    - ansible.builtin.shell: "{{ hang }}"
+      timeout: 1
+      loop: [1, 2, 3]
+      ignore_errors: true
+    """ + self.MARK)
+        self.assertEqual(message["hosts"], "oo", done.stdout)
+        self.assertEqual(self.marked(), ["mark-bad", "mark-good"])
+
+
+class Connections(HostileTest):
+    PLAY = """
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+    """
+
+    def test_a_host_that_never_stops_writing_is_not_listened_to_for_ever(self):
+        message, done = self.over_ssh("cat >/dev/null; exec yes\n", self.PLAY, env={"EDPM_OUTPUT_LIMIT": "1000000"})
+        self.assertEqual(message["hosts"], "ou", done.stdout)
+        self.assertIn("more than 1000000 bytes", message["failures"][0]["message"])
+
+    def test_a_connection_that_closes_in_the_middle_of_an_answer(self):
+        message, _ = self.over_ssh("""echo -n '{"changed": tr'; exit 255\n""", self.PLAY)
+        self.assertEqual(message["hosts"], "ou")
+
+    def test_half_an_answer_is_a_failure(self):
+        message, _ = self.over_ssh("""echo -n '{"changed": tr'; exit 0\n""", self.PLAY)
+        self.assertEqual(message["hosts"], "of")
+
+    def test_a_host_that_hangs_while_it_is_tidied_up_after_costs_no_more_than_the_limit(self):
+        # Files are sent and removed in connections of their own, which no limit of a task covers.
+        message, done = self.over_ssh("""
+            case $command in
+              *rm\\ -f*) exec sleep 600 ;;
+              *) exec sh -c "$command" ;;
+            esac
+        """, self.PLAY.replace('"true"', "sleep 600"), env={
+            "ANSIBLE_TASK_TIMEOUT": "2", "ANSIBLE_PIPELINING": "False", "ANSIBLE_SSH_TRANSFER_METHOD": "piped",
+        })
+        self.assertEqual(message["hosts"], "uu", done.stdout)
+
+
+class Cut(HostileTest):
+    # The end of a run at its deadline: ansible-runner kills Ansible.
+    KILL = """\
+p=$PPID; while [ $p -gt 1 ]; do
+  tr '\\0' ' ' </proc/$p/cmdline | grep -q ansible-playbook && last=$p; p=$(cut -d' ' -f4 /proc/$p/stat)
+done; kill -9 $last; sleep 5
+"""
+
+    def test_a_run_that_is_killed_has_told_what_it_knew_of_each_host(self):
+        kill = self.write("kill.sh", self.KILL)
+        inventory = "".join(f"{host} ansible_connection=local\n" for host in ("good", "bad", "last"))
+        message, done = self.hostile(f"""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+                - block:
+                    - ansible.builtin.fail: {{msg: rescued}}
+                  rescue:
+                    - ansible.builtin.debug:
+                  when: inventory_hostname == 'good'
+                - ansible.builtin.fail: {{msg: mine}}
+                  when: inventory_hostname == 'bad'
+                - ansible.builtin.command: bash {kill}
+                  when: inventory_hostname == 'last'
+        """, inventory)
+        self.assertEqual(done.returncode, -9, done.stdout)
+        self.assertEqual((message["hosts"], message["unfinished"]), ("?f", True))
+        self.assertEqual([failure["message"] for failure in message["failures"]], ["mine"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,127 @@
+//! What the operator decides about Ansible in every run, and what a namespace's ConfigMap may decide.
+
+use common::api::ansibleee::AnsibleEeSpec;
+use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource};
+use serde_json::{Value, json};
+
+use super::job::{Settings, deadline};
+
+/// Seconds that a task may take on a host; Ansible's own variable.
+pub const TASK_TIMEOUT: &str = "ANSIBLE_TASK_TIMEOUT";
+
+/// Whether an unknown or changed host key ends the connection; whatever a run says, it does.
+const HOST_KEYS: [(&str, &str); 4] = [
+    ("ANSIBLE_HOST_KEY_CHECKING", "True"),
+    // The stronger names of the same.
+    ("ANSIBLE_SSH_HOST_KEY_CHECKING", "True"),
+    ("ANSIBLE_PARAMIKO_HOST_KEY_CHECKING", "True"),
+    ("ANSIBLE_PARAMIKO_HOST_KEY_AUTO_ADD", "False"),
+];
+
+/// What else decides about ssh. Of an option that is given twice ssh takes the first, and a
+/// `ProxyCommand` is a program; so these are the operator's, and a host's own arguments stand among
+/// its variables, where they are seen.
+const SSH: [(&str, &str); 10] = [
+    (
+        "ANSIBLE_SSH_ARGS",
+        "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=15 \
+         -o ServerAliveCountMax=4",
+    ),
+    // Else ssh would ask whether an unknown host may be trusted, and wait for ever.
+    ("ANSIBLE_SSH_COMMON_ARGS", "-o StrictHostKeyChecking=yes"),
+    ("ANSIBLE_SSH_EXTRA_ARGS", ""),
+    ("ANSIBLE_SCP_EXTRA_ARGS", ""),
+    ("ANSIBLE_SFTP_EXTRA_ARGS", ""),
+    ("ANSIBLE_SSH_EXECUTABLE", "ssh"),
+    ("ANSIBLE_SCP_EXECUTABLE", "scp"),
+    ("ANSIBLE_SFTP_EXECUTABLE", "sftp"),
+    ("ANSIBLE_PKCS11_PROVIDER", ""),
+    ("ANSIBLE_PARAMIKO_PROXY_COMMAND", ""),
+];
+
+/// What a host's answer carries as facts would beat role defaults and the inventory's variables, and
+/// roles read files of the runner whose paths are variables: so facts are never variables.
+const FACTS: (&str, &str) = ("ANSIBLE_INJECT_FACT_VARS", "False");
+
+/// What the ConfigMap that every run of a namespace reads may decide: how much is done at a time, how
+/// long it may take and what the log looks like. None of them names a program, a file or a host.
+pub const FROM_DEFAULT_CONFIG_MAP: [&str; 30] = [
+    "ANSIBLE_ACTION_WARNINGS",
+    "ANSIBLE_CALLBACKS_ENABLED",
+    "ANSIBLE_CALLBACK_FORMAT_PRETTY",
+    "ANSIBLE_CALLBACK_RESULT_FORMAT",
+    "ANSIBLE_COMMAND_WARNINGS",
+    "ANSIBLE_DEPRECATION_WARNINGS",
+    "ANSIBLE_DISPLAY_OK_HOSTS",
+    "ANSIBLE_DISPLAY_SKIPPED_HOSTS",
+    "ANSIBLE_FORCE_COLOR",
+    "ANSIBLE_FORKS",
+    "ANSIBLE_GATHERING",
+    "ANSIBLE_GATHER_SUBSET",
+    "ANSIBLE_GATHER_TIMEOUT",
+    "ANSIBLE_NOCOLOR",
+    "ANSIBLE_PIPELINING",
+    "ANSIBLE_REMOTE_USER",
+    "ANSIBLE_SSH_PIPELINING",
+    "ANSIBLE_SSH_RETRIES",
+    "ANSIBLE_SSH_TIMEOUT",
+    "ANSIBLE_STDOUT_CALLBACK",
+    "ANSIBLE_SYSTEM_WARNINGS",
+    "ANSIBLE_TIMEOUT",
+    "ANSIBLE_VERBOSITY",
+    "RUNNER_IDLE_TIMEOUT",
+    "RUNNER_JOB_TIMEOUT",
+    "RUNNER_PEXPECT_TIMEOUT",
+    "RUNNER_PEXPECT_USE_POLL",
+    "RUNNER_SUPPRESS_ANSIBLE_OUTPUT",
+    "RUNNER_SUPPRESS_OUTPUT_FILE",
+    "TZ",
+];
+
+/// The variables that win over image, ConfigMap, `spec.env` and every mounted `ansible.cfg`.
+pub fn forced(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
+    let mut forced: Vec<EnvVar> = HOST_KEYS
+        .into_iter()
+        .chain([FACTS])
+        .chain(SSH)
+        .map(|(name, value)| plain(name, value))
+        .collect();
+    forced.push(plain(TASK_TIMEOUT, &task_timeout(spec, settings).to_string()));
+    forced
+}
+
+/// Whether a variable decides about ssh, so that a run's `env` may not set it.
+pub fn is_ssh(name: &str) -> bool {
+    SSH.iter().any(|it| it.0 == name)
+}
+
+/// Seconds that a task may take: as the run says, else as the installation does, and never longer
+/// than the run itself may.
+fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
+    let named = spec.env.iter().find(|it| it.name == TASK_TIMEOUT);
+    let asked = named.and_then(|it| it.value.as_deref()?.trim().parse().ok());
+    let seconds = asked.filter(|it| *it > 0).unwrap_or(settings.task_timeout);
+    seconds.min(deadline(spec).unwrap_or(i64::from(i32::MAX)))
+}
+
+/// What a run takes from a ConfigMap: of the one that it does not name itself, only settings that
+/// are known to be harmless, for whoever may write a ConfigMap may not thereby run programs.
+pub fn from_config_map(spec: &AnsibleEeSpec) -> (Vec<EnvVar>, Vec<Value>) {
+    let map = &spec.env_config_map_name;
+    if *map != AnsibleEeSpec::default().env_config_map_name {
+        let whole = json!({ "configMapRef": { "name": map, "optional": true } });
+        return (Vec::new(), vec![whole]);
+    }
+    let one = |name: &str| {
+        let key =
+            ConfigMapKeySelector { name: map.clone(), key: name.into(), optional: Some(true) };
+        let from = EnvVarSource { config_map_key_ref: Some(key), ..EnvVarSource::default() };
+        EnvVar { name: name.into(), value: None, value_from: Some(from) }
+    };
+    (FROM_DEFAULT_CONFIG_MAP.into_iter().map(one).collect(), Vec::new())
+}
+
+/// A variable with that value.
+pub fn plain(name: &str, value: &str) -> EnvVar {
+    EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
+}
