@@ -25,6 +25,11 @@ pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
 /// Where a run finds the host keys that it asked for itself.
 pub const HOST_KEYS_DIR: &str = "/runner/host_keys";
 
+/// Who Ansible logs in as where nobody says it: what it would do by itself, and plays that ask for
+/// `ansible_user` get the name.
+const SAME_USER: &str = "{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
+                         lookup('ansible.builtin.pipe', 'id -un') }}";
+
 /// One host and how to reach it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostEntry {
@@ -34,7 +39,7 @@ pub struct HostEntry {
     pub ansible_host: String,
     /// The port that ssh connects to.
     pub ansible_port: i32,
-    /// The user that ssh logs in as; Ansible's own default when absent.
+    /// The user that ssh logs in as; the pod's own, as Ansible has it, when absent.
     pub ansible_user: Option<String>,
     /// The host's own name.
     pub host_name: String,
@@ -81,8 +86,10 @@ fn host_vars(host: &HostEntry) -> Tree {
         ("canonical_hostname".into(), text(&host.host_name)),
         ("ctlplane_ip".into(), text(&host.ansible_host)),
     ]);
+    let user = host.ansible_user.as_deref();
+    let user = user.map_or_else(|| Tree::template(Value::from(SAME_USER)), text);
+    vars.insert("ansible_user".into(), user);
     let optional = [
-        ("ansible_user", &host.ansible_user),
         ("edpm_network_config_template", &host.nic_template),
         ("management_network", &host.management_network),
     ];
@@ -187,6 +194,19 @@ mod tests {
         host.elsewhere.insert("ctlplane_ip".into());
         let text = inventory("compute", &[host]);
         assert!(!text.contains("ctlplane_ip"), "{text}");
+    }
+
+    #[test]
+    fn an_inventory_names_the_user_even_where_nobody_does() {
+        let text = inventory("compute", &[host()]);
+        assert!(text.contains(r#"ansible_user: !unsafe "cloud-admin""#), "{text}");
+        let nobody = HostEntry { ansible_user: None, ..host() };
+        let text = inventory("compute", &[nobody.clone()]);
+        let expected = "ansible_user: \"{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
+                        lookup('ansible.builtin.pipe', 'id -un') }}\"";
+        assert!(text.contains(expected), "{text}");
+        let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..nobody };
+        assert!(!inventory("compute", &[secret]).contains("ansible_user"));
     }
 
     #[test]
