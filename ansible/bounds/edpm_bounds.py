@@ -122,7 +122,8 @@ def _bound_cleanup(action_class):
     cleanup = action_class.cleanup
 
     def bounded_cleanup(action, *args, **kwargs):
-        return _within(CLEANUP_SECONDS if _task_timeout() else 0, None, cleanup, action, *args, **kwargs)
+        seconds = int(os.environ.get("EDPM_CLEANUP_LIMIT") or CLEANUP_SECONDS) if _task_timeout() else 0
+        return _within(seconds, None, cleanup, action, *args, **kwargs)
 
     action_class.cleanup = bounded_cleanup
 

@@ -9,6 +9,9 @@ use super::job::{Settings, deadline};
 /// Seconds that a task may take on a host; Ansible's own variable.
 pub const TASK_TIMEOUT: &str = "ANSIBLE_TASK_TIMEOUT";
 
+/// Seconds that a time limit of Ansible can have at most.
+const LONGEST: i64 = i32::MAX as i64;
+
 /// Whether an unknown or changed host key ends the connection; whatever a run says, it does.
 const HOST_KEYS: [(&str, &str); 4] = [
     ("ANSIBLE_HOST_KEY_CHECKING", "True"),
@@ -101,7 +104,7 @@ fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     let named = spec.env.iter().find(|it| it.name == TASK_TIMEOUT);
     let asked = named.and_then(|it| it.value.as_deref()?.trim().parse().ok());
     let seconds = asked.filter(|it| *it > 0).unwrap_or(settings.task_timeout);
-    seconds.min(deadline(spec).unwrap_or(i64::from(i32::MAX)))
+    seconds.min(deadline(spec).unwrap_or(LONGEST)).min(LONGEST)
 }
 
 /// What a run takes from a ConfigMap: of the one that it does not name itself, only settings that

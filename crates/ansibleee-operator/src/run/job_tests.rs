@@ -322,6 +322,7 @@ fn a_task_has_a_limit_that_a_run_may_raise_up_to_its_deadline() {
         assert_eq!(with(odd, ""), "900", "{odd}");
     }
     assert_eq!(limit("{activeDeadlineSeconds: 60}"), "60");
+    assert_eq!(with("9000000000", ""), "2147483647", "more than an alarm takes");
 }
 
 #[test]

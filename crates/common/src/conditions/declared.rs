@@ -168,7 +168,7 @@ pub const NOT_REQUESTED: Word = Word::bad(
 pub const ATTEMPTS: &[Word] = &[
     Word::bad(
         "HostUnreachable",
-        "No ssh connection to the host.",
+        "No ssh connection to the host, or it did not end a task within the limit of tasks.",
         "Yes.",
         "Start the host or its sshd; check `ansibleHost` and `ansiblePort`.",
     ),

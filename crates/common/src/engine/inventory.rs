@@ -201,7 +201,7 @@ mod tests {
         let text = inventory("compute", &[host()]);
         assert!(text.contains(r#"ansible_user: !unsafe "cloud-admin""#), "{text}");
         let nobody = HostEntry { ansible_user: None, ..host() };
-        let text = inventory("compute", &[nobody.clone()]);
+        let text = inventory("compute", std::slice::from_ref(&nobody));
         let expected = "ansible_user: \"{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
                         lookup('ansible.builtin.pipe', 'id -un') }}\"";
         assert!(text.contains(expected), "{text}");
