@@ -48,6 +48,8 @@ HOST_KEY = re.compile(
 )
 # What a terminal obeys instead of showing it: whole escape sequences first, then what is left of them, and the marks
 # that turn the direction of a text.
+# The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run.
+OWNER_CHECK = re.compile(r"/owner-check\.yaml:\d+$")
 CONTROLS = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
@@ -72,6 +74,8 @@ class CallbackModule(CallbackBase):
         self.last_play_of = {}  # host -> number of the last play that had a result of it
         self.stopped = {}  # host -> (number, name) of the play that ended for it
         self.all_or_none = {}  # number -> name of the plays that one failure ends for all hosts
+        self.checked = set()  # hosts whose owner was checked
+        self.played = set()  # hosts with a result of any other play
         self.slow = {}  # host -> the first task that took too long
         self.said = AggregateStats()  # what plays themselves gave to set_stats
         self.told = None  # the unfinished message that was written last
@@ -82,11 +86,11 @@ class CallbackModule(CallbackBase):
         self._guard(self._play_starts, play)
 
     def v2_runner_on_ok(self, result):
-        self._guard(self._host_answered, result)
+        self._guard(self._host_did, result)
         self._guard(self._play_says, result)
 
     def v2_runner_on_skipped(self, result):
-        self._guard(self._host_answered, result)
+        self._guard(self._host_did, result)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         self._guard(self._host_failed, result, ignore_errors)
@@ -118,6 +122,15 @@ class CallbackModule(CallbackBase):
         if getattr(self.play, "any_errors_fatal", False) is True:
             self.all_or_none[self.play_number] = self.play.get_name()
 
+    def _host_did(self, result):
+        if not self._is_of_check(result):
+            self._host_answered(result)
+
+    def _is_of_check(self, result):
+        is_of_check = OWNER_CHECK.search(result._task.get_path() or "") is not None
+        (self.checked if is_of_check else self.played).add(result._host.get_name())
+        return is_of_check
+
     def _host_answered(self, result, is_told=True):
         host = result._host.get_name()
         is_new = host not in self.last_play_of
@@ -128,6 +141,8 @@ class CallbackModule(CallbackBase):
             self._tell()
 
     def _host_failed(self, result, ignore_errors):
+        if self._is_of_check(result) and ignore_errors:
+            return
         self._host_answered(result, is_told=False)
         host, entry = self._entry(result)
         if _is_slow(result):
@@ -139,6 +154,7 @@ class CallbackModule(CallbackBase):
         self._tell()
 
     def _host_unreachable(self, result):
+        self._is_of_check(result)
         if getattr(result._task, "ignore_unreachable", False):
             return
         host, entry = self._entry(result)
@@ -245,7 +261,7 @@ class CallbackModule(CallbackBase):
             return "f", [failure["entry"] for failure in real]
         if host in self.stopped and not self._goes_on(host, stats):
             return "f", [self._stopped_entry(host)]
-        if host in stats.processed:
+        if host in stats.processed and (host in self.played or host not in self.checked):
             return "o", []
         return "n", []
 

@@ -108,6 +108,23 @@ class OwnerCheck(CallbackTest):
         self.assertRefused(message, "names no owner")
         self.assertNotIn("passwd", message["failures"][0]["message"])
 
+    def test_a_host_that_only_the_check_touched_was_not_reached(self):
+        self.write("other.yml", f"- import_playbook: {PLAY}\n- hosts: b\n  gather_facts: false\n  tasks: [{{ping: }}]\n")
+        for host in ("a", "b"):
+            self.write(f"host_vars/{host}.yml", f"edpm_owner: ns/Node/{host}\nedpm_owner_uid: u\n")
+        options = ["-e", f"edpm_owner_dir={self.directory}/{{{{ inventory_hostname }}}}", "-e", "ansible_become=false"]
+        message, _ = self.play("- import_playbook: other.yml\n", options=options)
+        self.assertEqual(message["hosts"], "no")
+
+    def test_a_host_on_which_nothing_can_be_recorded_is_left_to_the_next_play_which_says_why(self):
+        options = ["-e", "edpm_owner_dir=/proc/nowhere"]
+        self.assertEqual(self.run_as("openstack/OpenStackDataPlaneNode/n0", options=options)["hosts"], "o")
+
+    def test_a_node_set_tells_its_hosts_apart(self):
+        self.run_as("openstack/OpenStackDataPlaneNodeSet/compute/n0", names="n0")
+        message = self.run_as("openstack/OpenStackDataPlaneNodeSet/compute/n1", names="n1")
+        self.assertRefused(message, "the host belongs to OpenStackDataPlaneNodeSet compute/n0 (UID u-1)")
+
     def test_tags_skip_no_check_and_an_inventory_without_owners_is_not_checked(self):
         self.run_as("openstack/OpenStackDataPlaneNode/n0")
         self.assertRefused(self.run_as(OTHER, uid="u-2", options=["--tags", "some"]), "belongs to")

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
+use common::engine::owner::{CHECK, PLAYS_DIR};
 use common::names;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::{environment, host_keys, identity};
+use super::{environment, host_keys, identity, plays};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
 
@@ -80,7 +81,18 @@ fn all_files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
         let path = format!("{}/{}", it.folder, it.file).into();
         RunFile { path, text: it.text.into(), name: it.name }
     };
-    callback::PLUGINS.into_iter().map(plugin).chain(files(spec)).collect()
+    let plays = if is_engines(spec) { plays(spec) } else { Vec::new() };
+    callback::PLUGINS.into_iter().map(plugin).chain(plays).chain(files(spec)).collect()
+}
+
+/// The plays of a run of the engine.
+fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
+    let file =
+        |name, file: &str, text| RunFile { path: format!("{PLAYS_DIR}/{file}").into(), text, name };
+    vec![
+        file("owner-check", CHECK, plays::OWNER_CHECK.to_owned()),
+        file("plays", plays::MAIN, plays::main(spec)),
+    ]
 }
 
 /// Creates the Job that runs what an AnsibleEE asks for.
@@ -296,7 +308,10 @@ fn args(run: &AnsibleEe) -> Vec<String> {
         return ["sleep", "1d"].map(Into::into).into();
     }
     let mut args = spec.args.clone();
-    if args.is_empty() {
+    if args.is_empty() && is_engines(spec) {
+        let main = format!("{PLAYS_DIR}/{}", plays::MAIN);
+        args = ["ansible-runner", "run", "/runner", "-p", &main].map(Into::into).into();
+    } else if args.is_empty() {
         let playbook = spec.playbook.as_deref().filter(|_| spec.contents().is_none());
         let [option, what] = match (&spec.role, spec.contents(), playbook) {
             (Some(role), None, None) => ["-r", role],

@@ -1,0 +1,65 @@
+//! The playbook of a run of the engine: the check of the hosts' owner, then what the run is for.
+
+use common::api::ansibleee::AnsibleEeSpec;
+use common::engine::owner::{CHECK, PLAYS_DIR};
+use serde_json::{Value, json};
+
+/// The play that compares owners, for [`CHECK`].
+pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
+/// The file of the whole playbook, in [`PLAYS_DIR`].
+pub const MAIN: &str = "main.yaml";
+/// Where ansible-runner looks for roles.
+pub const ROLES_PATH: (&str, &str) = ("ANSIBLE_ROLES_PATH", "/runner/roles");
+
+/// The whole playbook. One process runs both parts, so that a host that fails the check takes no part
+/// in the other one.
+pub fn main(spec: &AnsibleEeSpec) -> String {
+    let check = json!({ "import_playbook": format!("{PLAYS_DIR}/{CHECK}") });
+    // JSON is YAML.
+    serde_json::to_string(&[check, own(spec)]).unwrap_or_default()
+}
+
+/// What the run is for, as ansible-runner would start it.
+fn own(spec: &AnsibleEeSpec) -> Value {
+    let playbook = spec.playbook.as_deref().filter(|_| spec.contents().is_none());
+    match (&spec.role, spec.contents(), playbook) {
+        (Some(role), None, None) => json!({ "hosts": "all", "roles": [{ "name": role }] }),
+        (_, _, Some(name)) if is_of_collection(name) => json!({ "import_playbook": name }),
+        (_, _, name) => {
+            let file = name.unwrap_or("playbook.yaml");
+            json!({ "import_playbook": format!("/runner/project/{file}") })
+        }
+    }
+}
+
+/// Whether a name is `namespace.collection.playbook`; else it is a file of the project.
+fn is_of_collection(name: &str) -> bool {
+    let is_file = name.contains('/') || name.ends_with(".yml") || name.ends_with(".yaml");
+    !is_file && name.split('.').count() >= 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_comes_first_whatever_the_run_is_for() {
+        let second = |spec: Value| {
+            let spec = serde_json::from_value(spec).unwrap();
+            let plays: Vec<Value> = serde_json::from_str(&main(&spec)).unwrap();
+            assert_eq!(plays[0], json!({ "import_playbook": "/opt/edpm/plays/owner-check.yaml" }));
+            assert_eq!(plays.len(), 2);
+            plays[1].clone()
+        };
+        let import = |it: &str| json!({ "import_playbook": it });
+        assert_eq!(second(json!({ "playbook": "osp.edpm.nova" })), import("osp.edpm.nova"));
+        for (playbook, file) in [("x.yml", "x.yml"), ("a.b.c.yaml", "a.b.c.yaml"), ("a/b", "a/b")] {
+            let expected = import(&format!("/runner/project/{file}"));
+            assert_eq!(second(json!({ "playbook": playbook })), expected);
+        }
+        let contents = import("/runner/project/playbook.yaml");
+        assert_eq!(second(json!({ "playbookContents": "[]", "playbook": "a.b.c" })), contents);
+        let role = json!({ "hosts": "all", "roles": [{ "name": "my role" }] });
+        assert_eq!(second(json!({ "role": "my role" })), role);
+    }
+}
