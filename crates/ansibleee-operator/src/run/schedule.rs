@@ -15,7 +15,7 @@ pub struct View {
     pub uid: String,
     /// When it was made.
     pub created: Timestamp,
-    /// The hosts that it touches: address → name.
+    /// The hosts that it touches: address in its canonical form → how the host is told.
     pub hosts: BTreeMap<String, String>,
     /// Where it stands.
     pub state: State,
@@ -175,7 +175,7 @@ impl View {
         } else {
             format!("{}/{}", other.namespace, other.name)
         };
-        format!("{name} (host {host}, {address})")
+        format!("{name} (host {host})")
     }
 }
 

@@ -12,7 +12,7 @@ fn run(name: &str, second: i64, hosts: &[&str]) -> View {
         name: name.into(),
         uid: format!("uid-{name}"),
         created: Timestamp::from_second(second).unwrap(),
-        hosts: hosts.iter().map(|it| (format!("{it}:22"), (*it).to_owned())).collect(),
+        hosts: hosts.iter().map(|it| ((*it).to_owned(), format!("{it}, {it}:22"))).collect(),
         state: State::Queued { term: Some(TERM.into()), told: None, inherited: false },
     }
 }
@@ -89,8 +89,8 @@ fn a_run_over_many_hosts_is_not_overtaken_on_any_of_them() {
 #[test]
 fn one_address_is_one_host_whatever_its_names() {
     let mut other = run("b", 2, &["y"]);
-    other.hosts = BTreeMap::from([("x:22".into(), "alias".into())]);
-    check(&[active(run("a", 1, &["x"])), other], &[waits(1, "a (host alias, x:22)")]);
+    other.hosts = BTreeMap::from([("x".into(), "alias, X:22".into())]);
+    check(&[active(run("a", 1, &["x"])), other], &[waits(1, "a (host alias, X:22)")]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus};
+use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
 use common::conditions::Finding;
+use common::host_address::endpoint;
 use common::plan::Plan;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -113,13 +114,12 @@ impl Scheduler {
     fn view(&self, run: &AnsibleEe, left: Option<BTreeSet<String>>) -> Option<View> {
         let state = self.state(run, left.is_some())?;
         let uid = run.uid().unwrap_or_default();
-        // Names of hosts are the same in capital letters.
-        let lower = |it: &str| it.to_ascii_lowercase();
-        let own = run.spec.hosts.iter().map(|it| (lower(&it.address), it.name.clone()));
+        let told = |it: &RunHost| format!("{}, {}", it.name, it.address);
+        let own = run.spec.hosts.iter().map(|it| (endpoint(&it.address), told(it)));
         let mut hosts: BTreeMap<String, String> = own.collect();
         // What still runs may have other hosts than the spec has now.
         for address in left.into_iter().flatten() {
-            hosts.entry(lower(&address)).or_insert(address);
+            hosts.entry(endpoint(&address)).or_insert(address);
         }
         Some(View {
             namespace: run.namespace().unwrap_or_default(),
@@ -154,7 +154,7 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
     View {
         uid: String::new(),
         created: Timestamp::UNIX_EPOCH,
-        hosts: hosts.into_iter().map(|it| (it.to_ascii_lowercase(), it)).collect(),
+        hosts: hosts.into_iter().map(|it| (endpoint(&it), it)).collect(),
         namespace: key.namespace,
         name: key.name,
         state: State::Active,

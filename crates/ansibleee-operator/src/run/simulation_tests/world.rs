@@ -85,8 +85,12 @@ impl World {
     pub(super) fn make_run(&mut self, number: usize, dice: &mut Dice) {
         let (name, namespace) = (format!("r{number:02}"), ["one", "two"][dice.below(2)]);
         let hosts: BTreeSet<usize> = (0..=dice.below(3)).map(|_| dice.below(HOSTS)).collect();
-        let host = |it: usize| json!({ "name": format!("h{it}"), "address": format!("h{it}:22") });
-        let hosts: Vec<Value> = hosts.into_iter().map(host).collect();
+        let mut host = |it: usize| {
+            let [one, other] = spellings(it);
+            let address = if dice.one_in(2) { one } else { other };
+            json!({ "name": format!("h{it}"), "address": address })
+        };
+        let hosts: Vec<Value> = hosts.into_iter().map(&mut host).collect();
         // Kubernetes knows seconds alone, so several are of one age; their UIDs decide then.
         let age = self.now.as_second() / 8 * 8;
         let object = json!({
@@ -258,6 +262,7 @@ impl World {
             let annotations = &object["metadata"]["annotations"];
             let hosts: Vec<String> =
                 serde_json::from_str(annotations[ADDRESSES].as_str().unwrap()).unwrap();
+            let hosts = hosts.iter().map(|it| host_at(it));
             let run = annotations[RUN].as_str().unwrap().to_owned();
             busy.entry((id.1.clone(), run)).or_default().extend(hosts);
         }
@@ -349,7 +354,22 @@ fn has_ended(run: &Value) -> bool {
 
 fn addresses(run: &Value) -> BTreeSet<String> {
     let hosts = run["spec"]["hosts"].as_array().unwrap();
-    hosts.iter().map(|it| it["address"].as_str().unwrap().to_owned()).collect()
+    hosts.iter().map(|it| host_at(it["address"].as_str().unwrap())).collect()
+}
+
+/// Two ways to write where a host is reached.
+fn spellings(host: usize) -> [String; 2] {
+    match host % 3 {
+        0 => [format!("192.0.2.{host}:22"), format!("[::FFFF:192.0.2.{host}]:22")],
+        1 => [format!("n{host}.example.org:22"), format!("N{host}.Example.org.:22")],
+        _ => [format!("2001:db8::{host}:22"), format!("[2001:DB8:0:0::{host}]:22")],
+    }
+}
+
+/// The host that is reached there.
+fn host_at(address: &str) -> String {
+    let is_it = |it: &usize| spellings(*it).iter().any(|it| it == address);
+    format!("h{}", (0..HOSTS).find(is_it).expect("one of the spellings"))
 }
 
 fn age(run: &Value) -> (&str, &str) {
