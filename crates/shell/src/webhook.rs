@@ -2,14 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, body::Bytes, extract::DefaultBodyLimit, http::StatusCode, routing::post};
-use kube::core::{
-    DynamicObject,
-    admission::{AdmissionRequest, AdmissionResponse, AdmissionReview},
-    response::StatusDetails,
-};
+use axum::{Router, body::Body, routing::post};
+use kube::core::{DynamicObject, admission::AdmissionRequest};
 use tokio::{net::TcpListener, sync::watch};
-use tracing::{debug, warn};
 
 use crate::{
     args::WebhookArgs,
@@ -17,20 +12,23 @@ use crate::{
     runtime::Runtime,
     tls::service_name,
 };
+use review::Desk;
 
 mod certificate;
 #[cfg(test)]
 mod certificate_tests;
 #[cfg(test)]
 mod cluster;
-mod listener;
+mod review;
 mod seen;
+mod server;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod weight;
 
 pub use certificate::{Certificates, Place};
-pub use listener::{Presented, TlsListener};
+pub use server::{Limits, Presented, serve};
 pub use verdict::{Verdict, difference};
 
 /// What is asked: an object before and after, who asks, and what for.
@@ -38,9 +36,6 @@ pub type Request = AdmissionRequest<DynamicObject>;
 
 /// A pure judgement.
 type Judge = Arc<dyn Fn(&Request) -> Verdict + Send + Sync>;
-
-/// Two objects of the largest size that the API server stores, and their envelope.
-const BODY_LIMIT: usize = 8 << 20;
 
 /// The admission webhooks of an operator.
 #[derive(Clone, Default)]
@@ -83,18 +78,23 @@ impl Webhook {
 
     /// The HTTP side alone.
     pub fn router(&self) -> Router {
+        self.router_at(Desk::default())
+    }
+
+    fn router_at(&self, desk: Desk) -> Router {
+        let desk = Arc::new(desk);
         let mutating = self.mutating.iter().map(|it| (it, true));
         let validating = self.validating.iter().map(|it| (it, false));
         let mut router = Router::new();
         for ((path, judge), may_patch) in mutating.chain(validating) {
-            let judge = Arc::clone(judge);
-            let answer = move |body: Bytes| {
-                let answer = answered(&body, &judge, may_patch);
-                std::future::ready(answer)
+            let (judge, desk) = (Arc::clone(judge), Arc::clone(&desk));
+            let answer = move |body: Body| {
+                let (judge, desk) = (Arc::clone(&judge), Arc::clone(&desk));
+                async move { desk.answer(body, &judge, may_patch).await }
             };
             router = router.route(path, post(answer));
         }
-        router.layer(DefaultBodyLimit::max(BODY_LIMIT))
+        router
     }
 
     /// Serves until shutdown, unless the options say otherwise; adds the readiness check `webhook`.
@@ -115,9 +115,8 @@ impl Webhook {
         let mut stop = runtime.shutdown();
         let stopped = async move { stop.requested().await };
         runtime.spawn("webhook server", async move {
-            let listener = TlsListener::new(listener, config)?;
-            let server = axum::serve(listener, router).with_graceful_shutdown(stopped);
-            server.await.map_err(|error| Error::process("the webhook server ended", error))
+            serve(listener, config, router, Limits::default(), stopped).await;
+            Ok(())
         });
 
         let health = runtime.health();
@@ -144,62 +143,4 @@ impl Webhook {
             maker: args.webhook_certificates,
         }
     }
-}
-
-/// The answer to one review; the body is neither logged nor kept.
-fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String) {
-    let review: AdmissionReview<DynamicObject> = match serde_json::from_slice(body) {
-        Ok(review) => review,
-        Err(error) => return (StatusCode::BAD_REQUEST, format!("not an AdmissionReview: {error}")),
-    };
-    let request: Request = match review.try_into() {
-        Ok(request) => request,
-        Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}")),
-    };
-    let verdict = judge(&request);
-    let (name, namespace) = (&request.name, request.namespace.as_deref().unwrap_or_default());
-    let kind = &request.kind.kind;
-    debug!(kind, namespace, name, allowed = verdict.allowed, "reviewed");
-    let review = response(&request, verdict, may_patch).into_review();
-    match serde_json::to_string(&review) {
-        Ok(text) => (StatusCode::OK, text),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-    }
-}
-
-/// Details by which a client comes back after a second.
-fn soon() -> StatusDetails {
-    StatusDetails {
-        name: String::new(),
-        group: String::new(),
-        kind: String::new(),
-        uid: String::new(),
-        causes: vec![],
-        retry_after_seconds: 1,
-    }
-}
-
-fn response(request: &Request, verdict: Verdict, may_patch: bool) -> AdmissionResponse {
-    let mut response = AdmissionResponse::from(request);
-    response.warnings = Some(verdict.warnings).filter(|it| !it.is_empty());
-    if !verdict.allowed {
-        let mut refused = response.deny(verdict.message);
-        (refused.result.code, refused.result.reason) = (422, "Invalid".into());
-        if verdict.is_untold {
-            // The API server passes code and pause on, and kubectl then tries again by itself.
-            (refused.result.code, refused.result.reason) = (503, "ServiceUnavailable".into());
-            refused.result.details = Some(soon());
-        }
-        return refused;
-    }
-    if !may_patch || verdict.patches.is_empty() {
-        return response;
-    }
-    let unpatched = response.clone();
-    let patch = serde_json::from_value(serde_json::Value::Array(verdict.patches));
-    if let Ok(Ok(patched)) = patch.map(|it| response.with_patch(it)) {
-        return patched;
-    }
-    warn!(kind = request.kind.kind, "a patch is not in JSON Patch's form, left out");
-    unpatched
 }

@@ -1,13 +1,18 @@
 //! The webhook as the API server meets it: reviews, and TLS across a swap.
 
 use axum::body::Body;
+use futures::future::join_all;
+use http::StatusCode;
 use http_body_util::BodyExt as _;
 use rustls::{ClientConfig, RootCertStore, pki_types::pem::PemObject as _};
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    task::JoinHandle,
+    time::timeout,
 };
+use tokio_rustls::client::TlsStream;
 use tower::ServiceExt as _;
 
 use super::*;
@@ -90,8 +95,97 @@ async fn what_is_no_review_is_a_bad_request() {
     assert_eq!(ask("/mutate-x", "not json".into()).await.0, StatusCode::BAD_REQUEST);
 }
 
-/// Asks over TLS, trusting only the authorities of `trusted`; the whole answer.
-async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, BoxError> {
+/// A review of an update, each object of it with its spec.
+fn update(old: &str, new: &str) -> String {
+    let object = |spec: &str| {
+        format!(r#"{{"apiVersion":"x.org/v1","kind":"X","metadata":{{"name":"a"}},"spec":{spec}}}"#)
+    };
+    let review = review(&json!({})).replace("CREATE", "UPDATE");
+    let at = review.find(r#""object":"#).unwrap();
+    let end = review.find(r#","operation""#).unwrap();
+    let objects = format!(r#""object":{},"oldObject":{}"#, object(new), object(old));
+    format!("{}{objects}{}", &review[..at], &review[end..])
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_is_refused_in_words_and_hinders_nobody_once_it_is_there() {
+    let deep = format!("{}1{}", r#"{"a":["#.repeat(200), "]}".repeat(200));
+    let dense = format!(r#"{{"a":[{}0]}}"#, r#"{"":0},"#.repeat(100_000));
+    for (bad, why) in [(&deep, "nests deeper than 100 levels"), (&dense, "takes more than 24 MiB")]
+    {
+        let (status, answer) = ask("/validate-x", update("{}", bad)).await;
+        let response = &answer["response"];
+        assert_eq!((status, &response["allowed"]), (StatusCode::OK, &json!(false)), "{why}");
+        assert_eq!((&response["uid"], &response["status"]["code"]), (&json!("u1"), &json!(422)));
+        assert!(response["status"]["message"].as_str().unwrap().contains(why), "{response}");
+
+        let (status, answer) = ask("/validate-x", update(bad, bad)).await;
+        let response = &answer["response"];
+        assert_eq!((status, &response["allowed"]), (StatusCode::OK, &json!(true)), "{why}");
+        assert!(response["warnings"][0].as_str().unwrap().contains(why), "{response}");
+
+        let (_, answer) = ask("/validate-x", update(bad, "{}")).await;
+        assert_eq!(answer["response"]["allowed"], json!(true), "{why}: it is mended");
+    }
+    let (_, answer) = ask("/validate-x", update("{}", r#"{"cell":"cell0"}"#)).await;
+    assert_eq!(answer["response"]["allowed"], json!(false), "what can be read is judged");
+}
+
+#[tokio::test]
+async fn a_body_of_more_than_two_objects_is_refused_whether_it_says_its_length_or_not() {
+    let long = " ".repeat(review::LARGEST_BODY + 1);
+    assert_eq!(ask("/validate-x", long.clone()).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    let chunk = long.into_bytes();
+    let chunks = futures::stream::iter([Ok::<_, std::io::Error>(chunk)]);
+    let request = http::Request::post("/validate-x").body(Body::from_stream(chunks)).unwrap();
+    let answer = webhook().router().oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_much_together_are_put_off_at_once_and_later_ones_are_answered() {
+    let router = webhook().router_at(Desk::of(1_000));
+    let ask = |body: Body| {
+        let request = http::Request::post("/validate-x").body(body).unwrap();
+        router.clone().oneshot(request)
+    };
+    // One body of 600 bytes that has not ended yet.
+    let (sender, chunks) = tokio::sync::mpsc::unbounded_channel::<Result<String, std::io::Error>>();
+    let chunks = futures::stream::unfold(chunks, async |mut it| Some((it.recv().await?, it)));
+    sender.send(Ok(" ".repeat(600))).unwrap();
+    let slow = tokio::spawn(ask(Body::from_stream(chunks)));
+    let busy = || async {
+        let answer = ask(Body::from(" ".repeat(500))).await.unwrap();
+        (answer.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
+    };
+    let refused = until(busy).await;
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let small = ask(Body::from(review(&json!({})).replace(' ', ""))).await.unwrap();
+    assert_eq!(small.status(), StatusCode::OK, "a small one has room");
+    drop(sender);
+    assert_eq!(slow.await.unwrap().unwrap().status(), StatusCode::BAD_REQUEST);
+    assert_eq!(ask(Body::from(" ".repeat(500))).await.unwrap().status(), StatusCode::BAD_REQUEST);
+}
+
+/// Asks until there is an answer; other tasks go on between.
+async fn until<T, F: Future<Output = Option<T>>>(question: impl Fn() -> F) -> T {
+    let asking = async {
+        loop {
+            if let Some(answer) = question().await {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), asking).await.unwrap()
+}
+
+/// A connection to a webhook, trusting only the authorities of `trusted`.
+async fn connect(
+    address: SocketAddr,
+    from: [u8; 4],
+    trusted: &Bundle,
+) -> Result<TlsStream<TcpStream>, BoxError> {
     let mut roots = RootCertStore::empty();
     let pem = trusted.authorities.as_bytes();
     for certificate in rustls::pki_types::CertificateDer::pem_slice_iter(pem) {
@@ -103,11 +197,26 @@ async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, B
         .with_root_certificates(roots)
         .with_no_client_auth();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let stream = TcpStream::connect(address).await?;
-    let mut stream = connector.connect(HOST.try_into()?, stream).await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((from, 0).into())?;
+    Ok(connector.connect(HOST.try_into()?, socket.connect(address).await?).await?)
+}
+
+/// Asks over TLS, trusting only the authorities of `trusted`; the whole answer.
+async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, BoxError> {
+    ask_from(address, [127, 0, 0, 1], trusted).await
+}
+
+async fn ask_from(
+    address: SocketAddr,
+    from: [u8; 4],
+    trusted: &Bundle,
+) -> Result<String, BoxError> {
+    let mut stream = connect(address, from, trusted).await?;
     let body = review(&json!({}));
+    // Without `connection: close`: the server closes by itself.
     let head = format!(
-        "POST /mutate-x HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        "POST /mutate-x HTTP/1.1\r\nhost: {HOST}\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await?;
@@ -116,13 +225,73 @@ async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, B
     Ok(answer)
 }
 
+/// A server with these limits, its address and its certificate.
+async fn serving(limits: Limits) -> (SocketAddr, Bundle, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let bundle = Bundle::issue(HOST, clock::now(), None).unwrap();
+    let (_, presented) = watch::channel(Some(bundle.server_config().unwrap()));
+    let router = webhook().router();
+    let server = tokio::spawn(serve(listener, presented, router, limits, std::future::pending()));
+    (address, bundle, server)
+}
+
+/// Waits until the server has closed a connection.
+async fn closed(mut stream: impl AsyncRead + Unpin) {
+    let mut rest = Vec::new();
+    // A reset is an end as well.
+    let _ = timeout(Duration::from_secs(60), stream.read_to_end(&mut rest)).await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_that_are_slow_are_closed_and_others_are_answered_meanwhile() {
+    let limits = Limits {
+        connections: 3,
+        of_one_peer: 3,
+        head: Duration::from_millis(300),
+        connection: Duration::from_millis(900),
+    };
+    let (address, bundle, server) = serving(limits).await;
+    let me = [127, 0, 0, 1];
+    // One never shakes hands, one never ends its head, one never ends its body: no place is left.
+    let silent = TcpStream::connect(address).await.unwrap();
+    let mut in_head = connect(address, me, &bundle).await.unwrap();
+    in_head.write_all(b"POST /mutate-x HTTP/1.1\r\nhost: a\r\n").await.unwrap();
+    let mut in_body = connect(address, me, &bundle).await.unwrap();
+    let head = b"POST /mutate-x HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{";
+    in_body.write_all(head).await.unwrap();
+    let answer = timeout(Duration::from_secs(60), ask_securely(address, &bundle)).await.unwrap();
+    assert!(answer.unwrap().contains("200 OK"), "nobody else was answered");
+    closed(silent).await;
+    closed(in_head).await;
+    closed(in_body).await;
+    server.abort();
+}
+
+#[tokio::test]
+async fn one_address_cannot_take_the_connections_of_others() {
+    let limits = Limits { connections: 4, of_one_peer: 2, ..Limits::default() };
+    let (address, bundle, server) = serving(limits).await;
+    let held = join_all((0..2).map(|_| connect(address, [127, 0, 0, 1], &bundle))).await;
+    assert!(held.iter().all(Result::is_ok), "{held:?}");
+    assert!(connect(address, [127, 0, 0, 1], &bundle).await.is_err(), "a third was let in");
+    let answer = ask_from(address, [127, 0, 0, 2], &bundle).await.unwrap();
+    assert!(answer.contains("200 OK"), "{answer}");
+    drop(held);
+    let again = || async { ask_securely(address, &bundle).await.ok() };
+    assert!(until(again).await.contains("200 OK"), "its places are free again");
+    server.abort();
+}
+
 #[tokio::test]
 async fn the_certificate_is_swapped_without_a_restart() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (presented, config) = watch::channel(None);
-    let listener = TlsListener::new(listener, config).unwrap();
-    let server = tokio::spawn(async move { axum::serve(listener, webhook().router()).await });
+    let router = webhook().router();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stopped = async { drop(stopped.await) };
+    let server = tokio::spawn(serve(listener, config, router, Limits::default(), stopped));
     let now = clock::now();
     let old = Bundle::issue(HOST, now, None).unwrap();
     let new = Bundle::issue(HOST, now, Some(&old)).unwrap();
@@ -134,5 +303,6 @@ async fn the_certificate_is_swapped_without_a_restart() {
     presented.send_replace(Some(new.server_config().unwrap()));
     assert!(ask_securely(address, &new).await.unwrap().contains("200 OK"));
     assert!(ask_securely(address, &old).await.is_err(), "the old authority signed another");
-    server.abort();
+    stop.send(()).unwrap();
+    server.await.unwrap();
 }

@@ -1,0 +1,162 @@
+//! Serves over TLS within bounds, so that whoever is slow or comes too often costs others nothing.
+//!
+//! Whoever reaches the port may connect, so nothing is kept for a client beyond one question: its
+//! connection is closed with the answer, and has a time limit as a whole.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{Router, body::Body};
+use http::{Request, Response};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt as _;
+use tracing::debug;
+
+/// What a server presents; `None` until there is a certificate.
+pub type Presented = watch::Receiver<Option<Arc<ServerConfig>>>;
+
+/// How many bytes of a connection are read ahead, and how many a request's head may have.
+const READ_AHEAD: usize = 64 << 10;
+
+/// What one server spends on its clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time; further ones wait until one ends.
+    pub connections: usize,
+    /// Connections at a time from one address; further ones are closed at once.
+    pub of_one_peer: usize,
+    /// How long a handshake may take, and after it the head of the request.
+    pub head: Duration,
+    /// How long a connection may take in all. The API server itself waits for 5 s.
+    pub connection: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            of_one_peer: 64,
+            head: Duration::from_secs(5),
+            connection: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves until `stop`, then lets the connections end, which takes [`Limits::connection`] at most.
+/// Connections are closed until a certificate is there; each takes the newest one.
+pub async fn serve(
+    mut listener: TcpListener,
+    presented: Presented,
+    router: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let mut stop = pin!(stop);
+    let (peers, mut connections) = (Peers::default(), JoinSet::new());
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            Some(_) = connections.join_next() => {}
+            (stream, address) = axum::serve::Listener::accept(&mut listener),
+                if connections.len() < limits.connections =>
+            {
+                let Some(peer) = peers.enter(address, limits.of_one_peer) else {
+                    debug!(%address, "closed, for this address has too many connections");
+                    continue;
+                };
+                let Some(config) = presented.borrow().clone() else { continue };
+                let router = router.clone();
+                connections.spawn(async move {
+                    let conversation = conversation(stream, config, router, limits);
+                    if timeout(limits.connection, conversation).await.is_err() {
+                        debug!(%address, "closed, for it took too long");
+                    }
+                    drop(peer);
+                });
+            }
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// A handshake, one request and its answer.
+async fn conversation(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    router: Router,
+    limits: Limits,
+) {
+    let stream = match timeout(limits.head, TlsAcceptor::from(config).accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return debug!("handshake failed: {error}"),
+        Err(_) => return debug!("handshake took too long"),
+    };
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let router = router.clone();
+        async move {
+            let answer: Result<Response<Body>, Infallible> =
+                router.oneshot(request.map(Body::new)).await;
+            answer
+        }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(READ_AHEAD)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), answer);
+    if let Err(error) = served.await {
+        debug!("a connection ended: {error}");
+    }
+}
+
+/// How many connections each address has.
+#[derive(Clone, Debug, Default)]
+struct Peers(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+
+impl Peers {
+    /// Counts one more until the answer is dropped; `None` where the address has `most` already.
+    fn enter(&self, address: SocketAddr, most: usize) -> Option<Peer> {
+        let address = address.ip().to_canonical();
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_open = counts.entry(address).or_default();
+        if *n_open >= most {
+            return None;
+        }
+        *n_open += 1;
+        Some(Peer { peers: self.clone(), address })
+    }
+}
+
+/// One connection of an address.
+struct Peer {
+    peers: Peers,
+    address: IpAddr,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let mut counts = self.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(n_open) = counts.get_mut(&self.address) else { return };
+        *n_open = n_open.saturating_sub(1);
+        if *n_open == 0 {
+            counts.remove(&self.address);
+        }
+    }
+}
