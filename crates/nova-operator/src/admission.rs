@@ -79,15 +79,18 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Verdi
     if old.is_some() && custom == before {
         return Verdict::allow();
     }
-    let faults: Vec<String> = oslo::faults(&custom).into_iter().map(|it| it.message).collect();
-    if !faults.is_empty() {
-        return Verdict::deny(faults.join("; "));
+    let faults = oslo::faults(&custom);
+    if !faults.first.is_empty() {
+        let mut told: Vec<String> = faults.first.into_iter().map(|it| it.message).collect();
+        if faults.n_more > 0 {
+            told.push(format!("and {} more", faults.n_more));
+        }
+        return Verdict::deny(told.join("; "));
     }
     let texts = [Text { source: FIELD, text: &custom }];
-    let findings = oslo::findings(&texts, release.and_then(Chosen::release));
-    let n_more = findings.len().saturating_sub(WARNED);
-    let mut warnings: Vec<String> =
-        findings.into_iter().take(WARNED).map(|it| it.message).collect();
+    let findings = oslo::findings(&texts, release.and_then(Chosen::release), WARNED);
+    let n_more = findings.n_more;
+    let mut warnings: Vec<String> = findings.first.into_iter().map(|it| it.message).collect();
     if n_more > 0 {
         warnings.push(format!("{FIELD}: {n_more} more stand in condition {CONFIG_WARNINGS}"));
     }
@@ -135,6 +138,15 @@ mod tests {
         let verdict = validate(None, &config("[libvirt]\ncpu_mode custom"), Some(&newest()));
         assert!(!verdict.allowed);
         assert!(verdict.message.contains("line 2, column 1"), "{}", verdict.message);
+    }
+
+    #[test]
+    fn of_many_faults_twenty_are_told_and_the_others_counted() {
+        let verdict = validate(None, &config(&"x\n".repeat(100_000)), None);
+        assert_eq!(verdict.message.matches("Config, line ").count(), 20, "{}", verdict.message);
+        assert!(verdict.message.ends_with("; and 99980 more"), "{}", verdict.message);
+        let verdict = validate(None, &config(&"x\n".repeat(200_000)), None);
+        assert!(!verdict.allowed && verdict.message.contains("longer than 256 KiB"));
     }
 
     #[test]

@@ -32,28 +32,57 @@ pub struct Text<'a> {
     pub text: &'a str,
 }
 
-/// Everything in a compute's texts that is accepted and that a human should know, in the order of
-/// its place; without a release, what holds for all of them.
-pub fn findings(texts: &[Text<'_>], release: Option<Release>) -> Vec<Finding> {
+/// The longest text that is read, in bytes; one that is longer has a fault. No annotation of
+/// kubectl's holds more, and no compute's options come near it.
+pub const LONGEST_TEXT: usize = 256 * 1024;
+
+/// How many faults or findings of a compute's options are told one by one.
+pub const TOLD: usize = 20;
+
+/// What is told of something that there may be much of: anybody may write a text whose every line is
+/// worth a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told<T> {
+    /// The first ones, in the order of their place.
+    pub first: Vec<T>,
+    /// How many more there are.
+    pub n_more: usize,
+}
+
+impl<T> Told<T> {
+    /// At most so many of them; the others are made and dropped one by one.
+    fn of(all: impl IntoIterator<Item = T>, most: usize) -> Self {
+        let mut told = Self { first: vec![], n_more: 0 };
+        for it in all {
+            if told.first.len() < most {
+                told.first.push(it);
+            } else {
+                told.n_more += 1;
+            }
+        }
+        told
+    }
+}
+
+/// What in a compute's texts is accepted and a human should know, at most so much of it, in the
+/// order of its place; without a release, what holds for all of them.
+pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> Told<Finding> {
     let mut read: Vec<(Text<'_>, Vec<Entry>)> =
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
-    if read.is_empty() {
-        return vec![];
-    }
-    let of_release = match release {
-        Some(release) => known::of_release(&read, release.schema()),
-        None => vec![vec![]; read.len()],
-    };
-    let mut all = Vec::new();
-    for ((text, entries), of_release) in read.iter().zip(of_release) {
-        let mut of_text = faults::owned_options(text.source, entries);
-        of_text.extend(faults::surprises(text.source, entries));
-        of_text.extend(of_release);
-        of_text.sort_by_key(|it| (it.line, it.column));
-        all.extend(of_text);
-    }
-    all
+    let mut judge = release.map(|it| known::Judge::new(&read, it.schema()));
+    // A reader gives entries in the order of their place.
+    let all = read.iter().enumerate().flat_map(|(text_idx, (text, entries))| {
+        entries.iter().map(move |entry| (text_idx, text.source, entry))
+    });
+    let all = all.flat_map(|(text_idx, source, entry)| {
+        let mut of_entry = faults::of_entry(source, entry);
+        if let Some(judge) = &mut judge {
+            of_entry.extend(judge.findings(text_idx, source, entry));
+        }
+        of_entry
+    });
+    Told::of(all, most)
 }
 
 /// One option of a file; a repeated key gives one entry per occurrence, as a `MultiOpt` reads it.
@@ -82,7 +111,7 @@ pub struct SyntaxError {
     pub reason: Reason,
 }
 
-/// Why oslo.config refuses a line.
+/// Why oslo.config refuses a line, or the line is not given to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Neither `=` nor `:` in a line that is not a header, a comment or a continuation.
@@ -97,6 +126,10 @@ pub enum Reason {
     EmptySection,
     /// An option above the first section header.
     NoSection,
+    /// A section's name that is longer than any that something reads.
+    LongSection,
+    /// The whole text is longer than [`LONGEST_TEXT`].
+    LongText,
 }
 
 impl Reason {
@@ -123,6 +156,11 @@ impl Reason {
             Self::NoSection => {
                 "this option stands above the first section header; put a header such as \
                  `[DEFAULT]` above it"
+            }
+            Self::LongSection => "the section's name is longer than 128 bytes; shorten it",
+            Self::LongText => {
+                "the text is longer than 256 KiB and is not read; write only the options that \
+                 differ from the defaults"
             }
         }
     }

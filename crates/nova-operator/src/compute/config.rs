@@ -63,10 +63,10 @@ pub fn default_text(content: &Content) -> Result<&str, String> {
 pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Finding {
     let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let faults = oslo::faults(custom);
-    if let Some(first) = faults.first() {
-        let rest = match faults.len() {
-            1 => String::new(),
-            n_faults => format!(" (and {} more)", n_faults - 1),
+    if let Some(first) = faults.first.first() {
+        let rest = match faults.first.len() - 1 + faults.n_more {
+            0 => String::new(),
+            n_more => format!(" (and {n_more} more)"),
         };
         let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
         return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);

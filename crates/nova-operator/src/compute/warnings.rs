@@ -4,14 +4,11 @@ use common::conditions::{Finding, Truth};
 
 use crate::compute::config::default_text;
 use crate::compute::observe::Observed;
-use crate::oslo::{self, Text};
+use crate::oslo::{self, TOLD, Text};
 use crate::release::{Chosen, not_judged};
 
 /// The human's options hold something surprising; it does not affect Ready.
 pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
-
-/// How many findings are told one by one.
-const TOLD: usize = 20;
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
 pub fn finding(seen: &Observed) -> Finding {
@@ -24,10 +21,10 @@ pub fn finding(seen: &Observed) -> Finding {
     if let (Some(source), Some(text)) = (&default_source, default_options) {
         texts.push(Text { source, text });
     }
-    let found = oslo::findings(&texts, seen.release.release());
-    let mut told: Vec<String> = found.iter().take(TOLD).map(|it| it.message.clone()).collect();
-    if found.len() > TOLD {
-        told.push(format!("There are {} more", found.len() - TOLD));
+    let found = oslo::findings(&texts, seen.release.release(), TOLD);
+    let mut told: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
+    if found.n_more > 0 {
+        told.push(format!("There are {} more", found.n_more));
     }
     let mut reason = "Surprising";
     if let Chosen::Unknown(named) = &seen.release

@@ -1,7 +1,7 @@
 //! What is wrong, and what is only surprising, in a configuration that a human wrote.
 
 use super::schema::normalized;
-use super::{Entry, FIELD, parse, parse::is_space};
+use super::{Entry, FIELD, TOLD, Told, parse, parse::is_space};
 
 /// Something in `spec.customServiceConfig` that oslo.config refuses: nova-compute would not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,39 +40,27 @@ pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
     ("service_user", AUTH),
 ];
 
-/// Every place where oslo.config would refuse the text.
-pub fn faults(custom_service_config: &str) -> Vec<Fault> {
+/// The places where oslo.config would refuse the text, the first [`TOLD`] of them.
+pub fn faults(custom_service_config: &str) -> Told<Fault> {
     let (_, errors) = parse(custom_service_config);
-    errors
-        .into_iter()
-        .map(|it| Fault {
-            path: FIELD,
-            line: it.line,
-            column: it.column,
-            message: format!("{}: {}", place(FIELD, it.line, it.column), it.reason.message()),
-        })
-        .collect()
+    let fault = |it: super::SyntaxError| Fault {
+        path: FIELD,
+        line: it.line,
+        column: it.column,
+        message: format!("{}: {}", place(FIELD, it.line, it.column), it.reason.message()),
+    };
+    Told::of(errors.into_iter().map(fault), TOLD)
 }
 
-/// Entries that replace what the operator sets itself.
-pub(super) fn owned_options(source: &str, entries: &[Entry]) -> Vec<Finding> {
-    entries
-        .iter()
-        .filter(|entry| is_owned(entry))
-        .map(|entry| {
-            finding(
-                source,
-                entry,
-                "is set by the operator; this value replaces it on the host, where nova-compute \
-                 may then fail to start or register elsewhere: remove it unless that is intended",
-            )
-        })
-        .collect()
-}
-
-/// Entries that oslo.config reads otherwise than they look, or that a compute must not have.
-pub(super) fn surprises(source: &str, entries: &[Entry]) -> Vec<Finding> {
-    entries.iter().filter_map(|entry| Some(finding(source, entry, surprise(entry)?))).collect()
+/// What is told of an entry whatever the release: that it replaces what the operator sets itself,
+/// that oslo.config reads it otherwise than it looks, or that a compute must not have it.
+pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
+    let owned = is_owned(entry).then_some(
+        "is set by the operator; this value replaces it on the host, where nova-compute may then \
+         fail to start or register elsewhere: remove it unless that is intended",
+    );
+    let told = owned.into_iter().chain(surprise(entry));
+    told.map(|it| finding(source, entry, it)).collect()
 }
 
 fn is_owned(entry: &Entry) -> bool {

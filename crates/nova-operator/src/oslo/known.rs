@@ -20,32 +20,18 @@ const OPEN_ENDED: &[&str] = &["os_vif_", "oslo_", "profiler_", "vif_plug_"];
 /// The drivers of nova itself; another one may read options of its own.
 const DRIVERS: &[&str] = &["fake.", "ironic.", "libvirt.", "nova.virt.", "vmwareapi.", "zvm."];
 
-/// What is told of the entries of each text.
-pub(super) fn of_release(texts: &[(Text<'_>, Vec<Entry>)], schema: &Schema) -> Vec<Vec<Finding>> {
-    let mut judge = Judge::new(texts, schema);
-    let of_text = |(text, entries): &(Text<'_>, Vec<Entry>)| {
-        let last = last_lines(entries);
-        let told = entries.iter().flat_map(|entry| {
-            let line = last[&place(entry)];
-            let told = judge.told(entry, (line != entry.line).then_some(line));
-            told.into_iter().map(|it| finding(text.source, entry, &it)).collect::<Vec<_>>()
-        });
-        told.collect()
-    };
-    texts.iter().map(of_text).collect()
-}
-
 fn place(entry: &Entry) -> (String, &str) {
     (normalized(&entry.section), &entry.key)
 }
 
 /// The line in which each option is set last.
-fn last_lines(entries: &[Entry]) -> BTreeMap<(String, &str), usize> {
-    entries.iter().map(|it| (place(it), it.line)).collect()
-}
+type LastLines<'a> = BTreeMap<(String, &'a str), usize>;
 
-struct Judge<'a> {
+/// Tells what a release makes of the entries of some texts.
+pub(super) struct Judge<'a> {
     schema: &'a Schema,
+    /// By text.
+    last: Vec<LastLines<'a>>,
     /// The sections that were asked for; `None` where there is no such section.
     sections: BTreeMap<String, Option<Rc<Section>>>,
     /// Sections in which options may be read that we do not know.
@@ -56,9 +42,11 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(texts: &[(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
+    pub(super) fn new(texts: &'a [(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
+        let last_lines = |entries: &'a [Entry]| entries.iter().map(|it| (place(it), it.line));
         let mut judge = Self {
             schema,
+            last: texts.iter().map(|(_, entries)| last_lines(entries).collect()).collect(),
             sections: BTreeMap::new(),
             open: BTreeSet::new(),
             is_all_open: false,
@@ -68,6 +56,18 @@ impl<'a> Judge<'a> {
             judge.learn(entry);
         }
         judge
+    }
+
+    /// What is told of an entry of the text at that index.
+    pub(super) fn findings(
+        &mut self,
+        text_idx: usize,
+        source: &str,
+        entry: &Entry,
+    ) -> Vec<Finding> {
+        let last = self.last[text_idx].get(&place(entry)).copied();
+        let told = self.told(entry, last.filter(|it| *it != entry.line));
+        told.iter().map(|it| finding(source, entry, it)).collect()
     }
 
     /// Options that decide which others there are.

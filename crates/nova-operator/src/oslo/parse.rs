@@ -1,9 +1,17 @@
 //! The reader: total, so that one bad line does not hide the next one.
 
-use super::{Entry, Reason, SyntaxError};
+use super::{Entry, LONGEST_TEXT, Reason, SyntaxError};
+
+/// The longest name of a section, in bytes: each of its entries repeats it.
+const LONGEST_SECTION: usize = 128;
 
 /// Reads a whole file; the entries are what oslo.config would see if the faulty lines were absent.
+///
+/// A text that is too long has no entries, and one error.
 pub fn parse(text: &str) -> (Vec<Entry>, Vec<SyntaxError>) {
+    if text.len() > LONGEST_TEXT {
+        return (vec![], vec![SyntaxError { line: 1, column: 1, reason: Reason::LongText }]);
+    }
     let mut reader = Reader::default();
     // Python opens the file with universal newlines.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -78,6 +86,10 @@ impl Reader {
         self.section = match name {
             Some("") => {
                 self.error(number, 1, Reason::EmptySection);
+                Section::Lost
+            }
+            Some(name) if name.len() > LONGEST_SECTION => {
+                self.error(number, 2, Reason::LongSection);
                 Section::Lost
             }
             Some(name) => Section::Named(name.to_owned()),

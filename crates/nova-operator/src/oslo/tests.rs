@@ -1,6 +1,8 @@
 //! The reader against oslo.config's own answers, and the writer against the reader.
 
-use super::{Entry, Reason, Text, Value, faults, findings, parse, render};
+use super::{
+    Entry, LONGEST_TEXT, Reason, Release, TOLD, Text, Value, faults, findings, parse, render,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -110,7 +112,7 @@ fn an_entry_knows_its_place() {
 
 #[test]
 fn a_fault_names_field_line_column_and_the_legal_way() {
-    let found = faults("[libvirt]\ncpu_mode custom\n");
+    let found = faults("[libvirt]\ncpu_mode custom\n").first;
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].path, found[0].line, found[0].column), ("spec.customServiceConfig", 2, 1));
     assert_eq!(
@@ -119,12 +121,42 @@ fn a_fault_names_field_line_column_and_the_legal_way() {
          `option = value`, start the line with '#' to make it a comment, or indent it to continue \
          the value above"
     );
-    assert_eq!(faults("[libvirt]\ncpu_mode = custom\n"), []);
+    assert_eq!(faults("[libvirt]\ncpu_mode = custom\n").first, []);
+}
+
+#[test]
+fn of_many_faults_and_findings_the_first_are_told_and_the_others_counted() {
+    let found = faults(&"x\n".repeat(50_000));
+    assert_eq!((found.first.len(), found.n_more), (TOLD, 50_000 - TOLD));
+    assert_eq!(found.first.last().unwrap().line, TOLD);
+    let text = format!("[DEFAULT]\n{}", "host = a\n".repeat(20_000));
+    let text = Text { source: "x", text: &text };
+    for release in [None, Some(Release::newest())] {
+        let found = findings(&[text], release, 3);
+        assert_eq!(
+            found.first.iter().map(|it| it.line).collect::<Vec<_>>()[..2],
+            [2, 3 - usize::from(release.is_some())]
+        );
+        assert!(found.first.len() == 3 && found.n_more >= 20_000 - 3, "{}", found.n_more);
+    }
+}
+
+#[test]
+fn a_text_or_a_sections_name_that_is_too_long_is_a_fault_and_costs_nothing_more() {
+    let longest = format!("[{}]\na = 1\n", "s".repeat(128));
+    assert_eq!(parse(&longest).0.len(), 1);
+    // Each entry repeats its section's name: 100 MiB of them, in 130 KiB.
+    let longer = format!("[{}]\n{}", "s".repeat(100_000), "a=\n".repeat(1_000));
+    assert_eq!(parse(&longer).0, []);
+    check(&longer, &[(1, 2, Reason::LongSection)]);
+    let text = "#".repeat(LONGEST_TEXT);
+    check(&text, &[]);
+    check(&format!("{text}\n[a]\nb = 1"), &[(1, 1, Reason::LongText)]);
 }
 
 /// The places and options of what is told without a release.
 fn told(text: &str) -> Vec<(usize, String)> {
-    let found = findings(&[Text { source: "x", text }], None);
+    let found = findings(&[Text { source: "x", text }], None, usize::MAX).first;
     assert!(found.iter().all(|it| it.message.starts_with(&format!("x, line {}, ", it.line))));
     assert!(found.iter().all(|it| !it.message.contains("hunter2")));
     found.into_iter().map(|it| (it.line, it.option)).collect()
