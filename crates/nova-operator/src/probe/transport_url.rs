@@ -53,6 +53,8 @@ pub enum UrlFault {
     NoHost,
     /// A port that is no number from 1 to 65535.
     Port,
+    /// What looks like the host is a part of the credentials, which hold a character unescaped.
+    Unescaped,
     /// An opening bracket of an IPv6 address without its end.
     Bracket,
     /// A virtual host that AMQP cannot name.
@@ -72,6 +74,10 @@ impl UrlFault {
             Self::Port => {
                 "has a port that is not a number from 1 to 65535; if a user or password holds one \
                  of / ? # @ , : % write that character percent-encoded"
+            }
+            Self::Unescaped => {
+                "has an @ behind the first / ? or # and none before it; write these characters \
+                 percent-encoded in a user or password, and @ in a virtual host as %40"
             }
             Self::Bracket => "has an IPv6 address whose bracket is not closed, as in [::1]:5672",
             Self::VirtualHost => "has a virtual host longer than 255 bytes",
@@ -93,6 +99,7 @@ impl TransportUrl {
         if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(UrlFault::NotRabbit);
         }
+        let all = rest;
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -103,6 +110,10 @@ impl TransportUrl {
             .collect::<Result<Vec<_>, _>>()?;
         if brokers.is_empty() {
             return Err(UrlFault::NoHost);
+        }
+        // Else a part of a password would be shown as a port.
+        if all.contains('@') && !hosts.contains('@') {
+            return Err(UrlFault::Unescaped);
         }
         Ok(Self { brokers, virtual_host: virtual_host(path)?, tls: wants_tls(query)? })
     }
@@ -198,6 +209,17 @@ mod tests {
     #[test]
     fn one_broker() {
         check("rabbit://nova:pw@h:5673/cell1", &[("h", 5673, "nova", "pw")], "cell1", false);
+    }
+
+    #[test]
+    fn a_password_of_digits_with_an_unescaped_slash_is_not_taken_for_a_port() {
+        for url in ["rabbit://nova:123/45@h:5672/v", "rabbit://nova:1?2@h", "rabbit://nova:1#2@h/"]
+        {
+            assert_eq!(TransportUrl::parse(url), Err(UrlFault::Unescaped), "{url}");
+            assert!(!UrlFault::Unescaped.message().contains("123"));
+        }
+        check("rabbit://u:p@h/a@b", &[("h", 5672, "u", "p")], "a@b", false);
+        check("rabbit://h/a%40b", &[("h", 5672, "guest", "guest")], "a@b", false);
     }
 
     #[test]
