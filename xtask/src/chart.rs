@@ -30,7 +30,7 @@ const KINDS: [&str; 10] = [
 /// A check by its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -40,6 +40,7 @@ const CHECKS: [Check; 11] = [
         "cert-manager makes the certificate where it is told to, and the operator only reads",
         webhooks::cert_manager,
     ),
+    ("the webhooks know their client where a ConfigMap is named", webhooks::client_authorities),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),

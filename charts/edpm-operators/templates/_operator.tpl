@@ -109,7 +109,7 @@ containers:
         drop: [ALL]
 {{- end }}
 
-{{/* What all operators are told, and then their own. */}}
+{{/* What all operators are told, and then their own: by value, or by the key of a ConfigMap. */}}
 {{- define "edpm.env" -}}
 - name: POD_NAMESPACE
   valueFrom:
@@ -127,6 +127,11 @@ containers:
   value: {{ .root.Values.logLevel | quote }}
 {{- range .env }}
 - name: {{ .name }}
+  {{- if .configMap }}
+  valueFrom:
+    configMapKeyRef: {name: {{ .configMap | quote }}, key: {{ .key }}}
+  {{- else }}
   value: {{ .value | quote }}
+  {{- end }}
 {{- end }}
 {{- end }}

@@ -137,6 +137,11 @@ pub struct WebhookArgs {
     #[arg(long, env = "WEBHOOK_CERTIFICATES", value_enum, default_value_t)]
     pub webhook_certificates: CertificateMaker,
 
+    /// Certificates in PEM of the authorities by which the API server is known to the webhooks; without
+    /// them they answer whoever reaches their port.
+    #[arg(long, env = "WEBHOOK_CLIENT_AUTHORITIES", default_value = "", value_name = "PEM")]
+    pub webhook_client_authorities: String,
+
     /// Name of the webhook configurations, mutating and validating, whose caBundle is kept in step.
     #[arg(long, env = "WEBHOOK_CONFIGURATION", value_name = "NAME")]
     pub webhook_configuration: Option<String>,

@@ -25,3 +25,4 @@ pub mod unreadable;
 pub mod vault;
 pub mod web;
 pub mod webhook;
+pub mod weight;

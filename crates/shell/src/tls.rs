@@ -15,6 +15,7 @@ use rustls::{
     client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
 };
 
 use crate::error::{Error, Result};
@@ -42,6 +43,46 @@ impl fmt::Debug for Bundle {
     }
 }
 
+/// Whom a server answers.
+#[derive(Clone)]
+pub enum Clients {
+    /// Anybody.
+    Any,
+    /// Whoever has a certificate that such a verifier accepts.
+    Known(Arc<dyn ClientCertVerifier>),
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "Any",
+            Self::Known(_) => "Known",
+        })
+    }
+}
+
+impl Clients {
+    /// Those with a certificate of one of these authorities, in PEM; anybody where the text is empty.
+    pub fn of(authorities: &str) -> Result<Self> {
+        if authorities.trim().is_empty() {
+            return Ok(Self::Any);
+        }
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates(authorities));
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
+        let unusable =
+            |it| Error::process("the authorities of the webhook's clients are unusable", it);
+        Ok(Self::Known(verifier.build().map_err(unusable)?))
+    }
+
+    fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        match self {
+            Self::Any => WebPkiClientVerifier::no_client_auth(),
+            Self::Known(verifier) => Arc::clone(verifier),
+        }
+    }
+}
+
 /// The name by which the API server calls a Service.
 pub fn service_name(service: &str, namespace: &str) -> String {
     format!("{service}.{namespace}.svc")
@@ -50,14 +91,25 @@ pub fn service_name(service: &str, namespace: &str) -> String {
 impl Bundle {
     /// A new authority and a certificate for `name`; `previous` authorities go on being trusted.
     pub fn issue(name: &str, now: Timestamp, previous: Option<&Self>) -> Result<Self> {
+        Self::issue_for(name, now, previous, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// The same for another purpose.
+    pub(crate) fn issue_for(
+        name: &str,
+        now: Timestamp,
+        previous: Option<&Self>,
+        purpose: ExtendedKeyUsagePurpose,
+    ) -> Result<Self> {
         let failed = |it: rcgen::Error| Error::process("cannot make the webhook's certificate", it);
         let (authority_key, key) =
             (KeyPair::generate().map_err(failed)?, KeyPair::generate().map_err(failed)?);
         let authority = authority_params(name, now);
         let own = authority.self_signed(&authority_key).map_err(failed)?;
         let issuer = Issuer::from_params(&authority, &authority_key);
-        let certificate =
-            leaf_params(name, now).and_then(|it| it.signed_by(&key, &issuer)).map_err(failed)?;
+        let certificate = leaf_params(name, now, purpose)
+            .and_then(|it| it.signed_by(&key, &issuer))
+            .map_err(failed)?;
         let before = previous.and_then(|it| first_certificate(&it.authorities)).unwrap_or_default();
         Ok(Self {
             authorities: format!("{}{before}", own.pem()),
@@ -77,8 +129,13 @@ impl Bundle {
         !(self.serves(name, now) && self.serves(name, later) && self.server_config().is_ok())
     }
 
-    /// What a server needs; TLS 1.2 and 1.3.
+    /// What a server needs that answers anybody; TLS 1.2 and 1.3.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>> {
+        self.server_config_for(&Clients::Any)
+    }
+
+    /// What a server needs that answers these clients; TLS 1.2 and 1.3.
+    pub fn server_config_for(&self, clients: &Clients) -> Result<Arc<ServerConfig>> {
         let failed =
             |it: rustls::Error| Error::process("the webhook's certificate is unusable", it);
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
@@ -86,7 +143,7 @@ impl Bundle {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(failed)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients.verifier())
             .with_single_cert(certificates(&self.certificate), key)
             .map_err(failed)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -132,12 +189,16 @@ fn authority_params(name: &str, now: Timestamp) -> CertificateParams {
     params
 }
 
-fn leaf_params(name: &str, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+fn leaf_params(
+    name: &str,
+    now: Timestamp,
+    purpose: ExtendedKeyUsagePurpose,
+) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new([name.to_owned()])?;
     // A common name holds 64 characters, and nobody reads it where there are alternative names.
     params.distinguished_name.push(DnType::CommonName, "webhook");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.extended_key_usages = vec![purpose];
     params.use_authority_key_identifier_extension = true;
     valid(&mut params, now);
     Ok(params)

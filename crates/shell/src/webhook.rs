@@ -10,7 +10,7 @@ use crate::{
     args::WebhookArgs,
     error::{Error, Result},
     runtime::Runtime,
-    tls::service_name,
+    tls::{Clients, service_name},
 };
 use review::Desk;
 
@@ -25,7 +25,6 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod verdict;
-mod weight;
 
 pub use certificate::{Certificates, Place};
 pub use server::{Limits, Presented, serve};
@@ -106,6 +105,7 @@ impl Webhook {
             let what = "the webhooks need --webhook-service, or --enable-webhooks=false".into();
             return Err(Error::Process { what, source: None });
         }
+        let clients = Clients::of(&args.webhook_client_authorities)?;
         let address = SocketAddr::from((args.webhook_address, args.webhook_port));
         let listener = TcpListener::bind(address)
             .await
@@ -121,6 +121,7 @@ impl Webhook {
 
         let health = runtime.health();
         let keeper = Certificates::new(runtime.client(), self.place(args, runtime.namespace()))
+            .for_clients(clients)
             .served_by(sender)
             .reported_to(
                 health.readiness("webhook"),

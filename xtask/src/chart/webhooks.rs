@@ -89,3 +89,19 @@ pub(super) fn cert_manager() -> Result<()> {
     ensure!(maker == "cert-manager", "{maker}");
     Ok(())
 }
+
+/// The operator is given the authorities of the API server's client certificate, where they are named.
+pub(super) fn client_authorities() -> Result<()> {
+    const NAME: &str = "WEBHOOK_CLIENT_AUTHORITIES";
+    let named = rendered(&["webhooks.clientAuthorities=api-server"])?;
+    let found: Vec<&Value> = of_kind(&named, "Deployment")
+        .flat_map(|it| it["spec"]["template"]["spec"]["containers"][0]["env"].as_array())
+        .flatten()
+        .filter(|it| it["name"] == NAME)
+        .collect();
+    let from = json!({"configMapKeyRef": {"name": "api-server", "key": "ca.crt"}});
+    ensure!(found.len() == 1 && found[0]["valueFrom"] == from, "{found:?}");
+    let objects = rendered(&[])?;
+    ensure!(!json!(objects).to_string().contains(NAME), "it is set where nothing is named");
+    Ok(())
+}

@@ -34,7 +34,7 @@ use crate::{
     clock,
     error::{During as _, Error, Result},
     runtime::Shutdown,
-    tls::Bundle,
+    tls::{Bundle, Clients},
 };
 
 /// How often the clock is looked at, for a renewal may be due; it costs no request.
@@ -71,6 +71,7 @@ pub struct Certificates {
     client: Client,
     place: Place,
     now: Clock,
+    clients: Clients,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
     seen: Seen,
     /// The bundle that is presented now.
@@ -93,12 +94,20 @@ impl Certificates {
             client,
             place,
             now: Arc::new(clock::now),
+            clients: Clients::Any,
             presented: watch::Sender::new(None),
             seen: Seen::default(),
             current: None,
             published: None,
             reports: None,
         }
+    }
+
+    /// Presents it to these clients alone.
+    #[must_use]
+    pub fn for_clients(mut self, clients: Clients) -> Self {
+        self.clients = clients;
+        self
     }
 
     /// Presents the certificate through this channel.
@@ -197,7 +206,7 @@ impl Certificates {
                 self.report(Some("the caBundle was renewed a moment ago".into()));
                 return Ok(left);
             }
-            self.presented.send_replace(Some(bundle.server_config()?));
+            self.presented.send_replace(Some(bundle.server_config_for(&self.clients)?));
             self.current = Some(bundle);
             info!(secret = self.place.secret, "presenting the webhook's certificate");
         }

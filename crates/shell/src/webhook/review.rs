@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, warn};
 
-use super::{Judge, Request, Verdict, weight};
+use super::{Judge, Request, Verdict};
+use crate::weight;
 
 /// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server
 /// sends more only of an object that it could not store.

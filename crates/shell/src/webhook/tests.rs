@@ -15,6 +15,8 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tower::ServiceExt as _;
 
+use rcgen::ExtendedKeyUsagePurpose;
+
 use super::*;
 use crate::{clock, error::BoxError, tls::Bundle};
 
@@ -186,6 +188,16 @@ async fn connect(
     from: [u8; 4],
     trusted: &Bundle,
 ) -> Result<TlsStream<TcpStream>, BoxError> {
+    connect_as(None, address, from, trusted).await
+}
+
+/// The same, with a certificate of one's own.
+async fn connect_as(
+    client: Option<&Bundle>,
+    address: SocketAddr,
+    from: [u8; 4],
+    trusted: &Bundle,
+) -> Result<TlsStream<TcpStream>, BoxError> {
     let mut roots = RootCertStore::empty();
     let pem = trusted.authorities.as_bytes();
     for certificate in rustls::pki_types::CertificateDer::pem_slice_iter(pem) {
@@ -194,8 +206,16 @@ async fn connect(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match client {
+        None => config.with_no_client_auth(),
+        Some(client) => {
+            let own =
+                rustls::pki_types::CertificateDer::from_pem_slice(client.certificate.as_bytes())?;
+            let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(client.key.as_bytes())?;
+            config.with_client_auth_cert(vec![own], key)?
+        }
+    };
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
     let socket = TcpSocket::new_v4()?;
     socket.bind((from, 0).into())?;
@@ -212,7 +232,10 @@ async fn ask_from(
     from: [u8; 4],
     trusted: &Bundle,
 ) -> Result<String, BoxError> {
-    let mut stream = connect(address, from, trusted).await?;
+    ask_over(connect(address, from, trusted).await?).await
+}
+
+async fn ask_over(mut stream: TlsStream<TcpStream>) -> Result<String, BoxError> {
     let body = review(&json!({}));
     // Without `connection: close`: the server closes by itself.
     let head = format!(
@@ -280,6 +303,31 @@ async fn one_address_cannot_take_the_connections_of_others() {
     drop(held);
     let again = || async { ask_securely(address, &bundle).await.ok() };
     assert!(until(again).await.contains("200 OK"), "its places are free again");
+    server.abort();
+}
+
+#[tokio::test]
+async fn where_clients_are_known_by_their_certificates_nobody_else_is_answered() {
+    let me = [127, 0, 0, 1];
+    let of = |usage| Bundle::issue_for("api-server", clock::now(), None, usage).unwrap();
+    let (api_server, other) =
+        (of(ExtendedKeyUsagePurpose::ClientAuth), of(ExtendedKeyUsagePurpose::ClientAuth));
+    let bundle = Bundle::issue(HOST, clock::now(), None).unwrap();
+    let clients = Clients::of(&api_server.authorities).unwrap();
+    let (_, presented) = watch::channel(Some(bundle.server_config_for(&clients).unwrap()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = webhook().router();
+    let server =
+        tokio::spawn(serve(listener, presented, router, Limits::default(), std::future::pending()));
+    let ask = async |client: Option<&Bundle>| {
+        ask_over(connect_as(client, address, me, &bundle).await?).await
+    };
+    assert!(ask(Some(&api_server)).await.unwrap().contains("200 OK"));
+    assert!(ask(None).await.is_err(), "somebody without a certificate was answered");
+    assert!(ask(Some(&other)).await.is_err(), "somebody else's certificate was accepted");
+    assert!(Clients::of("no certificate").is_err());
+    assert!(matches!(Clients::of(" ").unwrap(), Clients::Any));
     server.abort();
 }
 

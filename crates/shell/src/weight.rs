@@ -3,7 +3,7 @@
 //! `{"":0}` are 7 bytes, and an object of a tree in memory is some 600, beside what a reader holds
 //! until it is built. The estimate is meant to be too high.
 
-/// How deep an object may nest: `serde_json` reads 128 levels, and a review has two more.
+/// How deep an object may nest: `serde_json` reads 128 levels, and what it stands in has some more.
 const DEEPEST: usize = 100;
 /// What an object in braces costs with its first entry, in bytes.
 const OBJECT: usize = 1024;
@@ -16,18 +16,20 @@ const TEXT: usize = 32;
 
 /// What may be spent on one text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    depth: usize,
-    bytes: usize,
+pub struct Bound {
+    /// How many levels it may nest.
+    pub depth: usize,
+    /// How many bytes it may take in memory.
+    pub bytes: usize,
 }
 
 /// For one object: as much as the densest 1 MiB of options and values costs, and far more text.
-pub(super) const OF_OBJECT: Bound = Bound { depth: DEEPEST, bytes: 24 << 20 };
-/// For two objects, and who asks for what.
-pub(super) const OF_REVIEW: Bound = Bound { depth: DEEPEST + 8, bytes: 50 << 20 };
+pub(crate) const OF_OBJECT: Bound = Bound { depth: DEEPEST, bytes: 24 << 20 };
+/// For two objects in an admission review, and who asks for what.
+pub(crate) const OF_REVIEW: Bound = Bound { depth: DEEPEST + 8, bytes: 50 << 20 };
 
-/// Why a text must not be read, in words that go on from "the object"; `None` where it may.
-pub(super) fn fault(text: &[u8], bound: Bound) -> Option<String> {
+/// Why a text must not be read, in words that go on from what it is; `None` where it may.
+pub fn fault(text: &[u8], bound: Bound) -> Option<String> {
     let (mut depth, mut bytes) = (0_usize, text.len());
     let (mut in_string, mut is_escaped, mut is_open) = (false, false, false);
     for byte in text {
