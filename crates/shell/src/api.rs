@@ -351,6 +351,9 @@ impl Api {
         };
         if let Err(error) = self.recorder.publish(&event, &regarding).await {
             let error = Error::from_kube("create event", error);
+            if error.is_expected() {
+                return tracing::debug!(error = error.chain(), "event lost");
+            }
             tracing::warn!(reason = error.reason(), error = error.chain(), "event lost");
         }
     }

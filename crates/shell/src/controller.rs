@@ -133,8 +133,8 @@ async fn pass<C: Controller>(
     };
     let pause = backoff.failed(key);
     metrics.reconcile_failed(C::NAME, error.reason());
-    if error.is_conflict() {
-        tracing::debug!(error = error.chain(), ?pause, "changed meanwhile; looking again");
+    if error.is_expected() {
+        tracing::debug!(error = error.chain(), ?pause, "nothing is wrong; looking again");
     } else {
         tracing::warn!(reason = error.reason(), error = error.chain(), ?pause, "pass failed");
     }

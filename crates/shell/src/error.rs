@@ -57,6 +57,15 @@ pub enum Error {
         #[source]
         status: Box<Status>,
     },
+    /// The namespace is being deleted: nothing new may be in it, and everything in it goes.
+    #[error("{what}: the namespace is being deleted")]
+    Terminating {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        status: Box<Status>,
+    },
     /// The API server, or a webhook, does not accept the content.
     #[error("{what}: the content was refused")]
     Invalid {
@@ -135,6 +144,7 @@ impl Error {
             Self::NotFound { .. } => "NotFound",
             Self::Gone { .. } => "Gone",
             Self::Forbidden { .. } => "Forbidden",
+            Self::Terminating { .. } => "NamespaceTerminating",
             Self::Invalid { .. } => "Invalid",
             Self::Busy { .. } => "ServerBusy",
             Self::Refused { .. } => "ServerError",
@@ -161,6 +171,11 @@ impl Error {
         text
     }
 
+    /// Whether nothing is wrong that anybody could mend: someone else was faster, or the namespace goes.
+    pub fn is_expected(&self) -> bool {
+        self.is_conflict() || matches!(self, Self::Terminating { .. })
+    }
+
     /// Whether nothing is wrong except that someone else was faster.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
@@ -174,13 +189,9 @@ impl Error {
         match self {
             Self::AlreadyExists { status, .. }
             | Self::Forbidden { status, .. }
-            | Self::Invalid { status, .. } => {
-                let causes = status.details.iter().flat_map(|it| &it.causes);
-                let is_terminating =
-                    causes.into_iter().any(|it| it.reason == "NamespaceTerminating");
-                (!is_terminating).then_some(status.message.as_str())
-            }
+            | Self::Invalid { status, .. } => Some(status.message.as_str()),
             Self::Conflict { .. }
+            | Self::Terminating { .. }
             | Self::NotFound { .. }
             | Self::Gone { .. }
             | Self::Busy { .. }
@@ -202,6 +213,7 @@ impl Error {
                 | Self::NotFound { .. }
                 | Self::Gone { .. }
                 | Self::Forbidden { .. }
+                | Self::Terminating { .. }
                 | Self::Invalid { .. }
                 | Self::Refused { .. }
         )
@@ -235,6 +247,7 @@ impl Error {
             return Self::from_transport(what, error.into());
         };
         match status.code {
+            401 | 403 if is_terminating(&status) => Self::Terminating { what, status },
             409 if status.reason == "AlreadyExists" => Self::AlreadyExists { what, status },
             // 422 is a conflict only for JSON patches with a test, which nobody here sends.
             409 => Self::Conflict { what, status },
@@ -257,6 +270,12 @@ impl Error {
         }
         Self::Transport { what, source }
     }
+}
+
+/// Whether the API server refuses because the namespace is being deleted: no permission would help.
+fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|it| &it.causes);
+    causes.into_iter().any(|it| it.reason == "NamespaceTerminating")
 }
 
 impl From<kube::Error> for Error {
@@ -324,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_is_being_deleted_is_no_refusal() {
+    fn a_namespace_that_is_being_deleted_is_neither_a_refusal_nor_a_lack_of_permissions() {
         let status: Status = serde_json::from_value(serde_json::json!({
             "code": 403,
             "reason": "Forbidden",
@@ -332,7 +351,10 @@ mod tests {
         }))
         .unwrap();
         let error = Error::from_kube("create x", kube::Error::Api(status.boxed()));
-        assert_eq!((error.reason(), error.refusal()), ("Forbidden", None));
+        assert_eq!((error.reason(), error.refusal()), ("NamespaceTerminating", None));
+        assert!(error.is_expected() && error.is_answer() && !error.is_conflict());
+        assert_eq!(error.chain().split(':').nth(1), Some(" the namespace is being deleted"));
+        assert!(!api(403, "Forbidden").is_expected());
     }
 
     #[test]

@@ -99,7 +99,9 @@ impl Teller {
         if role == Role::Owner && object.told.as_ref() != Some(&message) {
             outcome = outcome.and(self.write_condition::<K>(object, &message).await);
         }
-        if let Err(error) = &outcome {
+        if let Err(error) = &outcome
+            && !error.is_expected()
+        {
             tracing::warn!(reason = error.reason(), error = error.chain(), "could not be told");
         }
         outcome.is_ok()
