@@ -9,8 +9,11 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Libraries whose finer levels print bodies or nothing of use.
-const QUIET: [&str; 4] = ["kube_client=info", "hyper=info", "hyper_util=info", "rustls=info"];
+/// Libraries whose finer levels print nothing of use.
+const QUIET: [&str; 3] = ["hyper=info", "hyper_util=info", "rustls=info"];
+/// It warns of an answer that it cannot read with all of the answer's text: Secrets, perhaps. What is
+/// wrong reaches our own log as an error.
+const SILENT: &str = "kube_client=error";
 
 /// Starts logging; `level` is a level or a list of directives.
 pub fn init(format: LogFormat, level: &str) -> Result<()> {
@@ -33,11 +36,12 @@ pub fn init(format: LogFormat, level: &str) -> Result<()> {
 fn filter(level: &str) -> Result<EnvFilter> {
     let invalid = |error| Error::process(format!("invalid log level {level:?}"), error);
     let mut filter = EnvFilter::builder().parse(level).map_err(|it| invalid(Box::new(it)))?;
-    for quiet in QUIET {
+    let libraries = QUIET.iter().filter(|_| is_verbose(level));
+    for quiet in libraries.chain([&SILENT]) {
         let directive: Directive = quiet.parse().map_err(|it| invalid(Box::new(it)))?;
         let target = quiet.split('=').next().unwrap_or_default();
         // Only lowers: whoever asks for less than info of a library gets less.
-        if !level.contains(&format!("{target}=")) && is_verbose(level) {
+        if !level.contains(&format!("{target}=")) && level != "off" {
             filter = filter.add_directive(directive);
         }
     }
@@ -56,8 +60,17 @@ mod tests {
     #[test]
     fn libraries_that_print_bodies_stay_quiet_when_all_else_is_traced() {
         let text = filter("trace").unwrap().to_string();
-        assert!(text.contains("kube_client=info") && text.contains("trace"), "{text}");
-        assert_eq!(filter("warn").unwrap().to_string(), "warn");
+        assert!(text.contains("hyper=info") && text.contains("trace"), "{text}");
+    }
+
+    #[test]
+    fn the_client_that_warns_with_whole_answers_does_not_warn_unless_it_is_asked_to() {
+        for level in ["trace", "info", "warn", "info,shell=debug"] {
+            let text = filter(level).unwrap().to_string();
+            assert!(text.contains("kube_client=error"), "{level}: {text}");
+        }
+        assert_eq!(filter("off").unwrap().to_string(), "off");
+        assert_eq!(filter("kube_client=warn").unwrap().to_string(), "kube_client=warn");
     }
 
     #[test]
