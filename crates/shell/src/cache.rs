@@ -84,6 +84,9 @@ type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 /// Names that a cached object is also found under.
 pub type IndexName = &'static str;
 
+/// The annotation in which `kubectl apply` keeps the object as it was applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// A watched copy of all objects of one kind in the watched namespaces.
 pub struct Cache<K> {
     store: Mutex<Store<K>>,
@@ -231,7 +234,7 @@ impl<K: Watchable> Cache<K> {
         if let Event::Apply(it) | Event::InitApply(it) | Event::Delete(it) = &mut event
             && let Item::Readable(it) = it
         {
-            (self.trim)(it);
+            self.shorten(it);
         }
         let (changes, pending, unreadable) = {
             let mut store = lock(&self.store);
@@ -244,6 +247,15 @@ impl<K: Watchable> Cache<K> {
             is_news
         });
         self.pending.send_if_modified(|it| it.is_some() && it.replace(pending) != Some(pending));
+    }
+
+    /// Takes away what nobody here reads: a copy of the whole object, values of Secrets among it, and
+    /// what the cache's owner says.
+    fn shorten(&self, object: &mut K) {
+        if let Some(annotations) = &mut object.meta_mut().annotations {
+            annotations.remove(LAST_APPLIED);
+        }
+        (self.trim)(object);
     }
 
     /// Both the old and the new form are announced: a node that leaves its role concerns both roles.
@@ -263,7 +275,7 @@ impl<K: Watchable> Absorb for Cache<K> {
     fn absorb(&self, object: &Value) {
         let mut object = Item::read(object);
         if let Item::Readable(it) = &mut object {
-            (self.trim)(it);
+            self.shorten(it);
         }
         let change = lock(&self.store).answer(object);
         self.announce(change.as_slice());

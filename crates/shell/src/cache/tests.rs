@@ -62,6 +62,34 @@ fn managed_fields_are_not_kept_unless_a_cache_wants_them() {
 }
 
 #[test]
+fn a_copy_of_the_object_among_its_annotations_is_kept_in_no_cache() {
+    let mut applied = object("5");
+    let copy = r#"{"stringData":{"password":"hunter2"}}"#;
+    applied["metadata"]["annotations"] = json!({ LAST_APPLIED: copy, "a": "b" });
+    let whole: Arc<Cache<ConfigMap>> = Cache::trimmed(vec![], |_| {});
+    whole.open(vec![None]);
+    whole.absorb(&applied);
+    whole.take(
+        0,
+        Event::Apply(Item::read(&{
+            applied["metadata"]["name"] = json!("watched");
+            applied["metadata"]["uid"] = json!("2");
+            applied
+        })),
+    );
+    let kept = whole.all();
+    assert_eq!(kept.len(), 2);
+    for it in kept {
+        assert_eq!(
+            it.annotations().iter().collect::<Vec<_>>(),
+            [(&"a".to_owned(), &"b".to_owned())]
+        );
+    }
+    whole.absorb(&object("7"));
+    assert_eq!(whole.get(&Key::new("ns", "a")).unwrap().metadata.annotations, None);
+}
+
+#[test]
 fn what_is_not_of_the_kind_is_not_taken_in() {
     let (cache, announced) = cache();
     cache.absorb(&json!({ "metadata": 7 }));
