@@ -2,12 +2,18 @@
 //! when it is found.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use shell::api::Api;
 use shell::cache::{Absorb, Cache, Key, Watchable};
-use shell::error::Result;
+use shell::error::{Error, Result};
 use shell::leader::Watches;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// How long a pass waits for the first list of such a kind; then it ends, and a later one looks again.
+/// A kind that never lists must not hold the workers that others need.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All objects of such a kind, if the cluster has it.
 pub struct Optional<K> {
@@ -63,8 +69,12 @@ impl<K: Watchable> Optional<K> {
         Ok(Some(all))
     }
 
-    /// Waits for the first list; false where the cluster has no such kind.
+    /// Waits for the first list, but not for long; false where the cluster has no such kind.
     async fn open(&self, api: &Api) -> Result<bool> {
+        within(PATIENCE, &K::plural(&()), self.opened(api)).await
+    }
+
+    async fn opened(&self, api: &Api) -> Result<bool> {
         let mut opening = self.opening.lock().await;
         if !opening.is_open {
             if !api.serves::<K>().await? {
@@ -76,5 +86,28 @@ impl<K: Watchable> Optional<K> {
         opening.watches.ready().await;
         let _ = self.is_watched.set(());
         Ok(true)
+    }
+}
+
+/// What `asked` says, if it says it in time.
+async fn within<T>(
+    patience: Duration,
+    plural: &str,
+    asked: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let late = || Error::Timeout { what: format!("list {plural}"), after: patience };
+    timeout(patience, asked).await.unwrap_or_else(|_| Err(late()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kind_that_never_lists_ends_the_pass_and_says_which_it_is() {
+        let never = std::future::pending::<Result<bool>>();
+        let error = within(Duration::from_millis(10), "ipsets", never).await.unwrap_err();
+        assert_eq!(error.to_string(), "list ipsets: no answer within 0 s");
+        assert!(within(PATIENCE, "ipsets", async { Ok(true) }).await.unwrap());
     }
 }
