@@ -4,6 +4,7 @@ use config_drive::Secret;
 use http::{Request, Uri, header};
 use ironic::Error;
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
 use serde_json::Value;
 use shell::stream::Trust;
 use shell::{clock, web};
@@ -13,8 +14,19 @@ use crate::session::{DEADLINE, of_web};
 
 /// How long before its end a token is not used any more.
 const MARGIN: SignedDuration = SignedDuration::from_mins(2);
-/// A token's description lists roles and maybe a catalog.
+/// The largest answer, in bytes: a token's description lists roles and maybe a catalog.
 const LARGEST_ANSWER: usize = 1024 * 1024;
+
+/// What is read of a token's description.
+#[derive(Deserialize)]
+struct Told {
+    token: Described,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    expires_at: Timestamp,
+}
 
 /// What Keystone gives a token for, and the token that it last gave.
 #[derive(Debug)]
@@ -68,12 +80,9 @@ impl Login {
             return Err(error);
         }
         let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
-        let told: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-        let ends = told.pointer("/token/expires_at").and_then(Value::as_str);
-        let (Some(text), Some(Ok(ends))) = (text, ends.map(str::parse)) else {
-            return Err(Error::NotFound);
-        };
-        Ok(Token { text: Secret::new(text.to_owned()), ends })
+        let told = serde_json::from_slice(answer.body());
+        let (Some(text), Ok(Told { token })) = (text, told) else { return Err(Error::NotFound) };
+        Ok(Token { text: Secret::new(text.to_owned()), ends: token.expires_at })
     }
 }
 
@@ -85,6 +94,7 @@ fn of_keystone(error: Error) -> Error {
         Error::NotFound | Error::NotIronic => {
             Error::Credentials("what answers at authURL is no Keystone of version 3".into())
         }
+        Error::TooLarge(_) => Error::TooLarge("its Keystone's answer".into()),
         Error::NotUrl
         | Error::Version { .. }
         | Error::Unauthorized

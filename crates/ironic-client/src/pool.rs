@@ -2,17 +2,72 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ironic::Error;
 use shell::metrics::Metrics;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::Session;
+use crate::session::Pace;
+
+/// How many wait at a time for Ironics that were slow last. All who wait for any Ironic have eight
+/// workers together, and an Ironic that hangs must leave some to the others.
+const SLOW: usize = 2;
+/// How many wait at a time for Ironics of which nothing is known yet.
+const NEW: usize = 4;
+/// From when on an Ironic counts as slow: less than it takes to give up a list or a request, and more
+/// than some requests take one after the other.
+const SLOW_FROM: Duration = Duration::from_secs(12);
 
 /// Sessions by what they are made from, and whose they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pool {
     inner: Mutex<Inner>,
     metrics: Option<Metrics>,
+    slow: Semaphore,
+    new: Semaphore,
+    slow_from: Duration,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::default(),
+            metrics: None,
+            slow: Semaphore::new(SLOW),
+            new: Semaphore::new(NEW),
+            slow_from: SLOW_FROM,
+        }
+    }
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// A list of all machines.
+    List,
+    /// Changes of machines.
+    Requests,
+}
+
+/// Leave to wait for an Ironic; how long it is held tells how slow the Ironic is.
+#[derive(Debug)]
+pub struct Leave<'a> {
+    session: &'a Session,
+    purpose: Purpose,
+    since: Instant,
+    slow_from: Duration,
+    _of_session: SemaphorePermit<'a>,
+    _of_pool: Option<SemaphorePermit<'a>>,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        let is_slow = self.since.elapsed() >= self.slow_from;
+        let pace = if is_slow { Pace::Slow } else { Pace::Fast };
+        self.session.waits(self.purpose).note(pace);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +80,27 @@ impl Pool {
     /// An empty pool whose sessions count their requests.
     pub fn counted(metrics: Metrics) -> Self {
         Self { metrics: Some(metrics), ..Self::default() }
+    }
+
+    /// Leave to wait for an Ironic; `None` where enough wait for this one already, or for others that
+    /// are slow or not known: then whoever asks comes back later, and holds no worker meanwhile.
+    pub fn leave_for<'a>(&'a self, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
+        let waits = session.waits(purpose);
+        let of_session = waits.places.try_acquire().ok()?;
+        let of_pool = match waits.pace() {
+            Pace::Fast => None,
+            Pace::Slow => Some(self.slow.try_acquire().ok()?),
+            Pace::Unknown => Some(self.new.try_acquire().ok()?),
+        };
+        let (since, slow_from) = (Instant::now(), self.slow_from);
+        Some(Leave {
+            session,
+            purpose,
+            since,
+            slow_from,
+            _of_session: of_session,
+            _of_pool: of_pool,
+        })
     }
 
     /// The session of somebody; `made_from` is a hash of all that it is made from, so that whoever asks
@@ -86,6 +162,48 @@ mod tests {
 
     use super::*;
     use crate::Credentials;
+
+    #[test]
+    fn ironics_that_hang_leave_workers_to_others_and_to_those_that_are_new() {
+        let mut pool = Pool { slow_from: Duration::ZERO, ..Pool::default() };
+        let sessions: Vec<_> =
+            (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
+        let leaves = |pool: &Pool, of: &[Arc<Session>]| {
+            let leave = |it: &Arc<Session>| pool.leave_for(it, Purpose::List).map(|it| drop(it));
+            of.iter().filter_map(leave).count()
+        };
+        // All of them are new, and each was slow.
+        let held: Vec<_> =
+            sessions.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+        assert_eq!(held.len(), NEW);
+        drop(held);
+        let (slow, new) = sessions.split_at(NEW);
+        let held: Vec<_> = slow.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+        assert_eq!(held.len(), SLOW);
+        assert!(pool.leave_for(&new[0], Purpose::List).is_some(), "a new one has to wait");
+        assert!(
+            pool.leave_for(&slow[3], Purpose::Requests).is_some(),
+            "its requests were not slow"
+        );
+        drop(held);
+        // Who answers in time waits for nobody else.
+        pool.slow_from = Duration::from_mins(1);
+        assert_eq!(leaves(&pool, slow), NEW);
+        let held: Vec<_> = slow.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+        assert_eq!(held.len(), NEW);
+        assert!(pool.leave_for(&slow[0], Purpose::List).is_some());
+    }
+
+    #[test]
+    fn two_wait_for_one_ironic_and_the_others_come_back_later() {
+        let pool = Pool::default();
+        let (first, second) = (session(&pool, "a", "1"), session(&pool, "b", "2"));
+        let held: Vec<_> = (0..8).filter_map(|_| pool.leave_for(&first, Purpose::List)).collect();
+        assert_eq!(held.len(), 2);
+        assert!(pool.leave_for(&second, Purpose::List).is_some());
+        drop(held);
+        assert!(pool.leave_for(&first, Purpose::List).is_some());
+    }
 
     fn session(pool: &Pool, user: &str, made_from: &str) -> Arc<Session> {
         let make =

@@ -7,23 +7,34 @@ use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
 use http::{StatusCode, header};
+use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use shell::metrics::Metrics;
 use shell::stream::Trust;
 use shell::web::{self, WebFault};
+use shell::weight;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::Credentials;
+use crate::pool::Purpose;
 use crate::timed::Timed;
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
 /// was asked.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
-/// The largest answer: a page of 500 machines with all that is asked of each.
-const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
+/// The largest answer, in bytes: a page of 500 machines, with 16 KiB of what is asked of each.
+const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
+/// What reading one answer may cost.
+const COST: weight::Bound = weight::Bound { depth: 100, bytes: 32 * 1024 * 1024 };
+/// What is read of one list: of pages, of machines, and of bytes.
+const MOST: Most = Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024 };
 /// How many requests are under way at once; Ironic's own API serves few more.
 const AT_ONCE: usize = 8;
+/// How many passes wait for one Ironic at a time; they share what the first of them asked for.
+const WAITING: usize = 2;
 /// How long the version that was agreed upon is spoken before it is asked for again: an Ironic that was
 /// upgraded goes on to speak the old one.
 const KNOWN_FOR: Duration = Duration::from_mins(5);
@@ -40,11 +51,64 @@ pub struct Session {
     trust: Trust,
     version: Mutex<Option<(ApiVersion, Instant)>>,
     known_for: Duration,
+    most: Most,
     permits: Semaphore,
+    /// Who waits for lists, and who for changes.
+    waits: [Waits; 2],
     listed: Mutex<Option<Listed>>,
     /// What was read before a change may not show it.
     changes: Moment<Changes>,
     metrics: Option<Metrics>,
+}
+
+/// Those who wait for one Ironic, and how long it took last.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    pub(crate) places: Semaphore,
+    pace: Moment<Pace>,
+}
+
+/// How long an Ironic took last.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Pace {
+    /// Nobody knows yet.
+    Unknown,
+    /// It answered.
+    Fast,
+    /// It was given up, or nearly.
+    Slow,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { places: Semaphore::new(WAITING), pace: Moment::new(Pace::Unknown) }
+    }
+}
+
+impl Waits {
+    pub(crate) fn pace(&self) -> Pace {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, pace: Pace) {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = pace;
+    }
+}
+
+/// What is read of one list at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) pages: usize,
+    pub(crate) machines: usize,
+    pub(crate) bytes: usize,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page {
+    nodes: Vec<Node>,
+    /// Where Ironic says that it goes on.
+    next: Option<IgnoredAny>,
 }
 
 /// A list of all machines, or why there is none, and when it was asked for.
@@ -74,10 +138,21 @@ impl Session {
             trust,
             version: Mutex::new(None),
             known_for: KNOWN_FOR,
+            most: MOST,
             permits: Semaphore::new(AT_ONCE),
+            waits: [Waits::default(), Waits::default()],
             listed: Mutex::new(None),
             changes: Moment::default(),
             metrics: None,
+        }
+    }
+
+    /// Who waits for that of this Ironic.
+    pub(crate) fn waits(&self, purpose: Purpose) -> &Waits {
+        let [lists, requests] = &self.waits;
+        match purpose {
+            Purpose::List => lists,
+            Purpose::Requests => requests,
         }
     }
 
@@ -85,6 +160,12 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn knowing_for(self, known_for: Duration) -> Self {
         Self { known_for, ..self }
+    }
+
+    /// The same, reading no more than that of a list.
+    #[cfg(test)]
+    pub(crate) fn reading(self, most: Most) -> Self {
+        Self { most, ..self }
     }
 
     /// The same, with each request counted.
@@ -104,7 +185,7 @@ impl Session {
         }
         let since = Instant::now();
         let (_, document) = self.exchange(&Request::versions(), None).await?;
-        Ok(known.insert((version::negotiated(&document?)?, since)).0)
+        Ok(known.insert((version::negotiated(&read(&document?)?)?, since)).0)
     }
 
     /// The answer to a request, when it is its turn; null where it has no body. See [`Turn::ask`].
@@ -160,7 +241,7 @@ impl Session {
         for uuid in changed {
             let since = Instant::now();
             let asked = self.send(|it| Cow::Owned(Request::node(it, &uuid))).await;
-            let found = match asked.and_then(read::<Node>) {
+            let found = match asked.and_then(|it| read::<Node>(&it)) {
                 Ok(node) => Some(node),
                 Err(Error::NotFound) => None,
                 Err(_) => return None,
@@ -175,18 +256,29 @@ impl Session {
 
     async fn list(&self) -> Result<Vec<Node>, Error> {
         let mut nodes: Vec<Node> = Vec::new();
-        loop {
+        let Most { pages, machines, bytes } = self.most;
+        let mut n_bytes = 0;
+        for _ in 0..pages {
             let after = nodes.last().map(|it| it.uuid.clone());
             let request = |it| Cow::Owned(Request::nodes(it, after.as_deref()));
-            let mut page = self.send(request).await?;
-            let more: Vec<Node> = read(page["nodes"].take())?;
+            let answer = self.send(request).await?;
+            n_bytes += answer.len();
+            let page: Page = read(&answer)?;
             // Ironic says where to go on only where it does; a page without an end would never end.
-            let is_last = more.is_empty() || page.get("next").is_none();
-            nodes.extend(more);
+            let is_last = page.nodes.is_empty() || page.next.is_none();
+            nodes.extend(page.nodes);
+            if nodes.len() > machines {
+                return Err(Error::TooLarge(format!("a list of more than {machines} machines")));
+            }
+            if n_bytes > bytes {
+                let mib = bytes >> 20;
+                return Err(Error::TooLarge(format!("a list of more than {mib} MiB")));
+            }
             if is_last {
                 return Ok(nodes);
             }
         }
+        Err(Error::TooLarge(format!("a list of more than {pages} pages")))
     }
 
     /// Sends a request as it is in the version that is spoken, and once more if Ironic speaks another one
@@ -194,7 +286,7 @@ impl Session {
     async fn send<'a>(
         &self,
         request: impl Fn(ApiVersion) -> Cow<'a, Request>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Bytes, Error> {
         let version = self.version().await?;
         let (status, answer) = self.exchange(&request(version), Some(version)).await?;
         match (status, &self.credentials) {
@@ -215,7 +307,7 @@ impl Session {
         &self,
         request: &Request,
         version: Option<ApiVersion>,
-    ) -> Result<(StatusCode, Result<Value, Error>), Error> {
+    ) -> Result<(StatusCode, Result<Bytes, Error>), Error> {
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
             .method(request.method.word())
@@ -236,7 +328,7 @@ impl Session {
         let timed = Timed::begin(self.metrics.as_ref(), request.method);
         let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
-            Ok(answer) => (Ok(answer.status()), content(&answer)),
+            Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),
         };
         timed.end(&said);
@@ -266,12 +358,13 @@ impl Turn<'_> {
     /// anybody any more.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
-        self.session.send(|_| Cow::Borrowed(request)).await
+        let answer = self.session.send(|_| Cow::Borrowed(request)).await?;
+        if answer.is_empty() { Ok(Value::Null) } else { read(&answer) }
     }
 
     /// One machine, as it is now.
     pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
-        read(self.session.send(|it| Cow::Owned(Request::node(it, uuid))).await?)
+        read(&self.session.send(|it| Cow::Owned(Request::node(it, uuid))).await?)
     }
 }
 
@@ -320,8 +413,8 @@ impl Changes {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Error> {
-    serde_json::from_value(value).map_err(|_| Error::NotIronic)
+fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(answer).map_err(|_| Error::NotIronic)
 }
 
 /// Why there was no answer.
@@ -333,15 +426,23 @@ pub(crate) fn of_web(fault: WebFault) -> Error {
         WebFault::Cut(status) => {
             Error::Unreachable(format!("its answer of HTTP status {status} broke off"))
         }
+        WebFault::TooLong(_) => {
+            Error::TooLarge(format!("an answer of more than {} MiB", LARGEST_ANSWER >> 20))
+        }
     }
 }
 
-/// What an answer holds; null where it has no body.
-fn content(answer: &http::Response<impl AsRef<[u8]>>) -> Result<Value, Error> {
-    let body = answer.body().as_ref();
-    match Error::of_answer(answer.status().as_u16(), body) {
-        Some(error) => Err(error),
-        None if body.is_empty() => Ok(Value::Null),
-        None => serde_json::from_slice(body).map_err(|_| Error::NotIronic),
+/// What an answer holds: nothing, or JSON that costs little to read.
+fn content(answer: http::Response<Bytes>) -> Result<Bytes, Error> {
+    let (head, body) = answer.into_parts();
+    if let Some(error) = Error::of_answer(head.status.as_u16(), &body) {
+        return Err(error);
+    }
+    if !body.is_empty() && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
+        return Err(Error::NotIronic);
+    }
+    match weight::fault(&body, COST) {
+        Some(fault) => Err(Error::TooLarge(format!("an answer that {fault}"))),
+        None => Ok(body),
     }
 }

@@ -13,6 +13,7 @@ use shell::stream::Trust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::session::Most;
 use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
@@ -98,6 +99,44 @@ async fn those_who_look_together_share_one_list_of_all_pages() {
     assert_eq!(asked.len(), 3, "{asked:?}");
     assert!(asked[1].contains("x-openstack-ironic-api-version: 1.66"), "{}", asked[1]);
     assert!(asked[1].contains("connection: close"), "{}", asked[1]);
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
+    let (address, asked) = server(|text| {
+        let page = r#"{"nodes": [{"uuid": "a"}, {"uuid": "b"}], "next": "x"}"#;
+        ok(if text.starts_with("get / ") { VERSIONS } else { page })
+    })
+    .await;
+    let most = Most { pages: 9, machines: 9, bytes: 900 };
+    for (most, words, n_pages) in [
+        (Most { pages: 3, ..most }, "a list of more than 3 pages", 3),
+        (Most { machines: 3, ..most }, "a list of more than 3 machines", 2),
+        (Most { bytes: 60, ..most }, "a list of more than 0 MiB", 2),
+    ] {
+        let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+        let error = session.reading(most).nodes(Duration::ZERO).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("Ironic tells more than is read: {words}"));
+        let mut asked = asked.lock().unwrap();
+        assert_eq!(asked.iter().filter(|it| it.contains("/v1/nodes?")).count(), n_pages, "{words}");
+        asked.clear();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_long_or_costs_much_is_not_read() {
+    let long = format!(r#"{{"nodes": [], "x": "{}"}}"#, "x".repeat(9 << 20));
+    let dense =
+        format!(r#"{{"nodes": [{{"extra": {{"a": [{}0]}}}}]}}"#, "{\"\":0},".repeat(100_000));
+    for (page, words) in [(long, "more than 8 MiB"), (dense, "takes more than 32 MiB in memory")] {
+        let answer =
+            move |text: &str| ok(if text.starts_with("get / ") { VERSIONS } else { &page });
+        let (address, _) = server(answer).await;
+        let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+        let error = session.nodes(Duration::ZERO).await.unwrap_err();
+        assert_eq!(error.reason(), "AnswerTooLarge");
+        assert!(error.to_string().ends_with(words), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use ironic::{Error, Method};
-use serde_json::Value;
 use shell::metrics::Metrics;
 
 /// What is counted of a request for whose answer nobody waited: whoever asks has his own deadlines.
@@ -24,7 +23,7 @@ impl<'a> Timed<'a> {
     }
 
     /// It was answered, well or not.
-    pub(crate) fn end(mut self, answer: &Result<Value, Error>) {
+    pub(crate) fn end<T>(mut self, answer: &Result<T, Error>) {
         self.result = answer.as_ref().map_or_else(Error::reason, |_| "Ok");
     }
 }

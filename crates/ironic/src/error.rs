@@ -10,7 +10,8 @@ use crate::version::{NEWEST, OLDEST};
 /// How much of a server's own words is repeated, in bytes.
 pub const WORDS_LIMIT: usize = 512;
 
-/// Why there is no answer. Texts of servers are trimmed and hold nothing that was sent as a secret.
+/// Why there is no answer. Of a server's own words only those are repeated that stand where an Ironic
+/// or a Keystone puts them, for whoever writes a set chooses which server is asked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
     /// The text is no http or https URL.
@@ -21,6 +22,8 @@ pub enum Error {
     Untrusted(String),
     /// What answers is no Ironic.
     NotIronic,
+    /// An answer is more than is read; the text says of what.
+    TooLarge(String),
     /// The server speaks no version of the API that is spoken here.
     Version {
         /// Its oldest.
@@ -54,6 +57,7 @@ impl Error {
             Self::Unreachable(_) => "Unreachable",
             Self::Untrusted(_) => "CertificateNotTrusted",
             Self::NotIronic => "NotIronic",
+            Self::TooLarge(_) => "AnswerTooLarge",
             Self::Version { .. } => "VersionNotSupported",
             Self::Unauthorized => "CredentialsRefused",
             Self::Forbidden(_) => "AccessDenied",
@@ -77,6 +81,7 @@ impl Error {
             Self::NotUrl
             | Self::Untrusted(_)
             | Self::NotIronic
+            | Self::TooLarge(_)
             | Self::Version { .. }
             | Self::Unauthorized
             | Self::Forbidden(_)
@@ -87,7 +92,7 @@ impl Error {
 
     /// What an answer of that status means; `None` for a good one.
     pub fn of_answer(status: u16, body: &[u8]) -> Option<Self> {
-        let words = || words(body);
+        let words = || words(status, body);
         match status {
             200..=299 => None,
             401 => Some(Self::Unauthorized),
@@ -108,6 +113,7 @@ impl fmt::Display for Error {
             Self::Unreachable(cause) => write!(f, "Ironic cannot be reached: {cause}"),
             Self::Untrusted(cause) => write!(f, "Ironic's certificate is not trusted: {cause}"),
             Self::NotIronic => f.write_str("what answers at the endpoint is no Ironic"),
+            Self::TooLarge(what) => write!(f, "Ironic tells more than is read: {what}"),
             Self::Version { min, max } => write!(
                 f,
                 "Ironic speaks versions {min} to {max} of its API, and {OLDEST} to {NEWEST} are \
@@ -130,20 +136,40 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A server's own words: Ironic packs them into JSON, once or twice, Keystone once.
-fn words(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let packed: Value = serde_json::from_str(&text).unwrap_or_default();
-    let packed = packed.get("error_message").unwrap_or(&packed);
+/// What is said where a server has no words of its own.
+const NO_WORDS: &str = "no reason";
+
+/// A server's own words, in its one line: Ironic packs them into JSON, once or twice, Keystone once.
+///
+/// An answer of any other form is some other server's, and nothing of it is repeated.
+fn words(status: u16, body: &[u8]) -> String {
+    let packed: Option<Value> =
+        (body.len() <= LARGEST_REFUSAL).then(|| serde_json::from_slice(body).ok()).flatten();
+    let words = packed.and_then(|it| of_ironic(&it).or_else(|| of_keystone(status, &it)));
+    let words = words.unwrap_or_default();
+    // A traceback follows where the server is configured to tell it.
+    let own = words.split("Traceback (most recent call last)").next().unwrap_or_default();
+    let one_line = own.split(|it: char| it.is_whitespace() || it.is_control());
+    let one_line = one_line.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+    trimmed(if one_line.is_empty() { NO_WORDS } else { &one_line }, WORDS_LIMIT)
+}
+
+/// What is read of a refusal, in bytes: it is one message.
+const LARGEST_REFUSAL: usize = 64 * 1024;
+
+/// The form of pecan and WSME, as all releases of Ironic have it.
+fn of_ironic(packed: &Value) -> Option<String> {
+    let packed = packed.get("error_message").unwrap_or(packed);
     let inner: Value = match packed.as_str() {
-        Some(inner) => serde_json::from_str(inner).unwrap_or_default(),
+        Some(inner) => serde_json::from_str(inner).ok()?,
         None => packed.clone(),
     };
-    let found = [inner.get("faultstring"), inner.pointer("/error/message")];
-    let found = found.into_iter().flatten().find_map(Value::as_str);
-    let is_page = text.trim_start().starts_with('<');
-    let own = found.unwrap_or(if is_page { "" } else { &*text });
-    // A traceback follows where the server is configured to tell it.
-    let own = own.split("Traceback (most recent call last)").next().unwrap_or_default().trim();
-    trimmed(if own.is_empty() { "no reason" } else { own }, WORDS_LIMIT)
+    inner.get("faultstring")?.as_str().map(str::to_owned)
+}
+
+/// Keystone's own form; its middleware before an Ironic has it too.
+fn of_keystone(status: u16, packed: &Value) -> Option<String> {
+    let error = packed.get("error")?;
+    let is_keystones = error.get("code")? == status && error.get("title")?.is_string();
+    error.get("message")?.as_str().filter(|_| is_keystones).map(str::to_owned)
 }

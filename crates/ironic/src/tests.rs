@@ -526,6 +526,31 @@ fn an_answer_tells_ironics_own_words() {
     assert_eq!(Error::of_answer(500, trace.as_bytes()).unwrap(), Error::Broken(500, "Oh".into()));
     assert_eq!(Error::of_answer(401, b"").unwrap(), Error::Unauthorized);
     assert_eq!(Error::of_answer(202, b"x"), None);
+    let bells = json!({"faultstring": "a\u{1b}[31m\tb\r\n\u{7}c"}).to_string();
+    let told = Error::of_answer(400, bells.as_bytes()).unwrap();
+    assert_eq!(told, Error::Refused("a [31m b c".into()));
+    let keystone = json!({"error": {"code": 403, "title": "Forbidden", "message": "no role"}});
+    let told = Error::of_answer(403, keystone.to_string().as_bytes()).unwrap();
+    assert_eq!(told, Error::Forbidden("no role".into()));
+}
+
+#[test]
+fn nothing_of_another_servers_answer_is_repeated() {
+    let long = format!(r#"{{"faultstring": "{}"}}"#, "x".repeat(9_000));
+    assert!(Error::of_answer(400, long.as_bytes()).unwrap().to_string().len() < 600);
+    for body in [
+        "hunter2 of a metadata service",
+        r#"{"message": "hunter2"}"#,
+        r#"{"error_message": "hunter2"}"#,
+        r#"{"error": {"message": "hunter2"}}"#,
+        r#"{"error": {"code": 401, "title": "x", "message": "hunter2"}}"#,
+        r#"["hunter2"]"#,
+    ] {
+        for status in [400, 403, 404, 409, 418, 429, 500, 503] {
+            let told = Error::of_answer(status, body.as_bytes()).unwrap().to_string();
+            assert!(!told.contains("hunter2"), "{status} {body}: {told}");
+        }
+    }
 }
 
 #[test]

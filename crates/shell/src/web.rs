@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -23,8 +23,10 @@ pub enum WebFault {
     Unreachable(String),
     /// The server speaks no TLS, or its certificate is not believed; the text says which.
     Untrusted(String),
-    /// An answer of this status, whose body breaks off or is too long.
+    /// An answer of this status, whose body breaks off.
     Cut(u16),
+    /// An answer of this status, whose body is longer than is read.
+    TooLong(u16),
 }
 
 /// Sends a request, and waits for all of the answer, of at most `largest` bytes.
@@ -91,7 +93,12 @@ async fn send(
     let exchange = async {
         let (parts, body) = sender.send_request(request).await.map_err(unreachable)?.into_parts();
         let body = Limited::new(body, largest).collect().await;
-        let body = body.map_err(|_| WebFault::Cut(parts.status.as_u16()))?.to_bytes();
+        let body = body.map_err(|error| {
+            let status = parts.status.as_u16();
+            let is_too_long = error.is::<LengthLimitError>();
+            if is_too_long { WebFault::TooLong(status) } else { WebFault::Cut(status) }
+        })?;
+        let body = body.to_bytes();
         Ok(Response::from_parts(parts, body))
     };
     // The connection is driven here and not in a task, so that nothing outlives the question.

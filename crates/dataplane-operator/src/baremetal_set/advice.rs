@@ -121,6 +121,10 @@ pub(super) fn next_step(error: &Error) -> &'static str {
             "name a Secret with its authority's certificate in spec.ironic.caSecret"
         }
         Error::NotIronic => "correct spec.ironic.endpoint: it is the API's URL without a version",
+        Error::TooLarge(_) => {
+            "if spec.ironic.endpoint is right, let the user of spec.ironic.secret see fewer machines, \
+             or take what is large out of their extra and properties"
+        }
         Error::Version { .. } => "use another Ironic, or another release of these operators",
         Error::Unauthorized => "correct the Secret that spec.ironic.secret names",
         Error::Forbidden(_) => "give the user of spec.ironic.secret the role of an administrator",

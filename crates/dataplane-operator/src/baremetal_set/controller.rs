@@ -8,6 +8,7 @@ use common::finalizers::is_terminating;
 use common::plan::Plan;
 use common::refusal::Refusal;
 use ironic_client::Pool;
+use ironic_client::pool::Purpose;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::api::Api;
@@ -20,7 +21,7 @@ use shell::vault::Vault;
 
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
-use crate::baremetal_set::pauses::Pauses;
+use crate::baremetal_set::pauses::{Pauses, Place};
 use crate::baremetal_set::{ask, decide, hosts, look};
 
 /// The watched world.
@@ -61,9 +62,12 @@ impl Controller for BaremetalSets {
         let Some(session) = self.world.pool.of(&user(seen)).filter(|_| !orders.is_empty()) else {
             return;
         };
+        // Without leave nothing is asked, and nobody is blamed: the next pass decides anew.
+        let Some(leave) = self.world.pool.leave_for(&session, Purpose::Requests) else { return };
         let api = Arc::clone(&self.world.api);
         let asked = ask::ask(&session, orders, move || api.leads()).await;
-        self.world.pauses.note(asked, now);
+        drop(leave);
+        self.world.pauses.note(&place(seen), asked, now);
         self.world.recall(seen);
     }
 
@@ -80,8 +84,14 @@ impl World {
     /// What is known of requests for the machines that were seen.
     fn recall(&self, seen: &mut Observed) {
         let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
-        seen.refused = self.pauses.of(nodes);
+        seen.refused = self.pauses.of(&place(seen), nodes);
     }
+}
+
+fn place(seen: &Observed) -> Place {
+    let ironic = seen.set.spec.ironic.as_ref();
+    let endpoint = ironic.map(|it| it.endpoint.clone()).unwrap_or_default();
+    Place { namespace: seen.namespace.clone(), endpoint }
 }
 
 fn user(seen: &Observed) -> String {

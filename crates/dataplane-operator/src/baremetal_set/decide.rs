@@ -16,6 +16,8 @@ use crate::baremetal_set::{MACHINES, metal3};
 
 /// After a request that Ironic answers when it is done.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// Where others are waited for first.
+const BEHIND_OTHERS: Duration = Duration::from_secs(2);
 /// After a request that begins something.
 const SOON: Duration = Duration::from_secs(5);
 /// Where only an edit helps, which wakes the set.
@@ -30,13 +32,20 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         return metal3::decide::decide(seen, now);
     }
     let mut plan = Plan::default();
+    if matches!(seen.machines, Err(Unseen::NotYet)) {
+        plan.look_again_in(BEHIND_OTHERS);
+        return plan;
+    }
     let judged = judge(seen, now);
     if may_go(seen, &judged) {
         let because = "no machine is the set's any more";
         plan.steps.extend(release(&*seen.set, MACHINES, because));
         return plan;
     }
-    plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+    // Whoever has never seen a machine has taken none, and need not be held: its Ironic may never answer.
+    if seen.machines.is_ok() || seen.has_machines() {
+        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+    }
     plan.steps.extend(status::step(seen, &judged, None, now));
     plan.look_again_in(pace(seen, &judged, now));
     plan
@@ -56,7 +65,7 @@ fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
     let is_done = match &seen.machines {
         Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
         Err(Unseen::NotAsked) => !seen.has_machines(),
-        Err(Unseen::NoSecret { .. } | Unseen::Error(_)) => false,
+        Err(Unseen::NoSecret { .. } | Unseen::NotYet | Unseen::Error(_)) => false,
     };
     is_terminating(&*seen.set) && (is_done || seen.is_abandoned)
 }
@@ -65,6 +74,7 @@ fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
 fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
     match &seen.machines {
         Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return RARELY,
+        Err(Unseen::NotYet) => return BEHIND_OTHERS,
         Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
         Ok(_) => {}
     }

@@ -7,6 +7,7 @@ use common::api::baremetal::{BaremetalSet, Ironic};
 use common::hash;
 use config_drive::Secret;
 use ironic::Error;
+use ironic_client::pool::Purpose;
 use ironic_client::{Credentials, Pool, Session};
 use shell::stream::Trust;
 use shell::vault::Content;
@@ -16,7 +17,8 @@ use crate::baremetal_set::observe::{Machines, Secrets, Unseen, texts};
 
 /// How old a list may be: those who look within that time share it.
 const AT_MOST: Duration = Duration::from_secs(2);
-/// How long a list may take: a pass has a minute for everything.
+/// How long a list may take: a pass has a minute for everything, and the pool knows an Ironic as slow
+/// that takes as long.
 const DEADLINE: Duration = Duration::from_secs(25);
 /// The key of the certificates to believe.
 const CA: &str = "ca.crt";
@@ -35,6 +37,7 @@ pub async fn look(
     secrets: &Secrets,
 ) -> Result<Machines, Unseen> {
     let session = session(pool, user, ironic, secrets)?;
+    let _leave = pool.leave_for(&session, Purpose::List).ok_or(Unseen::NotYet)?;
     let asked = async {
         let version = session.version().await?;
         Ok(Machines { version, nodes: session.nodes(AT_MOST).await? })

@@ -53,6 +53,8 @@ pub struct Machines {
 pub enum Unseen {
     /// Nobody has asked for them.
     NotAsked,
+    /// Too many wait for slow Ironics at the moment: nothing is known, and nothing is told.
+    NotYet,
     /// A Secret that requests need does not exist.
     NoSecret {
         /// Where the set names it.

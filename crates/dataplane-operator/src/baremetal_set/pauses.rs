@@ -44,17 +44,43 @@ impl Refused {
     }
 }
 
-/// Requests that were not done, by the machine's UUID; each is forgotten when one for it is done.
+/// For how long at most a request that was not done is remembered.
+const REMEMBERED: Duration = Duration::from_hours(1);
+/// How many such requests are remembered of one Ironic in one namespace.
+const MOST: usize = 10_000;
+
+/// Requests that were not done, by the machine's UUID; each is forgotten when one for it is done, or
+/// after an hour.
+///
+/// Whoever writes a set chooses the Ironic, and an Ironic chooses the UUIDs: what it tells must not
+/// count for the machines of others.
 #[derive(Debug, Default)]
-pub struct Pauses(Mutex<BTreeMap<String, Refused>>);
+pub struct Pauses(Mutex<BTreeMap<Place, BTreeMap<String, Refused>>>);
+
+/// An Ironic, as a namespace asks it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Place {
+    /// The namespace of the sets.
+    pub namespace: String,
+    /// The endpoint that they name.
+    pub endpoint: String,
+}
 
 impl Pauses {
     /// Takes notice of what became of requests.
-    pub fn note(&self, asked: Vec<Asked>, now: Timestamp) {
-        let mut kept = self.lock();
+    pub fn note(&self, place: &Place, asked: Vec<Asked>, now: Timestamp) {
+        let mut all = self.lock();
+        all.retain(|_, kept| {
+            kept.retain(|_, it| {
+                Duration::try_from(now.duration_since(it.at)).unwrap_or_default() < REMEMBERED
+            });
+            !kept.is_empty()
+        });
+        let kept = all.entry(place.clone()).or_default();
         for Asked { node, state, outcome } in asked {
             match outcome {
                 Ok(()) => kept.remove(&node),
+                Err(_) if kept.len() >= MOST && !kept.contains_key(&node) => None,
                 Err(error) => kept.insert(node, Refused { error, at: now, state }),
             };
         }
@@ -62,9 +88,9 @@ impl Pauses {
 
     /// What was not done for these machines. What was asked in another state of a machine says nothing
     /// of it any more.
-    pub fn of(&self, nodes: &[Node]) -> BTreeMap<String, Refused> {
-        let mut kept = self.lock();
-        let mut found = BTreeMap::new();
+    pub fn of(&self, place: &Place, nodes: &[Node]) -> BTreeMap<String, Refused> {
+        let (mut all, mut found) = (self.lock(), BTreeMap::new());
+        let Some(kept) = all.get_mut(place) else { return found };
         for node in nodes {
             let Some(refused) = kept.get(&node.uuid) else { continue };
             if refused.state == node.provision_state {
@@ -77,7 +103,7 @@ impl Pauses {
     }
 
     /// The map is whole whoever panicked while holding it.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Refused>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, BTreeMap<String, Refused>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,33 +116,55 @@ mod tests {
         vec![Asked { node: "m".into(), state: State::Available, outcome }]
     }
 
+    fn place(namespace: &str, endpoint: &str) -> Place {
+        Place { namespace: namespace.into(), endpoint: endpoint.into() }
+    }
+
+    #[test]
+    fn an_ironic_of_others_pauses_nobodys_machine_and_nothing_is_remembered_for_ever() {
+        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
+        let time = |it: i64| Timestamp::from_second(it).unwrap();
+        let refused = || asked(Err(Error::Busy("no worker".into())));
+        pauses.note(&place("b", "http://ironic"), refused(), time(1000));
+        pauses.note(&place("a", "http://other"), refused(), time(1000));
+        assert!(pauses.of(&ours, &node(State::Available)).is_empty());
+        pauses.note(&ours, refused(), time(1000));
+        assert_eq!(pauses.of(&ours, &node(State::Available)).len(), 1);
+        pauses.note(&place("c", "http://ironic"), refused(), time(1000 + 3600));
+        assert_eq!(pauses.lock().len(), 1);
+        let many = (0..MOST + 5).map(|it| Asked { node: it.to_string(), ..refused().remove(0) });
+        pauses.note(&ours, many.collect(), time(5000));
+        assert_eq!(pauses.lock()[&ours].len(), MOST);
+    }
+
     fn node(state: State) -> Vec<Node> {
         vec![Node { uuid: "m".into(), provision_state: state, ..Node::default() }]
     }
 
     #[test]
     fn a_machine_pauses_as_long_as_what_went_wrong_takes_and_no_longer_in_another_state() {
-        let pauses = Pauses::default();
+        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
         let time = |it: i64| Timestamp::from_second(it).unwrap();
-        let left =
-            |now| pauses.of(&node(State::Available)).get("m").and_then(|it| it.left(time(now)));
+        let left = |now| {
+            pauses.of(&ours, &node(State::Available)).get("m").and_then(|it| it.left(time(now)))
+        };
         for (error, seconds) in [
             (Error::Busy("no worker".into()), 15),
             (Error::Unreachable("no answer within 20 s".into()), 15),
             (Error::Refused("no such device".into()), 60),
         ] {
-            pauses.note(asked(Err(error)), time(1000));
+            pauses.note(&ours, asked(Err(error)), time(1000));
             assert_eq!(left(1000), Some(Duration::from_secs(seconds)));
             assert_eq!(left(990), Some(Duration::from_secs(seconds)));
             assert_eq!(left(1001), Some(Duration::from_secs(seconds - 1)));
             assert_eq!(left(1060), None);
             // Whose turn it is, is still known.
-            assert_eq!(pauses.of(&node(State::Available))["m"].at, time(1000));
+            assert_eq!(pauses.of(&ours, &node(State::Available))["m"].at, time(1000));
         }
-        assert!(pauses.of(&node(State::Deploying)).is_empty());
-        assert!(pauses.of(&node(State::Available)).is_empty());
-        pauses.note(asked(Err(Error::Unauthorized)), time(1000));
-        pauses.note(asked(Ok(())), time(1001));
-        assert!(pauses.of(&node(State::Available)).is_empty());
+        assert!(pauses.of(&ours, &node(State::Deploying)).is_empty());
+        assert!(pauses.of(&ours, &node(State::Available)).is_empty());
+        pauses.note(&ours, asked(Err(Error::Unauthorized)), time(1000));
+        pauses.note(&ours, asked(Ok(())), time(1001));
+        assert!(pauses.of(&ours, &node(State::Available)).is_empty());
     }
 }

@@ -164,6 +164,7 @@ fn severity_of(error: &Error) -> Severity {
         Error::NotUrl
         | Error::Untrusted(_)
         | Error::NotIronic
+        | Error::TooLarge(_)
         | Error::Version { .. }
         | Error::Unauthorized
         | Error::Forbidden(_)
@@ -178,7 +179,7 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
         Err(Unseen::NoSecret { path, name, keys }) => {
             Some(format!("{path}: \"{name}\" is no Secret there; make it, with {keys}"))
         }
-        Ok(_) | Err(Unseen::NotAsked | Unseen::Error(_)) => None,
+        Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
     };
     texts.extend(lack.as_deref());
     texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
@@ -212,7 +213,7 @@ fn server(seen: &Observed) -> Finding {
     let endpoint = seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
     match &seen.machines {
         Ok(_) => Finding::good(SERVER_READY, "Answering", format!("Ironic answers at {endpoint}.")),
-        Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => {
+        Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
             let text = "Ironic is not asked before the Secret is there that InputReady tells of.";
             Finding::unknown(SERVER_READY, "InputMissing", text)
         }

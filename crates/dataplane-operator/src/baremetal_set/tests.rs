@@ -16,7 +16,7 @@ use shell::sources::Values;
 use super::decide::decide;
 use super::hosts::{Order, orders};
 use super::observe::{Machines, Observed, Secrets, Unseen};
-use super::pauses::{Asked, Pauses, Refused};
+use super::pauses::{Asked, Pauses, Place, Refused};
 use crate::machines::test_model::{Death, Died, Life, ends_alike};
 use crate::reasons::KINDS;
 
@@ -47,6 +47,10 @@ struct Lab {
     /// Requests to Ironic and writes to the API server, in order.
     log: Vec<String>,
     notices: Vec<Notice>,
+}
+
+fn place() -> Place {
+    Place { namespace: "ns".into(), endpoint: "http://ironic:6385".into() }
 }
 
 fn set_of(name: &str, changes: &Value) -> BaremetalSet {
@@ -149,7 +153,7 @@ impl Lab {
             seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
         }
         seen.is_abandoned = self.is_abandoned;
-        seen.refused = self.pauses.of(&self.model.nodes);
+        seen.refused = self.pauses.of(&place(), &self.model.nodes);
         Some(seen)
     }
 
@@ -165,10 +169,10 @@ impl Lab {
             self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
             let outcome = self.call(|lab| lab.answer(&order))?;
             let Order { node, state, .. } = order;
-            self.pauses.note(vec![Asked { node, state, outcome }], self.model.now());
+            self.pauses.note(&place(), vec![Asked { node, state, outcome }], self.model.now());
         }
         if let Ok(machines) = &seen.machines {
-            seen.refused = self.pauses.of(&machines.nodes);
+            seen.refused = self.pauses.of(&place(), &machines.nodes);
         }
         let plan = decide(&seen, self.model.now());
         for step in plan.all() {

@@ -64,6 +64,12 @@ const SERVER: &[Word] = &[
     NOT_TRUSTED,
     Word::bad("NotIronic", "Something else answers at the endpoint.", "No.", "Correct it."),
     Word::bad(
+        "AnswerTooLarge",
+        "Ironic tells more than is read: 10,000 machines or 32 MiB in a list, 8 MiB in an answer.",
+        "When it tells less.",
+        "Let the user of the Secret see fewer machines, or make their extra and properties smaller.",
+    ),
+    Word::bad(
         "VersionNotSupported",
         "Ironic speaks no version of its API that is spoken here (1.46 and later).",
         "No.",

@@ -73,7 +73,7 @@ fn of_web(fault: WebFault) -> KeystoneFault {
         WebFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
         WebFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
         // An answer that is too long or breaks off is not Keystone's.
-        WebFault::Cut(status) => KeystoneFault::NotKeystone(status),
+        WebFault::Cut(status) | WebFault::TooLong(status) => KeystoneFault::NotKeystone(status),
     }
 }
 

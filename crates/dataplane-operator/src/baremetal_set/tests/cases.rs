@@ -213,7 +213,7 @@ fn a_machine_that_ironic_does_not_give_keeps_no_host_from_another_one() {
     assert_eq!(lab.title(&order.node), "m0");
     let error = Error::Refused("no conductor of its driver".into());
     let asked = Asked { node: order.node, state: order.state, outcome: Err(error) };
-    lab.pauses.note(vec![asked], lab.model.now());
+    lab.pauses.note(&super::place(), vec![asked], lab.model.now());
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     assert_eq!(lab.machines(), [("available", None), ("active", Some("a".into()))]);

@@ -259,6 +259,34 @@ fn a_set_is_not_let_go_while_nobody_can_be_asked_unless_its_namespace_goes() {
 }
 
 #[test]
+fn a_set_whose_ironic_never_answered_is_not_held_for_it_has_taken_nothing() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.unseen = Some(Unseen::Error(Error::Unreachable("timed out".into())));
+    lab.rest().unwrap();
+    lab.says("Ready", False, "Unreachable", &[]);
+    assert_eq!(lab.set.as_ref().unwrap().finalizers(), [""; 0]);
+    lab.unseen = None;
+    lab.rest().unwrap();
+    assert_eq!(lab.set.as_ref().unwrap().finalizers(), [crate::baremetal_set::MACHINES]);
+}
+
+#[test]
+fn whoever_waits_behind_others_is_told_nothing_and_loses_nothing() {
+    let mut lab = Lab::new(&json!({}), &["available", "available"]);
+    lab.rest().unwrap();
+    let before = (lab.set.clone(), format!("{:?}", lab.machines()));
+    lab.unseen = Some(Unseen::NotYet);
+    lab.rest().unwrap();
+    assert_eq!((lab.set.clone(), format!("{:?}", lab.machines())), before);
+    lab.delete();
+    lab.rest().unwrap();
+    assert!(lab.set.is_some(), "nobody knows what it has");
+    lab.unseen = None;
+    lab.rest().unwrap();
+    assert!(lab.set.is_none());
+}
+
+#[test]
 fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
