@@ -106,11 +106,13 @@ pub struct Input<'a> {
     pub role_default: Option<Text<'a>>,
     /// `spec.customServiceConfig` of the `NovaExternalCompute`, empty if unset.
     pub custom: Text<'a>,
+    /// `spec.defaultConfigOverwrite` of the same, by name.
+    pub further: &'a BTreeMap<String, String>,
 }
 
 /// A compute's files by name.
 pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
-    let Input { cell, cell_source, host, role_default, custom } = input;
+    let Input { cell, cell_source, host, role_default, custom, further } = input;
     let mut files = BTreeMap::new();
     let mut add = |name: &str, source: &Source, content: String| {
         files.insert(name.to_owned(), File { source: source.clone(), content });
@@ -131,7 +133,33 @@ pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
     if let Some(bundle) = &cell.ca_bundle {
         add(CA_BUNDLE_FILE, cell_source, format!("{}{bundle}", header(cell_source)));
     }
+    for (name, text) in further.iter().filter(|(name, _)| further_fault(name).is_none()) {
+        // Whether it may have comments nobody can tell.
+        add(name, source, text.clone());
+    }
     files
+}
+
+/// Why a file of `spec.defaultConfigOverwrite` cannot have that name.
+pub fn further_fault(name: &str) -> Option<&'static str> {
+    let is_options = name.contains("nova")
+        && std::path::Path::new(name).extension().is_some_and(|it| it == "conf");
+    if is_options {
+        return Some("nova-compute would read it as options: write them into customServiceConfig");
+    }
+    let is_inner = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+    if name.is_empty() || name.len() > 253 || name.starts_with('.') || !name.chars().all(is_inner) {
+        return Some("a name has at most 253 letters, digits, -, _ and ., and begins with no dot");
+    }
+    let taken = [CA_BUNDLE_FILE, "ssh-privatekey", "ssh-publickey"];
+    taken.contains(&name).then_some("the operator's own file has this name: take another one")
+}
+
+/// Whether nova-compute is given a file of `spec.defaultConfigOverwrite`: its container takes the
+/// descriptions of resource providers.
+pub fn is_read(name: &str) -> bool {
+    name.starts_with("provider")
+        && std::path::Path::new(name).extension().is_some_and(|it| it == "yaml")
 }
 
 /// The files that all computes of a cell share, for deployments that add those of a host themselves.

@@ -17,7 +17,7 @@ use shell::vault::Content;
 use crate::compute::inputs::Inputs;
 use crate::compute::observe::{Observed, Rendered};
 use crate::compute::waits::Complete;
-use crate::conf::{self, DEFAULT_FILE, Source, Text};
+use crate::conf::{self, DEFAULT_FILE, Source, Text, further_fault};
 use crate::oslo;
 
 /// The files are rendered.
@@ -69,6 +69,14 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
             n_more => format!(" (and {n_more} more)"),
         };
         let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
+        return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+    }
+    let further = compute.spec.default_config_overwrite.keys();
+    if let Some((name, why)) = further.filter_map(|it| Some((it, further_fault(it)?))).next() {
+        let text = format!(
+            "spec.defaultConfigOverwrite: file {name}: {why}. Nothing is deployed until it is \
+             corrected."
+        );
         return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
     }
     let Some(complete) = complete else {
@@ -185,5 +193,6 @@ fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File
             source: source(&kind, &compute.name_any()),
             text: compute.spec.custom_service_config.as_deref().unwrap_or_default(),
         },
+        further: &compute.spec.default_config_overwrite,
     })
 }

@@ -46,6 +46,9 @@ pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
     let mut nova = host;
     add(&mut nova, "novaComputeContainerImage", &json!(spec.nova_compute_container_image));
     add(&mut nova, "customServiceConfig", &json!(spec.custom_service_config));
+    for (name, text) in &spec.default_config_overwrite {
+        nova.insert(format!("defaultConfigOverwrite {name}"), hash::short(text));
+    }
     if let Some(default) = &complete.default_config {
         add(&mut nova, &format!("ConfigMap {}", default.name), &json!(default.text));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
+use common::engine::inventory::INVENTORY_KEY;
 use common::finalizers::{is_held, is_terminating};
 use kube::ResourceExt;
 use shell::cache::Key;
@@ -15,6 +16,7 @@ use shell::sources::{Digests, SourceRef};
 use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
+use crate::cell_once::owns;
 use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
 use crate::compute_creation::Images;
 use crate::holds;
@@ -32,6 +34,17 @@ pub struct DefaultConfig {
     pub name: String,
     /// Its content, where it exists.
     pub content: Option<Content>,
+}
+
+/// What is known of the ConfigMap that a compute names as its inventory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Inventory {
+    /// It is there, or the node's own operator sees to it.
+    Found,
+    /// It does not exist.
+    Absent,
+    /// It has no key for the inventory.
+    WithoutKey,
 }
 
 /// What stands on the Secret with the rendered files.
@@ -70,6 +83,8 @@ pub struct Observed {
     pub release: Chosen,
     /// The ssh Secret, where it exists.
     pub ssh: Option<Digests>,
+    /// The ConfigMap with the inventory, where one is named.
+    pub inventory: Inventory,
     /// The rendered Secret, where it exists.
     pub rendered: Option<Rendered>,
     /// Images of a compute that names none; they are filled in beside this judgement.
@@ -90,17 +105,21 @@ struct Named {
     message_bus: Option<SourceRef>,
     ssh: Option<SourceRef>,
     default_config: Option<SourceRef>,
+    /// Where a human names it: a node's own is its operator's.
+    inventory: Option<SourceRef>,
     rendered: SourceRef,
 }
 
 impl Named {
     fn all(&self) -> BTreeSet<SourceRef> {
-        [&self.cell_secret, &self.message_bus, &self.ssh, &self.default_config]
-            .into_iter()
-            .flatten()
-            .chain([&self.rendered])
-            .cloned()
-            .collect()
+        let optional = [
+            &self.cell_secret,
+            &self.message_bus,
+            &self.ssh,
+            &self.default_config,
+            &self.inventory,
+        ];
+        optional.into_iter().flatten().chain([&self.rendered]).cloned().collect()
     }
 }
 
@@ -120,7 +139,10 @@ pub async fn observe(
     let role = node.as_ref().and_then(|it| it.spec.role.as_deref());
     let role = role.map(|it| world.roles.try_get(&at(it))).transpose()?.flatten();
     let cell = world.cells.try_get(&at(&compute.spec.cell_name))?;
-    let named = named(key, &compute, role.as_deref(), cell.as_deref());
+    let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
+    if node.as_ref().is_some_and(|it| owns(it, &compute)) {
+        named.inventory = None;
+    }
     let sources = &world.compute_sources;
     // Before reading, so that a change in between wakes the compute again.
     sources.depends(key, named.all());
@@ -135,6 +157,7 @@ pub async fn observe(
         }),
         None => None,
     };
+    let inventory = inventory(world, named.inventory.as_ref()).await?;
     let ending = ending(world, &compute).await?;
     let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
     let rendered = sources.version(&named.rendered).map(|_| Rendered {
@@ -159,11 +182,21 @@ pub async fn observe(
         message_bus,
         default_config,
         ssh,
+        inventory,
         rendered,
         default_images: images.clone(),
         cells_are_ours: world.cells_are_ours,
         ending,
     }))
+}
+
+async fn inventory(world: &World, source: Option<&SourceRef>) -> Result<Inventory> {
+    let Some(source) = source else { return Ok(Inventory::Found) };
+    Ok(match world.compute_sources.digests(&world.api, source).await? {
+        None => Inventory::Absent,
+        Some(it) if it.keys.contains_key(INVENTORY_KEY) => Inventory::Found,
+        Some(_) => Inventory::WithoutKey,
+    })
 }
 
 /// Only of what is being deleted is it asked whether its namespace is, by one read.
@@ -191,6 +224,11 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
         ssh: compute.spec.ssh_key_secret_name.as_deref().map(secret),
         default_config: default_config
             .filter(|it| !it.is_empty())
+            .map(|it| SourceRef::config_map(&key.namespace, it)),
+        inventory: compute
+            .spec
+            .inventory_config_map_name
+            .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
         rendered: secret(&secret_name(&key.name)),
     }

@@ -20,9 +20,9 @@ use shell::vault::Content;
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::inputs;
-use super::observe::{DefaultConfig, Rendered};
+use super::observe::{DefaultConfig, Inventory, Rendered};
 use super::{Observed, decide};
-use crate::annotations::REDEPLOY;
+use crate::annotations::{CELL, REDEPLOY};
 use crate::cell::decide::CREDENTIALS;
 use crate::compute_creation::Images;
 use crate::holds;
@@ -146,6 +146,7 @@ impl World {
                 keys: keys.into_iter().collect(),
                 ..Digests::default()
             }),
+            inventory: Inventory::Found,
             rendered: None,
             default_images: Images::default(),
             runs: Vec::new(),
@@ -374,7 +375,7 @@ fn a_deployed_compute_rests_and_no_secret_stands_in_its_status() {
 #[test]
 fn each_wait_is_named_and_no_run_starts() {
     type Change = fn(&mut World);
-    let cases: [(&str, &str, &str, Change); 13] = [
+    let cases: [(&str, &str, &str, Change); 15] = [
         ("NodeReady", "NodeNotFound", "OpenStackDataPlaneNode n0", |it| it.seen.node = None),
         ("NodeReady", "NodeNotReady", "n0", |it| {
             it.node().status.as_mut().unwrap().conditions =
@@ -401,9 +402,15 @@ fn each_wait_is_named_and_no_run_starts() {
         ("InputReady", "ImageNotSet", "spec.novaComputeContainerImage", |it| {
             it.compute().spec.nova_compute_container_image = None;
         }),
-        ("InputReady", "ImagesNotFilled", "being filled in", |it| {
+        ("InputReady", "ImagesNotFilled", "set spec.novaComputeContainerImage: image", |it| {
             it.compute().spec.nova_compute_container_image = None;
             it.seen.default_images.nova_compute = "image".into();
+        }),
+        ("InputReady", "InventoryNotFound", "ConfigMap inventory,", |it| {
+            it.seen.inventory = Inventory::Absent;
+        }),
+        ("InputReady", "InventoryIncomplete", "lacks that key", |it| {
+            it.seen.inventory = Inventory::WithoutKey;
         }),
     ];
     for (type_, reason, part, change) in cases {
@@ -418,6 +425,68 @@ fn each_wait_is_named_and_no_run_starts() {
             (Truth::False, 0),
             "{reason}"
         );
+    }
+}
+
+#[test]
+fn a_compute_of_a_human_says_which_fields_its_node_has_values_for() {
+    let mut world = World::new();
+    world.compute().spec.inventory_config_map_name = None;
+    world.settle();
+    assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
+    let status = world.node().status.as_mut().unwrap();
+    status.inventory_config_map_name = Some("dataplanenode-n0".into());
+    status.ssh_key_secret_name = Some("key".into());
+    world.settle();
+    let told = world.condition("InputReady");
+    assert_eq!(told.reason, "InventoryNotNamed");
+    for words in [
+        "spec.inventoryConfigMapName to dataplanenode-n0",
+        "spec.sshKeySecretName to key",
+        "nova.openstack.org/cell=nova-cell1",
+    ] {
+        assert!(told.message.contains(words), "{}", told.message);
+    }
+    // A node with a cell takes it over at once.
+    let cell = (CELL.to_owned(), "nova-cell1".to_owned());
+    world.node().metadata.annotations = Some([cell].into());
+    world.settle();
+    assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
+}
+
+#[test]
+fn further_files_are_brought_as_they_were_written_and_change_nothing_where_there_are_none() {
+    let mut world = World::deployed();
+    let files = world.files.clone();
+    let further = |name: &str| BTreeMap::from([(name.to_owned(), "a: b\n".to_owned())]);
+    world.compute().spec.default_config_overwrite = further("provider_x.yaml");
+    assert_eq!(world.settle(), ["files", "status", "run nova", "status"]);
+    assert_eq!(world.files["provider_x.yaml"], "a: b\n");
+    assert_eq!(world.files.len(), files.len() + 1);
+    let inputs = world.condition("UpToDate").message;
+    assert!(inputs.contains("defaultConfigOverwrite provider_x.yaml"), "{inputs}");
+    assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
+    // Taken back before the run has ended, and what is deployed is what was.
+    world.compute().spec.default_config_overwrite.clear();
+    world.settle();
+    assert_eq!(world.files, files);
+}
+
+#[test]
+fn a_further_file_that_no_nova_compute_reads_is_told_and_one_with_options_is_refused() {
+    let mut world = World::deployed();
+    let further = |name: &str| BTreeMap::from([(name.to_owned(), "x".to_owned())]);
+    world.compute().spec.default_config_overwrite = further("policy.yaml");
+    world.settle();
+    let told = world.condition("ConfigWarnings");
+    assert_eq!((told.status, told.reason.as_str()), (Truth::True, "Surprising"));
+    assert!(told.message.contains("policy.yaml"), "{}", told.message);
+    for name in ["03-nova.conf", "ssh-privatekey", "tls-ca-bundle.pem", "a/b", ".hidden"] {
+        world.compute().spec.default_config_overwrite = further(name);
+        world.settle();
+        assert_eq!(world.reason("ServiceConfigReady"), "InvalidConfig");
+        let told = world.condition("ServiceConfigReady").message;
+        assert!(told.contains(name), "{told}");
     }
 }
 

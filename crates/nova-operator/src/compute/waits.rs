@@ -6,14 +6,17 @@ use common::api::dataplane::Node;
 use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
 use common::engine::build::PRIVATE_KEY;
+use common::engine::inventory::INVENTORY_KEY;
 use common::hash;
 use kube::ResourceExt;
 
 use crate::annotations::{CELL, DEFAULT_CONFIG};
 use crate::cell::decide::CREDENTIALS;
+use crate::cell_once::owns;
 use crate::compute::config;
 use crate::compute::inputs;
-use crate::compute::observe::Observed;
+use crate::compute::observe::{Inventory, Observed};
+use crate::compute_creation::effective::{Wish, wish};
 use crate::conf::{CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL};
 use crate::oslo::Value;
 
@@ -191,18 +194,24 @@ fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::De
 fn ssh_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.compute.spec;
     let mut faults = Vec::new();
-    let (Some(_), Some(secret)) = (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
+    let (Some(inventory), Some(secret)) =
+        (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
     else {
-        if seen.node.is_some() {
-            let text = format!(
-                "OpenStackDataPlaneNode {} has not published its inventory and ssh key yet; see \
-                 its conditions.",
-                spec.dataplane_node_name
-            );
-            faults.push((NOT_PUBLISHED, text));
-        }
+        faults.extend(seen.node.as_deref().map(|it| without_inventory(seen, it)));
         return faults;
     };
+    let fault = match seen.inventory {
+        Inventory::Found => None,
+        Inventory::Absent => Some(("InventoryNotFound", "does not exist: create it")),
+        Inventory::WithoutKey => Some(("InventoryIncomplete", "lacks that key: add it")),
+    };
+    faults.extend(fault.map(|(reason, what)| {
+        let text = format!(
+            "ConfigMap {inventory}, named in spec.inventoryConfigMapName for an inventory in the \
+             key {INVENTORY_KEY}, {what}, or name the one that the node publishes."
+        );
+        (reason, text)
+    }));
     let Some(digests) = &seen.ssh else {
         let text = format!("Secret {secret} with the ssh key does not exist: create it.");
         faults.push(("SshSecretNotFound", text));
@@ -213,6 +222,31 @@ fn ssh_faults(seen: &Observed) -> Vec<Fault> {
         faults.push(("SshSecretIncomplete", text));
     }
     faults
+}
+
+/// Of a compute without inventory or ssh key: where it is not the node's own, only its human can say
+/// which, and the node tells what it has published.
+fn without_inventory(seen: &Observed, node: &Node) -> Fault {
+    let (compute, name) = (&*seen.compute, node.name_any());
+    let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
+        (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
+    });
+    let follows = owns(node, compute) || matches!(wish(seen.role.as_deref(), node), Wish::Cell(_));
+    if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
+        let text = format!(
+            "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
+             its role have no annotation {CELL}: set spec.inventoryConfigMapName to {inventory} and \
+             spec.sshKeySecretName to {secret}, or annotate the node with {CELL}={}.",
+            compute.name_any(),
+            compute.spec.cell_name
+        );
+        return ("InventoryNotNamed", text);
+    }
+    let text = format!(
+        "OpenStackDataPlaneNode {name} has not published its inventory and ssh key yet; see its \
+         conditions."
+    );
+    (NOT_PUBLISHED, text)
 }
 
 fn image_faults(seen: &Observed) -> Option<Fault> {
@@ -238,7 +272,15 @@ fn image_faults(seen: &Observed) -> Option<Fault> {
             format!("{} is unset and the operator has no default: set it.", names.join(", "));
         return Some(("ImageNotSet", text));
     }
-    (!unset.is_empty()).then(|| (NOT_FILLED, "The default images are being filled in.".to_owned()))
+    (!unset.is_empty()).then(|| {
+        let all: Vec<String> = unset.iter().map(|(name, _, it)| format!("{name}: {it}")).collect();
+        let text = format!(
+            "Default images are being filled in where the compute has the name of its node; where \
+             it has another one, set {}.",
+            all.join(", ")
+        );
+        (NOT_FILLED, text)
+    })
 }
 
 /// What is said of an object that is known to be older than what it speaks of.

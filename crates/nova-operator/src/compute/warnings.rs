@@ -4,6 +4,7 @@ use common::conditions::{Finding, Truth};
 
 use crate::compute::config::default_text;
 use crate::compute::observe::Observed;
+use crate::conf::is_read;
 use crate::oslo::{self, TOLD, Text};
 use crate::release::{Chosen, not_judged};
 
@@ -26,6 +27,13 @@ pub fn finding(seen: &Observed) -> Finding {
     if found.n_more > 0 {
         told.push(format!("There are {} more", found.n_more));
     }
+    let files = spec.default_config_overwrite.keys();
+    told.extend(files.filter(|it| !is_read(it)).map(|it| {
+        format!(
+            "File {it} of spec.defaultConfigOverwrite is brought to the host, and nova-compute reads \
+             none but provider*.yaml of these"
+        )
+    }));
     let mut reason = "Surprising";
     if let Chosen::Unknown(named) = &seen.release
         && texts.iter().any(|it| !it.text.trim().is_empty())

@@ -37,7 +37,8 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         return plan;
     }
     let (steps, finding) = outcome(seen);
-    let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { .. }));
+    // Images alone are filled in on a human's compute too.
+    let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
     plan.steps.extend(removal::holding(seen, creates));
     plan.steps.extend(steps);
     plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
@@ -115,7 +116,10 @@ fn outcome(seen: &Observed) -> Outcome {
     };
     match (owner(&seen.node, compute), cell) {
         (Owner::Node, _) => ours(seen, compute, &asked),
-        // Nothing of nova's concerns a node without a cell.
+        (Owner::Nobody, None) if !is_terminating(&**compute) => {
+            (fill_images(seen, compute).into_iter().collect(), removal::remembered(seen))
+        }
+        // Nothing else of nova's concerns a node without a cell.
         (_, None) => (vec![], removal::remembered(seen)),
         (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, cell))),
         (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, cell))),

@@ -168,8 +168,20 @@ fn cell0_and_names_that_no_object_can_have_are_refused() {
 fn a_node_without_a_cell_costs_nothing() {
     assert_eq!(decide(&seen(None), Timestamp::UNIX_EPOCH).steps, []);
     // A compute that a human made for such a node is theirs.
-    let theirs = by_hand(&json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" }));
+    let theirs = by_hand(&json!({
+        "dataplaneNodeName": "n0", "cellName": "nova-cell1", "novaComputeContainerImage": "a",
+        "novaLibvirtContainerImage": "b", "ansibleEEContainerImage": "c",
+    }));
     assert_eq!(decide(&with(None, theirs), Timestamp::UNIX_EPOCH).steps, []);
+}
+
+#[test]
+fn a_compute_of_a_human_on_a_node_without_a_cell_gets_the_default_images_and_nothing_else() {
+    let theirs = by_hand(&json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" }));
+    let (writes, condition) = judged(&with(None, theirs));
+    let fields = "ansibleEEContainerImage,novaComputeContainerImage,novaLibvirtContainerImage";
+    assert_eq!(writes, [format!("apply yield nova-operator-defaults {fields}")]);
+    assert_eq!(condition, None);
 }
 
 #[test]

@@ -7,6 +7,8 @@ use super::{
 use crate::oslo::{self, Release, Value, parse};
 use std::collections::BTreeMap;
 
+static NO_FILES: BTreeMap<String, String> = BTreeMap::new();
+
 /// A cell with these keys in its two Secrets.
 fn cell<'a>(
     secret: &[(&'a str, &'a str)],
@@ -46,6 +48,7 @@ fn rendered(cell: &CellView, custom: &str) -> BTreeMap<String, String> {
             source: Source::new("NovaExternalCompute", "openstack", "edpm-compute-0"),
             text: custom,
         },
+        further: &NO_FILES,
     };
     files(&input).into_iter().map(|(name, file)| (name, file.content)).collect()
 }
@@ -114,6 +117,7 @@ fn every_file_names_its_source_and_keeps_the_humans_text() {
             source: Source::new("NovaExternalCompute", "openstack", "edpm-compute-0"),
             text: "[libvirt]\ncpu_mode = custom\n  \ncpu_models = Nehalem",
         },
+        further: &NO_FILES,
     };
     let files = files(&input);
     let sources: Vec<_> =

@@ -164,6 +164,25 @@ const INPUTS: &[Word] = &[
         "See the node's conditions.",
     ),
     Word::bad(
+        "InventoryNotNamed",
+        "The compute was made by a human for a node without a cell, so nothing fills in how the host \
+         is reached.",
+        "No.",
+        "Set the two fields to the values in the message, or annotate the node with its cell.",
+    ),
+    Word::bad(
+        "InventoryNotFound",
+        "The ConfigMap of `inventoryConfigMapName` does not exist.",
+        "When it appears.",
+        "Create it, or name the one that the node publishes.",
+    ),
+    Word::bad(
+        "InventoryIncomplete",
+        "That ConfigMap has no key `inventory`.",
+        "When the key appears.",
+        "Add the key, or name the ConfigMap that the node publishes.",
+    ),
+    Word::bad(
         "SecretNotFound",
         "A Secret that the `NovaCell` names does not exist.",
         "When it appears.",
@@ -199,7 +218,12 @@ const INPUTS: &[Word] = &[
         "When it is corrected.",
         "Correct it.",
     ),
-    Word::bad("ImagesNotFilled", "The operator is filling in its default images.", "Yes.", "Wait."),
+    Word::bad(
+        "ImagesNotFilled",
+        "The operator is filling in its default images.",
+        "Yes, where the compute has its node's name.",
+        "Wait, or set the fields to the images in the message.",
+    ),
     Word::bad(
         "ImageNotSet",
         "An image is unset and the operator has no default.",
@@ -249,7 +273,8 @@ const SERVICE_CONFIG: &[Word] = &[
     NOT_RENDERED,
     Word::bad(
         "InvalidConfig",
-        "`customServiceConfig` cannot be read; the message has line and column.",
+        "`customServiceConfig` cannot be read, or a file of `defaultConfigOverwrite` has a name that is \
+         taken; the message has line and column, or the name.",
         "No.",
         "Correct it.",
     ),

@@ -157,6 +157,7 @@ impl World {
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: self.ssh.clone(),
+            inventory: compute::observe::Inventory::Found,
             rendered: None,
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use kube::{CustomResource, KubeSchema};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::api::dataplane::ServiceRun;
@@ -70,6 +70,11 @@ pub struct ExternalComputeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 131_072))]
     pub custom_service_config: Option<String>,
+    /// Further files beside the options, by name: nova-compute reads `provider*.yaml` as its resource
+    /// providers; options belong into `customServiceConfig`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "files")]
+    pub default_config_overwrite: BTreeMap<String, String>,
     /// The ConfigMap with the node's inventory in the key `inventory`; filled from the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
@@ -109,6 +114,15 @@ pub struct ExternalComputeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub extra_mounts: Vec<VolMounts>,
+}
+
+/// The schema of texts by the names of their files.
+fn files(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": { "type": "string", "maxLength": 131_072 }
+    })
 }
 
 /// What was seen of the compute.
