@@ -138,7 +138,6 @@ fn only_what_upstream_requires_is_required() {
         "NovaExternalCompute cellName",
         "NovaExternalCompute dataplaneNodeName",
         "OpenStackBaremetalSet spec",
-        "OpenStackBaremetalSet ctlplaneInterface",
     ];
     required.retain(|it| {
         !["OpenStackAnsibleEE", "OpenStackDataPlane"]

@@ -50,6 +50,9 @@ impl Template {
         }
         let spec: BaremetalSetSpec =
             serde_json::from_value(value).map_err(|it| wrong(it.to_string()))?;
+        if spec.template.ctlplane_interface.is_empty() {
+            return Err(wrong("missing field `ctlplaneInterface`".to_owned()));
+        }
         let netmask = netmask.as_ref().map(|it| mask(it).ok_or_else(|| wrong(bad_mask(it))));
         Ok(Self { fields, spec, netmask: netmask.transpose()? })
     }

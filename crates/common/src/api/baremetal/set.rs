@@ -64,6 +64,8 @@ use crate::conditions::Condition;
     .message("deploymentSSHSecret is missing: name a Secret with public keys in authorized_keys"))]
 #[x_kube(validation = Rule::new("!has(self.provisioner) || self.provisioner != 'ironic' || has(self.ironic)")
     .message("provisioner ironic needs spec.ironic with the endpoint of its API"))]
+#[x_kube(validation = Rule::new("has(self.ctlplaneInterface) && self.ctlplaneInterface != ''")
+    .message("ctlplaneInterface is missing: name the interface of the hosts on the control plane's network"))]
 pub struct BaremetalSetSpec {
     /// What node sets say of their machines too.
     #[serde(flatten)]

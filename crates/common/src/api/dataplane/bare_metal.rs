@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::baremetal::{ConfigDriveFormat, DeprovisionPolicy, Ironic, Provisioner};
 use crate::api::shared::SecretReference;
@@ -36,7 +36,7 @@ pub struct NodeSetMachines {
 #[serde(rename_all = "camelCase")]
 pub struct BaremetalSetTemplate {
     /// File name of the operating system's image in its container.
-    #[serde(default = "default_os_image")]
+    #[serde(default = "default_os_image", deserialize_with = "os_image")]
     #[schemars(length(max = 253))]
     pub os_image: String,
     /// The container image that holds the operating system's image; with `PassThrough` any URL that
@@ -77,18 +77,25 @@ pub struct BaremetalSetTemplate {
     #[schemars(length(max = 63))]
     pub provisioning_interface: Option<String>,
     /// A Secret with the public keys of the user that is made on the hosts, in `authorized_keys`;
-    /// `ansibleSSHPrivateKeySecret` when absent.
-    #[serde(rename = "deploymentSSHSecret", skip_serializing_if = "Option::is_none")]
+    /// `ansibleSSHPrivateKeySecret` when absent or empty.
+    #[serde(
+        default,
+        rename = "deploymentSSHSecret",
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(length(max = 253))]
     pub deployment_ssh_secret: Option<String>,
-    /// The interface of the hosts on the control plane's network.
-    #[schemars(length(min = 1, max = 63))]
+    /// The interface of the hosts on the control plane's network; needed where machines are asked
+    /// for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 63))]
     pub ctlplane_interface: String,
     /// The bond of interfaces on the control plane's network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctlplane_bond: Option<Bond>,
     /// Namespace of the `BareMetalHosts` to choose from.
-    #[serde(default = "default_bmh_namespace")]
+    #[serde(default = "default_bmh_namespace", deserialize_with = "bmh_namespace")]
     #[schemars(length(max = 63))]
     pub bmh_namespace: String,
     /// Labels of the `BareMetalHosts` to choose from; it stays once the node set has nodes.
@@ -101,9 +108,9 @@ pub struct BaremetalSetTemplate {
     /// A Secret with the password of root in `NodeRootPassword`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_secret: Option<SecretReference>,
-    /// The user that is made on the hosts, with which Ansible logs in.
-    #[serde(default = "default_cloud_user")]
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[^\s-][^\s]*$"))]
+    /// The user that is made on the hosts, with which Ansible logs in; an empty one counts as absent.
+    #[serde(default = "default_cloud_user", deserialize_with = "cloud_user")]
+    #[schemars(length(max = 64), regex(pattern = r"^([^\s-][^\s]*)?$"))]
     pub cloud_user_name: String,
     /// The domain of the hosts' names.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +128,28 @@ fn default_bmh_namespace() -> String {
 
 fn default_cloud_user() -> String {
     "cloud-admin".into()
+}
+
+/// Clients in Go write an empty text for one that nobody gave.
+fn not_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.filter(|it| !it.is_empty()))
+}
+
+fn os_image<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(not_empty(from)?.unwrap_or_else(default_os_image))
+}
+
+fn bmh_namespace<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(not_empty(from)?.unwrap_or_else(default_bmh_namespace))
+}
+
+fn cloud_user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(not_empty(from)?.unwrap_or_else(default_cloud_user))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// How the operating system's image reaches a host.
@@ -216,7 +245,8 @@ pub enum Arch {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountReq {
-    /// How many a host has at least.
+    /// How many a host has at least; any number when absent.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 1))]
     pub count: i64,
     /// Whether it may not have more.
@@ -228,7 +258,8 @@ pub struct CountReq {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MhzReq {
-    /// How many megahertz they have at least.
+    /// How many megahertz they have at least; any number when absent.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 1))]
     pub mhz: i64,
     /// Whether they may not have more.
@@ -261,7 +292,8 @@ pub struct DiskReqs {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GbReq {
-    /// How many gigabytes there are at least.
+    /// How many gigabytes there are at least; any number when absent.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 1))]
     pub gb: i64,
     /// Whether there may not be more.

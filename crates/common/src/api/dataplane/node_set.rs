@@ -88,6 +88,9 @@ const HOSTS_KEEP_THEIR_NAMES: &str = "\
     "!self.preProvisioned || self.nodes.all(it, has(self.nodes[it].ansible) && has(self.nodes[it].ansible.ansibleHost) && isIP(self.nodes[it].ansible.ansibleHost))")
     .message("ansible.ansibleHost must be a valid IP address for each pre-provisioned node"))]
 #[x_kube(validation = Rule::new(
+    "self.preProvisioned || !has(self.baremetalSetTemplate) || (has(self.baremetalSetTemplate.ctlplaneInterface) && self.baremetalSetTemplate.ctlplaneInterface != '')")
+    .message("baremetalSetTemplate.ctlplaneInterface is missing: name the interface of the machines on the control plane's network, or set preProvisioned to true"))]
+#[x_kube(validation = Rule::new(
     "!has(self.baremetalSetTemplate) || !has(oldSelf.baremetalSetTemplate) || oldSelf.nodes.size() == 0 || (has(self.baremetalSetTemplate.bmhLabelSelector) == has(oldSelf.baremetalSetTemplate.bmhLabelSelector) && (!has(self.baremetalSetTemplate.bmhLabelSelector) || self.baremetalSetTemplate.bmhLabelSelector == oldSelf.baremetalSetTemplate.bmhLabelSelector) && has(self.baremetalSetTemplate.hardwareReqs) == has(oldSelf.baremetalSetTemplate.hardwareReqs) && (!has(self.baremetalSetTemplate.hardwareReqs) || self.baremetalSetTemplate.hardwareReqs == oldSelf.baremetalSetTemplate.hardwareReqs))")
     .message("bmhLabelSelector and hardwareReqs of baremetalSetTemplate cannot be changed while there are nodes: take the nodes out first, or make another node set"))]
 pub struct NodeSetSpec {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::api::dataplane::deployment::{HostProgress, NodeSetProgress};
 use crate::api::dataplane::node_set::{HostState, MAX_HOSTS, NodeSetHost};
-use crate::api::dataplane::{Deployment, NodeSet, RunState};
+use crate::api::dataplane::{Deployment, NodeSet, NodeSetMachines, RunState};
 
 /// A node set's spec with these nodes, as the API server completes it.
 fn spec(nodes: &Value) -> Value {
@@ -87,6 +87,43 @@ spec:
     );
     assert_eq!(set.spec.nodes["edpm-compute-0"].networks.len(), 2);
     assert_eq!(set.spec.tls_enabled, Some(false));
+}
+
+/// What a client in Go writes of a template in which nearly nothing was given.
+#[test]
+fn what_is_empty_in_a_template_of_machines_counts_as_absent() {
+    let template = json!({
+        "bmhNamespace": "", "cloudUserName": "", "ctlplaneInterface": "", "deploymentSSHSecret": "",
+        "hardwareReqs": {
+            "cpuReqs": {"countReq": {}, "mhzReq": {}}, "memReqs": {"gbReq": {}},
+            "diskReqs": {"gbReq": {}, "ssdReq": {}},
+        },
+    });
+    each_schema(|path, schema| {
+        let Some(name) = path.strip_prefix("OpenStackDataPlaneNodeSet.spec.baremetalSetTemplate")
+        else {
+            return;
+        };
+        if name.ends_with("Req") {
+            assert!(schema.get("required").is_none(), "{path}");
+        }
+        if [".cloudUserName", ".ctlplaneInterface", ".deploymentSSHSecret"].contains(&name) {
+            assert!(schema.get("minLength").is_none(), "{path}");
+            let pattern = schema["pattern"].as_str().unwrap_or_default();
+            assert!(pattern.is_empty() || pattern.contains(")?$"), "{path}");
+        }
+    });
+    let read: NodeSetMachines = serde_json::from_value(template.clone()).unwrap();
+    assert_eq!(read.template.cloud_user_name, "cloud-admin");
+    assert_eq!(read.template.deployment_ssh_secret, None);
+    let with = |is_pre_provisioned: bool| {
+        let mut spec = spec(&named(["a".to_owned()]));
+        spec["preProvisioned"] = json!(is_pre_provisioned);
+        spec["baremetalSetTemplate"] = template.clone();
+        broken::<NodeSetSpec>(&spec, None)
+    };
+    assert_eq!(with(true), "");
+    assert!(with(false).contains("ctlplaneInterface is missing"), "{}", with(false));
 }
 
 #[test]

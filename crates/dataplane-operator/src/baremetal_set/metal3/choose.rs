@@ -155,7 +155,8 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
 }
 
 fn is_enough(found: i64, wanted: i64, is_exact: bool) -> bool {
-    if is_exact { found == wanted } else { found >= wanted }
+    // Nobody asks for none.
+    if is_exact && wanted > 0 { found == wanted } else { found >= wanted }
 }
 
 fn amount(found: i64, wanted: i64, is_exact: bool, unit: &str) -> Option<String> {
