@@ -125,7 +125,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         // The others' certificates and CA bundles go with it.
         let all = node_sets.values().flat_map(|it| it.spec.services.clone());
         services.extend(all.filter_map(find));
-        let bundles = services.values().filter_map(|it| ca_bundle(it).map(str::to_owned));
+        let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
         wanted.extend(secrets);
@@ -180,14 +180,24 @@ fn wanted_sources(
     let ssh = node_sets.values().map(|it| &it.spec.node_template.ansible_ssh_private_key_secret);
     let ssh = ssh.map(|it| SourceRef::secret(namespace, it));
     let data = services.values().flat_map(|it| sources_of(&it.spec)).map(|it| it.source(namespace));
-    let bundles = services.values().filter_map(|it| ca_bundle(it));
+    let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0));
     let bundles = bundles.map(|it| SourceRef::secret(namespace, it));
     let vars = node_sets.values().flat_map(|it| sources_of_vars(it));
     let vars = vars.map(|it| it.source(namespace));
     ssh.chain(data).chain(bundles).chain(vars).collect()
 }
 
-/// The Secret with the CA bundle that a service names.
-pub fn ca_bundle(service: &Service) -> Option<&str> {
-    service.spec.ca_certs.as_deref().filter(|it| !it.is_empty())
+/// What a service of a human's own trusts where it names nothing; upstream's default.
+const CA_BUNDLE: &str = "combined-ca-bundle";
+
+/// The Secret with the CA bundle of a service, and whether its runs wait for it: for one that nobody
+/// named they do not. The default services name theirs.
+pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
+    match service.spec.ca_certs.as_deref() {
+        Some(name) => Some((name, true)).filter(|_| !name.is_empty()),
+        None => {
+            let is_default = default_services::find(&service.name_any()).is_some();
+            (!is_default).then_some((CA_BUNDLE, false))
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::api::dataplane::{NodeSet, Service};
 use common::conditions::{self, Truth};
 use common::engine::mounts::node_sets::Tls;
+use shell::sources::SourceRef;
 
 use crate::deployment::observe::{Observed, ca_bundle};
 use crate::group::faults::Named;
@@ -21,12 +22,12 @@ pub fn mounts<'a>(
     node_sets: impl IntoIterator<Item = &'a NodeSet>,
 ) -> Vec<Tls> {
     if !brings_certificates(service) {
-        return bundle(name, service).into_iter().collect();
+        return bundle(seen, name, service).into_iter().collect();
     }
     let node_sets: Vec<&NodeSet> = node_sets.into_iter().collect();
     let (mut folders, mut all) = (BTreeSet::new(), Vec::new());
     for (name, service) in listed(seen, &node_sets) {
-        let brought = certificates(name, &node_sets).into_iter().chain(bundle(name, service));
+        let brought = certificates(name, &node_sets).into_iter().chain(bundle(seen, name, service));
         all.extend(brought.filter(|it| folders.insert(folder(it))));
     }
     all
@@ -119,8 +120,10 @@ fn listed<'a>(seen: &'a Observed, node_sets: &[&'a NodeSet]) -> Vec<(&'a str, &'
     names.filter_map(|it| Some((it.as_str(), &**seen.services.get(it)?))).collect()
 }
 
-fn bundle(name: &str, service: &Service) -> Option<Tls> {
-    ca_bundle(service).map(|secret| Tls::Bundle {
+fn bundle(seen: &Observed, name: &str, service: &Service) -> Option<Tls> {
+    let (secret, is_demanded) = ca_bundle(service)?;
+    let exists = || seen.sources.contains_key(&SourceRef::secret(&seen.namespace, secret));
+    (is_demanded || exists()).then(|| Tls::Bundle {
         service: name.to_owned(),
         service_type: service_type(&service.spec, name),
         secret: secret.to_owned(),

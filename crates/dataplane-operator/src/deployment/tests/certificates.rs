@@ -67,6 +67,28 @@ fn a_service_that_brings_certificates_mounts_those_of_all_services_and_their_ca_
 }
 
 #[test]
+fn a_service_that_names_no_ca_bundle_gets_the_common_one_where_there_is_one() {
+    let world = |bundle: Option<&str>, ca_certs: Value| {
+        let mut world = World::with(vec![node_set("compute", &["n0"], &["own"])], json!({}));
+        let mut spec = json!({ "playbook": "a.b.own" });
+        if ca_certs != Value::Null {
+            spec["caCerts"] = ca_certs;
+        }
+        world.seen.services.extend([service("own", &spec)]);
+        for name in bundle.iter() {
+            world.seen.sources.insert(SourceRef::secret(NAMESPACE, name), digests("1", &["x"]));
+        }
+        world.run_out(|_, _| "Ok");
+        mounted(world.run("own")).into_values().flatten().collect::<Vec<String>>()
+    };
+    let common = Some("combined-ca-bundle");
+    assert_eq!(world(common, Value::Null), ["combined-ca-bundle"]);
+    assert_eq!(world(common, json!("")), [""; 0]);
+    // Nobody waits for one that nobody named.
+    assert_eq!(world(None, Value::Null), [""; 0]);
+}
+
+#[test]
 fn it_brings_them_alone_as_well() {
     let spec = json!({ "servicesOverride": ["certs"] });
     let mut world = world(vec![certified("compute", &["n0"])], spec, false);
@@ -155,7 +177,7 @@ fn a_deployment_that_has_begun_is_not_held_by_what_becomes_of_certificates() {
 fn a_node_set_without_hosts_needs_no_certificates() {
     let mut set = certified("compute", &[]);
     Arc::make_mut(&mut set).status.as_mut().unwrap().certificates.clear();
-    let mut world = world(vec![set], json!({}), false);
+    let mut world = world(vec![set, certified("other", &["n0"])], json!({}), false);
     tells(&mut world, "True", "Issued", 0);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
