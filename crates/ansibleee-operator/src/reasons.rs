@@ -81,6 +81,7 @@ const ENDS: &[Reason] = &[
     Reason::TaskFailed,
     Reason::NoHostMatched,
     Reason::InvalidPlaybook,
+    Reason::InvalidSpec,
     Reason::PodEvicted,
     Reason::DeadlineExceeded,
     Reason::ResultUnknown,

@@ -9,6 +9,7 @@ pub mod hash;
 pub mod host_address;
 pub mod names;
 pub mod plan;
+pub mod plays;
 pub mod rbac;
 pub mod refusal;
 pub mod upstream_hash;

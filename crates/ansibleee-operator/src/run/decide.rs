@@ -111,8 +111,9 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         // Its parent makes another one as soon as its own input changes, and waits for this one's
         // end until then.
         next.job_status = Some(JobStatus::Failed);
-        next.reason = Some(Reason::InvalidPlaybook.as_str().into());
+        next.reason = Some(Reason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
+        next.completion_time = before.completion_time.filter(|_| was_refused).or(Some(Time(now)));
     }
     let next = status::conclude(run, next, input, status::not_started(), now);
     plan(status::write(run, &next, "the spec was judged"))
@@ -181,7 +182,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
         // Nobody corrects a run of the engine: its parent makes another when its own input changes,
         // and waits for this one's end until then.
         let message = conditions::trimmed(&format!("Job {name} cannot be created: {cause}"), 1000);
-        let (mut next, finding) = result::without_job(run, Reason::InvalidPlaybook, message);
+        let (mut next, finding) = result::without_job(run, Reason::InvalidSpec, message);
         next.observed_generation = generation(run);
         next.completion_time = Some(Time(now));
         let next = status::conclude(run, next, good_input(), finding, now);

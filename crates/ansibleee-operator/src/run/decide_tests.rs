@@ -176,7 +176,8 @@ fn a_run_of_the_engine_that_cannot_be_run_has_failed_so_that_its_parent_goes_on(
     let refused = seen(run, vec![], vec![]);
     check(&refused, "Failed InvalidSpec");
     let status = after(&refused).status.unwrap();
-    assert_eq!((status.reason.as_deref(), status.hosts.len()), (Some("InvalidPlaybook"), 1));
+    assert_eq!((status.reason.as_deref(), status.hosts.len()), (Some("InvalidSpec"), 1));
+    assert_eq!(status.completion_time.unwrap().0, now());
 }
 
 #[test]
@@ -437,7 +438,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(
         (&status["JobStatus"], &status["reason"]),
-        (&"Failed".into(), &"InvalidPlaybook".into())
+        (&"Failed".into(), &"InvalidSpec".into())
     );
     assert_eq!(status["hosts"][0]["result"], "Unknown");
     assert!(status["conditions"][0]["message"].as_str().unwrap().contains("configMap.name"));

@@ -8,6 +8,7 @@ use common::api::ansibleee::AnsibleEeSpec;
 use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
 use k8s_openapi::api::core::v1::{Toleration, Volume};
+use common::plays;
 
 use super::environment;
 use super::job::{OWN_VOLUMES, Settings, files, is_engines};
@@ -43,13 +44,7 @@ fn role(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if spec.playbook.is_some() || spec.contents().is_some() {
         add(faults, "spec.role", "role and a playbook exclude each other: keep one");
     }
-    let has_parent = role.split('/').any(|it| it == "..");
-    let is_odd = role.starts_with(['/', '-']) || role.contains(char::is_whitespace);
-    if role.is_empty() || has_parent || is_odd {
-        let message = format!(
-            "{role:?} is neither the name of a collection's role, as osp.edpm.edpm_nova, nor a \
-             folder in /usr/share/ansible/roles"
-        );
+    if let Some(message) = plays::role_fault(role) {
         add(faults, "spec.role", message);
     }
 }

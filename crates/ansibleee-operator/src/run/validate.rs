@@ -7,8 +7,7 @@ use common::engine::host_key::SCAN_LIMIT;
 use common::engine::inventory::HOST_KEYS_DIR;
 use common::fault::Fault;
 use common::names::is_dns_subdomain;
-use common::yaml;
-use serde_json::{Map, Value};
+use common::plays;
 
 use super::host_keys;
 use super::job::{OWN_VOLUMES, files};
@@ -45,25 +44,12 @@ pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
 }
 
 fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
-    let plays = |it: &str| yaml::from_str::<Vec<Map<String, Value>>>(it).err();
     for (field, text) in [("playbookContents", &spec.playbook_contents), ("play", &spec.play)] {
-        if let Some(error) = text.as_deref().and_then(plays) {
-            let message = format!("not a list of plays: {error}");
-            faults.push(Fault::new(format!("spec.{field}"), message));
-        }
+        let message = text.as_deref().and_then(plays::contents_fault);
+        faults.extend(message.map(|it| Fault::new(format!("spec.{field}"), it)));
     }
-    let Some(playbook) = &spec.playbook else { return };
-    let has_parent = playbook.split('/').any(|it| it == "..");
-    let is_odd = playbook.is_empty()
-        || playbook.starts_with(['/', '-'])
-        || playbook.contains(char::is_control);
-    if has_parent || is_odd {
-        let message = format!(
-            "{playbook:?} is neither the name of a collection's playbook, as osp.edpm.nova, nor a \
-             path below /runner/project"
-        );
-        faults.push(Fault::new("spec.playbook", message));
-    }
+    let message = spec.playbook.as_deref().and_then(plays::playbook_fault);
+    faults.extend(message.map(|it| Fault::new("spec.playbook", it)));
 }
 
 fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
@@ -207,6 +193,8 @@ fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 
 #[cfg(test)]
 mod tests {
+    use common::yaml;
+
     use super::*;
 
     #[track_caller]

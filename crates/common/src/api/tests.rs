@@ -365,6 +365,23 @@ fn the_definition_and_the_controller_refuse_the_same_services_with_the_legal_way
 }
 
 #[test]
+fn a_service_is_held_to_the_rule_that_its_runs_are_held_to() {
+    let told = |spec: Value| refused("s", &spec).1;
+    assert_eq!(told(json!({"role": "test role"})), "");
+    let cases = [
+        (json!({"role": " x"}), "spec.role: \" x\" is neither the name of a collection's role"),
+        (json!({"playbook": "../x.yml"}), "spec.playbook: \"../x.yml\" is neither"),
+        (json!({"playbookContents": "hosts: all"}), "spec.playbookContents: not a list of plays"),
+    ];
+    for (spec, expected) in cases {
+        let told = told(spec.clone());
+        assert!(told.contains(expected), "{spec}: {told}");
+    }
+    // What has no effect is no fault.
+    assert_eq!(told(json!({"playbookContents": "[]", "role": "/x"})), "");
+}
+
+#[test]
 fn what_upstream_accepts_is_accepted_and_what_of_it_has_no_effect_is_told() {
     let both = json!({"configMapRef": {"name": "m"}, "secretRef": {"name": "s"}, "prefix": "a_"});
     let cases = [
@@ -383,7 +400,7 @@ fn what_upstream_accepts_is_accepted_and_what_of_it_has_no_effect_is_told() {
             ],
         ),
         (
-            json!({"play": "x", "label": "l", "certsFrom": "c", "configMaps": ["m"], "secrets": ["s"]}),
+            json!({"play": "[]", "label": "l", "certsFrom": "c", "configMaps": ["m"], "secrets": ["s"]}),
             vec![
                 "spec.play: deprecated: use playbookContents",
                 "spec.label: deprecated",

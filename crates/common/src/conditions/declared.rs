@@ -231,6 +231,12 @@ pub const ATTEMPTS: &[Word] = &[
         "Correct it: that is a changed input.",
     ),
     Word::bad(
+        "InvalidSpec",
+        "The run cannot become a Job: the operator or the API server refuses what it says.",
+        "No.",
+        "Correct what the message names: that is a changed input.",
+    ),
+    Word::bad(
         "DeadlineExceeded",
         "The run took longer than allowed (two hours unless it says otherwise).",
         "No.",

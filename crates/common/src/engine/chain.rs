@@ -154,7 +154,7 @@ pub fn judge(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> Chain {
     let folded: Vec<Option<ServiceRun>> = host
         .wanted
         .iter()
-        .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs)))
+        .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
         .collect();
     let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
     match active {
@@ -168,7 +168,7 @@ fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
 }
 
 /// A record brought up to date with the result of its run.
-fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
+fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) -> ServiceRun {
     let mut service = seen.clone();
     if !matches!(seen.state, RunState::Pending | RunState::Running) {
         return service;
@@ -184,10 +184,8 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> ServiceRun {
         }
         return service;
     };
-    let status = run.object.status.as_ref();
-    if let Some(time) = status.and_then(|it| it.completion_time.clone()) {
-        service.since = time;
-    }
+    // The pause before the next attempt is measured from it.
+    service.since = run.ended().unwrap_or(Time(now));
     service.run = Some(run.name());
     let advice =
         outcome::Advice { retries: host.retries, accept: host.accept, take_over: host.take_over };

@@ -109,6 +109,34 @@ fn a_success_stands_in_the_record_alone_and_counts_for_its_own_inputs() {
 }
 
 #[test]
+fn the_pause_after_a_run_without_an_end_begins_when_its_failure_is_told_or_seen() {
+    let failed = |conditions: Value| {
+        let status = json!({
+            "JobStatus": "Failed",
+            "reason": "ImagePullFailed",
+            "conditions": conditions,
+            "hosts": [{ "name": "n0", "result": "Unknown" }],
+        });
+        let runs = [run("r", &[("n0", tried("A", 1))], &status)];
+        judged("A", &[record(RunState::Running, "A", 1)], &runs, true)
+    };
+    let told = "1970-01-01T00:59:59Z";
+    let ready = json!({
+        "type": "Ready", "status": "False", "reason": "ImagePullFailed", "message": "",
+        "lastTransitionTime": told,
+    });
+    for (conditions, since) in [(json!([ready]), told.parse().unwrap()), (json!([]), now())] {
+        let chain = failed(conditions);
+        assert_eq!(chain.services[0].since.0, since);
+        let pause = jiff::SignedDuration::from_secs(15);
+        assert!(
+            matches!(chain.state, State::Failed { retry_at: Some(at), .. } if at == since + pause),
+            "{chain:?}"
+        );
+    }
+}
+
+#[test]
 fn a_failure_on_the_host_is_no_success_and_leaves_what_was_deployed() {
     let mut recorded = record(RunState::Running, "B", 2);
     recorded.deployed_hash = Some("A".into());

@@ -24,6 +24,8 @@ pub enum Reason {
     NoHostMatched,
     /// Ansible could not read the playbook, the inventory or the options.
     InvalidPlaybook,
+    /// The run cannot become a Job: the operator or the API server refuses its spec.
+    InvalidSpec,
     /// The pod was evicted, preempted or killed, or its worker went away.
     PodEvicted,
     /// The runner image cannot be pulled.
@@ -46,6 +48,7 @@ impl Reason {
         Self::TaskFailed,
         Self::NoHostMatched,
         Self::InvalidPlaybook,
+        Self::InvalidSpec,
         Self::PodEvicted,
         Self::ImagePullFailed,
         Self::InputMissing,
@@ -63,6 +66,7 @@ impl Reason {
             Self::TaskFailed => "TaskFailed",
             Self::NoHostMatched => "NoHostMatched",
             Self::InvalidPlaybook => "InvalidPlaybook",
+            Self::InvalidSpec => "InvalidSpec",
             Self::PodEvicted => "PodEvicted",
             Self::ImagePullFailed => "ImagePullFailed",
             Self::InputMissing => "InputMissing",
@@ -95,11 +99,19 @@ impl Reason {
         matches!(self, Self::KeyRefused | Self::HostKeyMismatch)
     }
 
+    /// Whether another attempt would end as this one did: what was refused is the run itself.
+    pub fn is_final(self) -> bool {
+        self == Self::InvalidSpec
+    }
+
     /// What the human does next, after the attempt of that number.
     fn next_step(self, retries: Retries<'_>, attempt: i64) -> String {
         let again = match retries {
             Retries::Healing(redeploy) if !self.heals_by_itself() => {
                 return format!("It runs again when an input changes, or with: {redeploy}");
+            }
+            Retries::Limited { way_on, .. } if self.is_final() => {
+                format!("another attempt would be refused as well, so {way_on}.")
             }
             Retries::Limited { attempts, way_on } if attempt >= attempts => {
                 format!("that was the last of {attempts} attempts, so then {way_on}.")
@@ -135,6 +147,7 @@ impl Reason {
             | Self::TaskFailed
             | Self::NoHostMatched
             | Self::InvalidPlaybook
+            | Self::InvalidSpec
             | Self::DeadlineExceeded
             | Self::ResultUnknown => "",
         }
@@ -232,6 +245,7 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
         Reason::TaskFailed => "failed",
         Reason::NoHostMatched => "was not reached by any play",
         Reason::InvalidPlaybook => "was not touched: the playbook is invalid",
+        Reason::InvalidSpec => "was not touched: its run is refused",
         Reason::PodEvicted => "has no result: the runner pod was evicted or killed",
         Reason::ImagePullFailed => "was not touched: the runner image cannot be pulled",
         Reason::InputMissing => "was not touched: an input of the runner pod is missing",
@@ -384,12 +398,14 @@ mod tests {
     #[test]
     fn where_attempts_are_counted_everything_is_tried_again_until_the_last_one() {
         let retries = Retries::Limited { attempts: 3, way_on: "do that" };
-        for reason in Reason::ALL {
+        for reason in Reason::ALL.into_iter().filter(|it| !it.is_final()) {
             let step = |attempt| reason.next_step(retries, attempt);
             assert!(step(2).to_lowercase().ends_with("it is tried again by itself."), "{reason:?}");
             assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
         }
         let step = Reason::PodEvicted.next_step(retries, 1);
         assert_eq!(step, "It is tried again by itself.");
+        let step = Reason::InvalidSpec.next_step(retries, 1);
+        assert_eq!(step, "Another attempt would be refused as well, so do that.");
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::run::Run;
 pub enum Retries<'a> {
     /// Those of a class that heals, without end; the others on request, by this command.
     Healing(&'a str),
-    /// All of them, until so many attempts of a service were made on a host.
+    /// All of them but what is final, until so many attempts of a service were made on a host.
     Limited {
         /// How many attempts there are.
         attempts: i64,
@@ -29,7 +29,7 @@ pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Optio
     let reason = Reason::parse(seen.reason.as_deref().unwrap_or_default());
     let is_tried_again = match host.retries {
         Retries::Healing(_) => reason.heals_by_itself(),
-        Retries::Limited { attempts, .. } => seen.attempt < attempts,
+        Retries::Limited { attempts, .. } => seen.attempt < attempts && !reason.is_final(),
     };
     if !is_tried_again {
         return None;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 
 use crate::api::ansibleee::{AnsibleEe, HostKeyReport, HostOutcome, HostResult, JobStatus};
 use crate::api::dataplane::service_run::ServiceRun;
+use crate::conditions::{READY, find};
 
 /// Label with the name of the service that a run deploys.
 pub const SERVICE_LABEL: &str = "edpm.openstack.org/service";
@@ -81,6 +83,13 @@ impl<'a> Run<'a> {
     /// Whether the run as a whole succeeded.
     pub fn has_succeeded(&self) -> bool {
         self.status() == Some(JobStatus::Succeeded)
+    }
+
+    /// When it ended. A run that never became a Job may have told that by its condition alone.
+    pub fn ended(&self) -> Option<Time> {
+        let status = self.object.status.as_ref()?;
+        let ready = find(&status.conditions, READY);
+        status.completion_time.clone().or_else(|| ready.map(|it| it.last_transition_time.clone()))
     }
 
     /// Whether tags, skip-tags or a limit narrow what it does.

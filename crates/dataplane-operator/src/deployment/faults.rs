@@ -17,7 +17,7 @@ use crate::deployment::observe::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
 use crate::group::build::sources;
-use crate::group::faults::{Fault, Named, sources_of};
+use crate::group::faults::{Fault, Named, invalid, sources_of};
 use crate::group::networks;
 use crate::group::status::INPUT_READY;
 use crate::node_set::machines::PROVISION_READY;
@@ -170,6 +170,7 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
             Fault::missing("DataSourceNotFound", text)
         })
         .collect();
+    faults.extend(invalid(service));
     let found = sources(&seen.sources, &seen.namespace, service);
     faults.extend(node_sets::faults(&found).iter().map(|it| {
         let text =

@@ -7,6 +7,7 @@ use common::api::dataplane::{HostMachine, HostProgress, NodeSet, NodeSetProgress
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
 use common::engine::owner::take_over_command;
+use common::engine::outcome::Reason;
 use common::engine::retry::Retries;
 use common::engine::{Host, Run, State, limit};
 use jiff::Timestamp;
@@ -98,7 +99,8 @@ pub fn is_ended(kept: &HostProgress, attempts: i64) -> bool {
 
 /// Whether a host has failed for good.
 pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
-    kept.state == RunState::Failed && kept.attempt >= attempts
+    let is_final = || kept.reason.as_deref().is_some_and(|it| Reason::parse(it).is_final());
+    kept.state == RunState::Failed && (kept.attempt >= attempts || is_final())
 }
 
 /// The hosts of a node set that take part: those that the limit does not leave out.

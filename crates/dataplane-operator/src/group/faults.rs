@@ -145,7 +145,7 @@ pub fn missing_source(service: &str, named: &Named) -> Fault {
 }
 
 /// What the definition's own rules refuse where they are in force.
-fn invalid(service: &Service) -> Option<Fault> {
+pub fn invalid(service: &Service) -> Option<Fault> {
     let first = service::faults::faults(service).into_iter().next()?;
     let name = service.name_any();
     let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");

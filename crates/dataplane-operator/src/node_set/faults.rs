@@ -12,7 +12,9 @@ use shell::sources::SourceRef;
 
 use crate::claims::Claim;
 use crate::effective::{HOST_VAR, PORT_VAR};
-use crate::group::faults::{Fault, missing_source, sources_of, ssh_fault, unknown_service};
+use crate::group::faults::{
+    Fault, invalid, missing_source, sources_of, ssh_fault, unknown_service,
+};
 use crate::group::{networks, vars};
 use crate::node_set::host::{self, Host};
 use crate::node_set::inventory::given;
@@ -64,7 +66,7 @@ pub fn of_services(seen: &Observed) -> Vec<Fault> {
 }
 
 fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
-    let mut faults = Vec::new();
+    let mut faults: Vec<Fault> = invalid(service).into_iter().collect();
     let mut sources = Vec::new();
     for named in sources_of(&service.spec) {
         match seen.sources.get(&named.source(&seen.namespace)) {

@@ -4,8 +4,8 @@ use common::conditions::declared::{Aspect, QUEUED, Repeats, WRITES, Word, aspect
 use common::engine::outcome::Reason;
 
 use super::{
-    DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_NOT_FOUND,
-    SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
+    DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID,
+    SERVICE_NOT_FOUND, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 use crate::node_set::status::SETUP_READY;
@@ -40,6 +40,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             ),
             MACHINES_NOT_READY,
             SERVICE_NOT_FOUND,
+            SERVICE_INVALID,
             DATA_SOURCE_NOT_FOUND,
             Word::bad(
                 "DataSourceInvalid",
@@ -89,7 +90,8 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             QUEUED,
             Word::bad(
                 "BackoffLimitExceeded",
-                "All attempts of a service on some hosts failed; the other hosts are done. Nothing \
+                "All attempts of a service on some hosts failed, or another one would be refused as \
+                 well; the other hosts are done. Nothing \
                  happens any more.",
                 "No.",
                 "Correct the causes in the message, and create another deployment.",

@@ -71,6 +71,49 @@ fn every_class_of_failure_is_tried_again() {
     }
 }
 
+/// Ends every open run as one that never became a Job.
+fn refuse(world: &mut World, reason: &str) {
+    for run in world.seen.runs.iter_mut().filter(|it| is_open(it)) {
+        let hosts: Vec<Value> = run
+            .spec
+            .hosts
+            .iter()
+            .map(|it| json!({ "name": it.name, "result": "Unknown" }))
+            .collect();
+        let status = json!({ "JobStatus": "Failed", "reason": reason, "hosts": hosts });
+        Arc::make_mut(run).status = Some(serde_json::from_value(status).unwrap());
+    }
+}
+
+#[test]
+fn a_run_that_is_refused_is_not_tried_again_by_itself() {
+    let mut world = World::new();
+    world.settle();
+    refuse(&mut world, "InvalidSpec");
+    assert_eq!(world.settle(), ["status", "release"]);
+    let message = world.message("Ready");
+    for words in ["refused as well", "create another OpenStackDataPlaneDeployment"] {
+        assert!(message.contains(words), "{message}");
+    }
+    assert!(!message.contains("attempts"), "{message}");
+    assert_eq!(world.condition("Stalled"), is("True", "BackoffLimitExceeded"));
+    world.sleep(9999);
+    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.carried.len(), 2);
+}
+
+#[test]
+fn attempts_that_end_without_a_time_are_not_made_one_after_the_other() {
+    let mut world = World::new();
+    world.settle();
+    refuse(&mut world, "ImagePullFailed");
+    assert_eq!(world.settle(), ["status"]);
+    world.sleep(14);
+    assert_eq!(world.settle(), [""; 0]);
+    world.sleep(2);
+    assert_eq!(world.settle(), ["status", "run first on n0,n1", "status"]);
+}
+
 #[test]
 fn runs_of_services_that_are_done_may_go() {
     let mut world = World::new();

@@ -38,6 +38,12 @@ fn what_is_missing_before_it_begins_is_named_and_waited_for() {
         it.seen.services.insert("second".into(), missing);
     });
     let mut world = World::new();
+    let (name, odd) = service("second", &json!({ "playbook": "../x" }));
+    let good = world.seen.services.insert(name, odd).unwrap();
+    waits(world, "ServiceInvalid", &["second", "spec.playbook: \"../x\" is neither"], |it| {
+        it.seen.services.insert("second".into(), good);
+    });
+    let mut world = World::new();
     world.seen.inventories.clear();
     waits(world, "NodeSetNotReady", &["compute"], |it| {
         it.seen.inventories.insert("compute".into());

@@ -9,6 +9,7 @@ use super::{KEY_USAGES, Service, ServiceSpec, TlsCert};
 use crate::api::shared::DataSource;
 use crate::fault::Fault;
 use crate::names::{LABEL_LIMIT, is_dns_subdomain};
+use crate::plays;
 
 /// What a name of a ConfigMap or Secret is made of.
 const NAME: &str = "lower-case letters, digits, - and ., at most 253 characters";
@@ -30,6 +31,7 @@ pub fn faults(service: &Service) -> Vec<Fault> {
     if ![&spec.playbook, &spec.playbook_contents, &spec.role, &spec.play].into_iter().any(is_set) {
         faults.push(Fault::new("spec", "nothing to run: set playbook, playbookContents or role"));
     }
+    faults.extend(what_runs(spec));
     for (idx, source) in spec.data_sources.iter().enumerate() {
         data_source(&format!("spec.dataSources[{idx}]"), source, &mut faults);
     }
@@ -43,6 +45,21 @@ pub fn faults(service: &Service) -> Vec<Fault> {
         certificate(&format!("spec.tlsCerts.{name}"), cert, &mut faults);
     }
     faults
+}
+
+/// What is wrong with what is run, which a run would refuse: of several fields one has its effect.
+fn what_runs(spec: &ServiceSpec) -> Option<Fault> {
+    let fields: [(&str, &Option<String>, fn(&str) -> Option<String>); 4] = [
+        ("playbookContents", &spec.playbook_contents, plays::contents_fault),
+        ("play", &spec.play, plays::contents_fault),
+        ("playbook", &spec.playbook, plays::playbook_fault),
+        ("role", &spec.role, plays::role_fault),
+    ];
+    let mut set = fields.into_iter().filter_map(|(field, text, rule)| {
+        Some((field, text.as_deref().filter(|it| !it.is_empty())?, rule))
+    });
+    let (field, text, rule) = set.next()?;
+    rule(text).map(|message| Fault::new(format!("spec.{field}"), message))
 }
 
 fn data_source(path: &str, source: &DataSource, faults: &mut Vec<Fault>) {
