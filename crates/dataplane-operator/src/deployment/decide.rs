@@ -131,8 +131,9 @@ impl Progress {
         };
         let listed: Vec<Listed<'_>> = seen.named().into_iter().map(listed).collect();
         let services = services::lists(&listed, &seen.services);
-        let mut inputs: Vec<Fault> =
-            faults::of_limit(seen).into_iter().chain(faults::of_size(seen, &services)).collect();
+        let mut inputs: Vec<Fault> = faults::of_limit(seen).into_iter().collect();
+        inputs.extend(faults::of_no_hosts(seen));
+        inputs.extend(faults::of_size(seen, &services));
         for (name, list) in &services {
             inputs.extend(faults::of_services(seen, name, &list.services));
             inputs.extend(faults::of_certificates(seen, name, &list.services));

@@ -285,6 +285,22 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
     }
 }
 
+/// Of node sets without hosts: a run is of hosts, so nothing would ever run, not even for localhost.
+pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
+    let named = seen.named();
+    let is_empty = |it: &&str| seen.node_sets.get(*it).is_some_and(|it| it.spec.nodes.is_empty());
+    (!named.is_empty() && named.iter().all(is_empty)).then(|| {
+        let text = format!(
+            "Nothing is run: no hosts are in the node sets of OpenStackDataPlaneDeployment {} ({}), \
+             and a service runs on hosts alone. Add spec.nodes to one of them, and the deployment \
+             begins; or delete it.",
+            seen.deployment.name_any(),
+            conditions::some(&named, NAMED)
+        );
+        Fault::missing("NoHosts", text)
+    })
+}
+
 /// A limit that leaves out every host of all node sets: nothing would ever run.
 pub fn of_limit(seen: &Observed) -> Option<Fault> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;

@@ -217,7 +217,11 @@ impl Judgement<'_> {
         let mut all: Vec<Finding> =
             part.services.iter().enumerate().filter_map(of_service).collect();
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
-        let good = Finding::good(NODE_SET_READY, "Ready", "Every service succeeded on every host.");
+        let text = match hosts.len() {
+            0 => "Nothing was run: no host of the node set takes part.",
+            _ => "Every service succeeded on every host.",
+        };
+        let good = Finding::good(NODE_SET_READY, "Ready", text);
         let open = Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed.");
         let sum = if is_done { good } else { conditions::ready(&all, open).under(NODE_SET_READY) };
         all.push(sum);

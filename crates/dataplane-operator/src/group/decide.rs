@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use crate::default_services;
 use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
-use crate::group::faults::{self, Fault};
+use crate::group::faults::{self, OfGroup};
 use crate::group::holding;
 use crate::group::host::{self, Judged, Shared};
 use crate::group::host_key::Offers;
@@ -93,7 +93,14 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan.steps.extend(superseded);
     // A new run wakes the group, and the role then names it: one write instead of two.
     if new_runs.is_empty() || refusal.is_some() {
-        plan.steps.extend(role_step(seen, &group_faults, refusal, &judged, asker.as_ref(), now));
+        plan.steps.extend(role_step(
+            seen,
+            &group_faults.all(),
+            refusal,
+            &judged,
+            asker.as_ref(),
+            now,
+        ));
     }
     plan.steps.extend(new_runs);
     // Last, for what the API server does not take of machines concerns no host that has its own.
@@ -142,7 +149,7 @@ fn previous(seen: &Observed) -> &[Condition] {
 /// Judges all hosts, and holds back those that the role's limits do not let begin.
 fn judge_all(
     seen: &Observed,
-    faults: &[Fault],
+    faults: &OfGroup,
     runs: &[Run<'_>],
     asker: Option<&Asker>,
     now: Timestamp,

@@ -17,7 +17,7 @@ use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
 use crate::effective::Effective;
-use crate::group::faults::{self, Fault, sources_of};
+use crate::group::faults::{self, Fault, OfGroup, sources_of};
 use crate::group::host_key::{self, Offers};
 use crate::group::machines::Asker;
 use crate::group::observe::Observed;
@@ -98,7 +98,7 @@ pub struct Shared<'a> {
     /// Everything that was seen.
     pub seen: &'a Observed,
     /// What concerns all hosts alike.
-    pub faults: &'a [Fault],
+    pub faults: &'a OfGroup,
     /// The group's runs.
     pub runs: &'a [Run<'a>],
     /// What runs were offered as hosts' keys.
@@ -125,7 +125,9 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
     let redeploy = instance::of(seen.role.as_deref(), node);
     let instance = instance::published(redeploy.as_deref(), installation.as_deref());
     let mut faults = faults::of_node(seen, node, &effective);
-    faults.extend_from_slice(shared.faults);
+    faults.extend_from_slice(&shared.faults.of_all);
+    let is_ready = faults.is_empty();
+    faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has_unknown_vars = vars::are_unknown(&faults);
     let part = parts::of_host(seen, &effective.name);
@@ -145,26 +147,27 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
     let object = format!("openstackdataplanenode/{}", effective.name);
     let take_over = take_over_command(&seen.namespace, &object);
     let redeploy = instance::redeploy_command(node);
-    let mut chain = chain::judge(
-        &Host {
-            name: &effective.name,
-            wanted: &wanted,
-            recorded,
-            may_run: effective.deploy
-                && !is_left_out
-                && faults.is_empty()
-                && hold.is_none()
-                && may_begin(machine.as_ref()),
-            has_moved: has_moved(seen, node),
-            ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
-            trusted: &trust.token(),
-            accept: accept.as_deref(),
-            take_over: &take_over,
-            retries: Retries::Healing(&redeploy),
-        },
-        runs,
-        now,
-    );
+    let token = trust.token();
+    let host = Host {
+        name: &effective.name,
+        wanted: &wanted,
+        recorded,
+        may_run: effective.deploy
+            && !is_left_out
+            && (is_ready && (faults.is_empty() || is_first_deployment(node)))
+            && hold.is_none()
+            && may_begin(machine.as_ref()),
+        has_moved: has_moved(seen, node),
+        ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
+        trusted: &token,
+        accept: accept.as_deref(),
+        take_over: &take_over,
+        retries: Retries::Healing(&redeploy),
+    };
+    let mut chain = chain::judge(&host, runs, now);
+    if matches!(&chain.state, State::NeedsRun(need) if shared.faults.holds(&need.service)) {
+        chain = chain::judge(&Host { may_run: false, ..host }, runs, now);
+    }
     let has_services = seen.parent().is_some();
     if !has_services {
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
@@ -186,6 +189,12 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judge
         chain,
         hold,
     }
+}
+
+/// Whether the host has never had all of its services: then those before one that lacks something
+/// run. A host in service waits until all of them can, rather than to be left half changed.
+fn is_first_deployment(node: &Node) -> bool {
+    node.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty())
 }
 
 /// Whether the host's machine lets services begin; without one of ours nothing is waited for.

@@ -374,6 +374,10 @@ fn nodes_finding(seen: &Observed, hosts: &[(Judged, Finding, Finding)]) -> Findi
     }
     texts.extend(held_text(seen, hosts));
     let text = texts.join(" ");
+    if hosts.is_empty() {
+        let text = "The role has no nodes: nothing is run.";
+        return Finding::good(DEPLOYMENT_READY, "NodesReady", text);
+    }
     let Some((_, worst, _)) = open.first() else {
         return Finding::good(DEPLOYMENT_READY, "NodesReady", text);
     };

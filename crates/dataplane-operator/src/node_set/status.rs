@@ -186,7 +186,17 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
         return failed(judged, n_failed);
     }
     let is_deployed = !outcome.hosts.is_empty() || outcome.deployed_config_hash.is_some();
-    if n_open > 0 || !is_deployed {
+    if outcome.hosts.is_empty() {
+        let text = format!(
+            "Nothing is deployed: OpenStackDataPlaneNodeSet {name} has no hosts; add spec.nodes."
+        );
+        return if is_deployed {
+            Finding::good(DEPLOYMENT_READY, "Deployed", text)
+        } else {
+            Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text)
+        };
+    }
+    if n_open > 0 {
         let text = format!(
             "{n_open} of {} hosts of OpenStackDataPlaneNodeSet {name} have nothing deployed: create an \
              OpenStackDataPlaneDeployment that lists {name} in spec.nodeSets.",

@@ -71,6 +71,12 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
                 "Delete the deployment, and create one with another limit.",
             ),
             Word::bad(
+                "NoHosts",
+                "None of its node sets has hosts, so there is nothing to run on.",
+                "When a node set gets hosts.",
+                "Add nodes to a node set, or delete the deployment.",
+            ),
+            Word::bad(
                 "TooManyHosts",
                 "A service that has one run for all node sets would have more than 500 hosts, or the \
                  status cannot tell of so many.",

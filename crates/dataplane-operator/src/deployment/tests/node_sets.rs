@@ -169,6 +169,34 @@ fn hosts_that_the_limit_leaves_out_are_none_of_its_business() {
 }
 
 #[test]
+fn a_deployment_without_hosts_says_that_nothing_is_run_and_begins_when_there_are_some() {
+    let mut world = World::with(vec![node_set("compute", &[], &["first"])], json!({}));
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready"), is("False", "NoHosts"));
+    let message = world.message("Ready");
+    assert!(message.starts_with("Nothing is run: no hosts") && message.contains("compute"));
+    assert_eq!(world.status().deployed, None);
+    world.seen.node_sets.insert("compute".into(), node_set("compute", &["n0"], &["first"]));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.status().deployed, Some(true));
+}
+
+#[test]
+fn of_a_node_set_without_hosts_beside_others_is_told_that_nothing_was_run() {
+    let sets = vec![node_set("a", &[], &["first"]), node_set("b", &["b0"], &["first"])];
+    let mut world = World::with(sets, json!({}));
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.set_condition("a", "NodeSetDeploymentReady"), Some(is("True", "Ready")));
+    let of = |set: &str| {
+        let conditions = &world.status().node_set_conditions[set];
+        find(conditions, "NodeSetDeploymentReady").unwrap().message.clone()
+    };
+    assert!(of("a").starts_with("Nothing was run"), "{}", of("a"));
+    assert!(of("b").starts_with("Every service succeeded"), "{}", of("b"));
+}
+
+#[test]
 fn a_limit_that_leaves_out_all_hosts_is_told() {
     let mut world = two(json!({ "ansibleLimit": "nobody" }));
     assert_eq!(world.settle(), ["status"]);

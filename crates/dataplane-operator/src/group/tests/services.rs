@@ -54,3 +54,49 @@ fn of_two_sources_with_one_key_the_last_one_is_mounted_alone() {
     let found: Vec<(&str, bool)> = given.into_iter().map(|(path, it)| (path, volume(it))).collect();
     assert_eq!(found, [("install-os/y", false), ("install-os/x", true)]);
 }
+
+/// The world, where `run-os` needs a Secret.
+fn with_late_secret() -> (World, (SourceRef, Digests)) {
+    let mut world = World::new();
+    let spec = json!({
+        "playbook": "a.b.c", "dataSources": [{ "secretRef": { "name": "late" } }],
+    });
+    let service: Service = object("OpenStackDataPlaneService", "run-os", &spec);
+    world.seen.services.insert("run-os".into(), Arc::new(service));
+    let keys = BTreeMap::from([("x".to_owned(), "d".to_owned())]);
+    let digests = Digests { version: "1".into(), keys, ..Digests::default() };
+    (world, (SourceRef::secret(NAMESPACE, "late"), digests))
+}
+
+#[test]
+fn what_a_later_service_lacks_does_not_hold_those_before_it_on_new_hosts() {
+    let (mut world, (secret, digests)) = with_late_secret();
+    assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
+    assert_eq!(world.condition(0, "InputReady"), is("False", "DataSourceNotFound"));
+    world.finish(&[]);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
+    assert!(world.role_message().contains("Secret late"), "{}", world.role_message());
+    assert_eq!(world.settle(), [""; 0]);
+    world.seen.sources.insert(secret, digests);
+    assert!(world.settle().contains(&"run run-os on n0,n1".to_owned()));
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.seen.runs.len(), 2);
+}
+
+#[test]
+fn hosts_in_service_wait_until_all_services_have_what_they_need() {
+    let (mut world, (secret, digests)) = with_late_secret();
+    world.seen.sources.insert(secret.clone(), digests.clone());
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    world.seen.sources.remove(&secret);
+    world.set_var("hello");
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run ")), "{writes:?}");
+    world.seen.sources.insert(secret, digests);
+    assert!(world.settle().contains(&"run install-os on n0,n1".to_owned()));
+}

@@ -342,11 +342,17 @@ fn a_node_set_without_hosts_waits_for_a_deployment_too() {
     world.edit("/nodes", json!({}));
     world.settle();
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));
+    let message = world.message("Ready");
+    assert!(
+        message.starts_with("Nothing is deployed") && message.contains("no hosts"),
+        "{message}"
+    );
     world.deploy("d", &json!({}), &[]);
     world.end("d", true, ["c1", "s1"]);
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    assert!(world.message("DeploymentReady").contains("no hosts"));
 }
 
 #[test]
