@@ -193,11 +193,9 @@ const CA_BUNDLE: &str = "combined-ca-bundle";
 /// The Secret with the CA bundle of a service, and whether its runs wait for it: for one that nobody
 /// named they do not. The default services name theirs.
 pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
-    match service.spec.ca_certs.as_deref() {
-        Some(name) => Some((name, true)).filter(|_| !name.is_empty()),
-        None => {
-            let is_default = default_services::find(&service.name_any()).is_some();
-            (!is_default).then_some((CA_BUNDLE, false))
-        }
+    if let Some(name) = service.spec.ca_certs.as_deref() {
+        return (!name.is_empty()).then_some((name, true));
     }
+    let is_default = default_services::find(&service.name_any()).is_some();
+    (!is_default).then_some((CA_BUNDLE, false))
 }

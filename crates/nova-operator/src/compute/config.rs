@@ -71,8 +71,8 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
         let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
         return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
     }
-    let further = compute.spec.default_config_overwrite.keys();
-    if let Some((name, why)) = further.filter_map(|it| Some((it, further_fault(it)?))).next() {
+    let mut further = compute.spec.default_config_overwrite.keys();
+    if let Some((name, why)) = further.find_map(|it| Some((it, further_fault(it)?))) {
         let text = format!(
             "spec.defaultConfigOverwrite: file {name}: {why}. Nothing is deployed until it is \
              corrected."

@@ -458,8 +458,8 @@ fn a_compute_of_a_human_says_which_fields_its_node_has_values_for() {
 fn further_files_are_brought_as_they_were_written_and_change_nothing_where_there_are_none() {
     let mut world = World::deployed();
     let files = world.files.clone();
-    let further = |name: &str| BTreeMap::from([(name.to_owned(), "a: b\n".to_owned())]);
-    world.compute().spec.default_config_overwrite = further("provider_x.yaml");
+    let further = BTreeMap::from([("provider_x.yaml".to_owned(), "a: b\n".to_owned())]);
+    world.compute().spec.default_config_overwrite = further;
     assert_eq!(world.settle(), ["files", "status", "run nova", "status"]);
     assert_eq!(world.files["provider_x.yaml"], "a: b\n");
     assert_eq!(world.files.len(), files.len() + 1);

@@ -75,7 +75,7 @@ fn a_service_that_names_no_ca_bundle_gets_the_common_one_where_there_is_one() {
             spec["caCerts"] = ca_certs;
         }
         world.seen.services.extend([service("own", &spec)]);
-        for name in bundle.iter() {
+        if let Some(name) = bundle {
             world.seen.sources.insert(SourceRef::secret(NAMESPACE, name), digests("1", &["x"]));
         }
         world.run_out(|_, _| "Ok");

@@ -49,7 +49,8 @@ pub fn faults(service: &Service) -> Vec<Fault> {
 
 /// What is wrong with what is run, which a run would refuse: of several fields one has its effect.
 fn what_runs(spec: &ServiceSpec) -> Option<Fault> {
-    let fields: [(&str, &Option<String>, fn(&str) -> Option<String>); 4] = [
+    type Rule = fn(&str) -> Option<String>;
+    let fields: [(&str, &Option<String>, Rule); 4] = [
         ("playbookContents", &spec.playbook_contents, plays::contents_fault),
         ("play", &spec.play, plays::contents_fault),
         ("playbook", &spec.playbook, plays::playbook_fault),
