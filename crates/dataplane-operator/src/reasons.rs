@@ -9,6 +9,7 @@ use common::engine::outcome::Reason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::{DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
+use crate::node_set::status::SETUP_READY;
 use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
@@ -108,6 +109,9 @@ const PARTIAL_RUN: Word = Word::bad(
 const NODES_READY: Word =
     Word::good("NodesReady", "All nodes are ready; a role without nodes is ready too.");
 
+const SETUP_INPUT_MISSING: Word =
+    Word::bad("InputMissing", "An input is missing.", "When it appears.", "See `InputReady`.");
+
 const ROLE: &[Aspect] = &[
     summary("All of its nodes are ready.", &[NODES_READY]),
     aspect(
@@ -131,6 +135,11 @@ const ROLE: &[Aspect] = &[
         &[NODES_READY],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneNode")),
+    aspect(
+        SETUP_READY,
+        "Each of its nodes is in an inventory that runs can begin with.",
+        &[Word::good("Ready", "Every node is in an inventory."), SETUP_INPUT_MISSING],
+    ),
     machines::ROLE,
     aspect(
         DATA_PLANE_FOUND,
@@ -156,6 +165,11 @@ const NODE: &[Aspect] = &[
     ),
     machines::NODE,
     aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    aspect(
+        SETUP_READY,
+        "There is an inventory that runs can begin with.",
+        &[Word::good("Ready", "The inventory is written."), SETUP_INPUT_MISSING],
+    ),
     aspect(DEPLOYMENT_READY, "Every service succeeded on this host.", DEPLOYMENT)
         .repeating(Repeats::Attempts(&Reason::ALL)),
     aspect(

@@ -1,8 +1,10 @@
 //! The definitions of all kinds, as they are installed into a cluster.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSON,
+};
 use kube::CustomResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ansibleee, baremetal, dataplane, nova};
 
@@ -21,7 +23,39 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         baremetal::BaremetalSet::crd(),
     ]
     .map(readable)
+    .map(without_spec)
     .into()
+}
+
+/// The kinds of which an object may say nothing: its conditions tell what is missing.
+const MAY_BE_EMPTY: [&str; 4] = [
+    "OpenStackAnsibleEE",
+    "OpenStackDataPlane",
+    "OpenStackDataPlaneNode",
+    "OpenStackDataPlaneRole",
+];
+
+/// The definition, by which the API server completes an object without `spec` where it may be empty.
+fn without_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    if !MAY_BE_EMPTY.contains(&crd.spec.names.kind.as_str()) {
+        return crd;
+    }
+    for version in &mut crd.spec.versions {
+        let schema = version.schema.as_mut().and_then(|it| it.open_api_v3_schema.as_mut());
+        let Some(schema) = schema else { continue };
+        let required = schema.required.take().map(|it| without("spec", it));
+        schema.required = required.filter(|it| !it.is_empty());
+        let spec = schema.properties.as_mut().and_then(|it| it.get_mut("spec"));
+        if let Some(spec) = spec {
+            spec.default = Some(JSON(json!({})));
+        }
+    }
+    crd
+}
+
+fn without(name: &str, mut names: Vec<String>) -> Vec<String> {
+    names.retain(|it| it != name);
+    names
 }
 
 /// The definition with descriptions that a terminal wraps, instead of the source code's lines.

@@ -13,8 +13,8 @@ use super::ansibleee::{AnsibleEe, AnsibleEeSpec, AnsibleEeStatus, RestartPolicy}
 use super::baremetal::BaremetalSet;
 use super::dataplane::service::faults::{faults, warnings};
 use super::dataplane::{
-    DataPlane, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec, NodeSpec,
-    NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
+    DataPlane, DataPlaneSpec, DeploymentSpec, DeploymentStatus, Node, NodeSection, NodeSetSpec,
+    NodeSpec, NodeStatus, Role, RoleSpec, RoleStatus, Service, ServiceSpec,
 };
 use super::nova::{Cell, CellSpec, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus};
 use super::{MANAGED_BY, MANAGED_BY_LABEL, definitions};
@@ -286,6 +286,44 @@ fn cell0_is_refused() {
         assert!(broken::<ExternalComputeSpec>(&compute(cell), None).contains("cell0"), "{cell}");
     }
     assert_eq!(broken::<ExternalComputeSpec>(&compute("nova-cell10"), None), "");
+}
+
+#[test]
+fn an_object_without_spec_is_taken_where_its_conditions_tell_what_is_missing() {
+    let empty = json!({});
+    let kinds = [
+        ("OpenStackAnsibleEE", broken::<AnsibleEeSpec>(&empty, None)),
+        ("OpenStackDataPlane", broken::<DataPlaneSpec>(&empty, None)),
+        ("OpenStackDataPlaneNode", broken::<NodeSpec>(&empty, None)),
+        ("OpenStackDataPlaneRole", broken::<RoleSpec>(&empty, None)),
+    ];
+    let mut n_found = 0;
+    each_schema(|path, schema| {
+        let is_spec = path.strip_suffix(".spec").is_some_and(|it| !it.contains('.'));
+        if is_spec && schema.get("default").is_some() {
+            let kind = path.trim_end_matches(".spec");
+            let (_, broken) = kinds.iter().find(|it| it.0 == kind).unwrap();
+            // The API server takes a default only if it is one that it would accept.
+            assert_eq!((broken.as_str(), schema.get("required")), ("", None), "{path}");
+            assert_eq!(schema["default"], empty);
+            n_found += 1;
+        }
+        if kinds.iter().any(|it| it.0 == path) {
+            assert!(schema.get("required").is_none_or(|it| it == &json!([])), "{path}");
+        }
+    });
+    assert_eq!(n_found, kinds.len());
+}
+
+#[test]
+fn a_short_name_is_one_kinds_and_means_what_it_means_upstream() {
+    let of = |short: &str| -> Vec<String> {
+        let kinds = definitions::all().into_iter().map(|it| it.spec.names);
+        let has = |it: &Vec<String>| it.iter().any(|it| it == short);
+        kinds.filter(|it| it.short_names.as_ref().is_some_and(has)).map(|it| it.kind).collect()
+    };
+    assert_eq!(of("osdps"), ["OpenStackDataPlaneService"]);
+    assert_eq!(of("osdp"), ["OpenStackDataPlane"]);
 }
 
 #[test]

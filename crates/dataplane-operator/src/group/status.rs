@@ -9,7 +9,7 @@ use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::group::build::node_inventory_name;
+use crate::group::build::{is_reachable, node_inventory_name};
 use crate::group::faults::Fault;
 use crate::group::host::{Judged, may_begin};
 use crate::group::machines::Asker;
@@ -17,6 +17,7 @@ use crate::group::observe::{Observed, data_plane_of};
 use crate::group::{provisioning, vars};
 use crate::inputs;
 use crate::machines::set;
+use crate::node_set::status::SETUP_READY;
 
 /// Everything that a deployment needs is there.
 pub const INPUT_READY: &str = "InputReady";
@@ -38,6 +39,7 @@ pub struct NodeFindings {
     pub ready: Finding,
     /// Whether the last deployment used the present inputs.
     pub up_to_date: Finding,
+    is_deployed: bool,
     all: Vec<Finding>,
 }
 
@@ -77,8 +79,37 @@ pub fn node_findings(
     let up_to_date = up_to_date(host);
     let mut all = findings;
     all.extend(conditions::kstatus(&ready));
-    all.extend([ready.clone(), up_to_date.clone()]);
-    NodeFindings { ready, up_to_date, all }
+    all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
+    NodeFindings { ready, up_to_date, is_deployed, all }
+}
+
+/// Whether the host is in an inventory that runs can begin with; what keeps it out of one is told by
+/// `InputReady`.
+fn setup(host: &Judged) -> Finding {
+    if is_set_up(host) {
+        return Finding::good(SETUP_READY, "Ready", "The inventory is written.");
+    }
+    let text = "The inventory waits for its inputs; see InputReady.";
+    Finding::waiting(SETUP_READY, "InputMissing", text)
+}
+
+fn is_set_up(host: &Judged) -> bool {
+    is_reachable(&host.effective) && !host.has_unknown_vars
+}
+
+/// Whether all hosts of a role are.
+fn setup_of_all(hosts: &[(Judged, Finding, Finding)]) -> Finding {
+    let open: Vec<String> =
+        hosts.iter().filter(|it| !is_set_up(&it.0)).map(|it| it.0.node.name_any()).collect();
+    if open.is_empty() {
+        return Finding::good(SETUP_READY, "Ready", "Every node is in an inventory.");
+    }
+    let text = format!(
+        "{} nodes are in no inventory: {}; see their InputReady.",
+        open.len(),
+        conditions::some(&open, NAMED_HOSTS)
+    );
+    Finding::waiting(SETUP_READY, "InputMissing", text)
 }
 
 /// What faults say as a condition.
@@ -244,6 +275,7 @@ pub fn node_step(
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
+        deployed: findings.is_deployed.then_some(true),
         max_unavailable: limits.max_unavailable,
         pause_on_failure: limits.pause_on_failure.then_some(true),
         host_name: Some(host.effective.host_name.clone()),
@@ -311,6 +343,7 @@ pub fn role_step(
 ) -> Option<Step> {
     let role = seen.role.as_deref()?;
     let nodes = nodes_finding(seen, hosts);
+    let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().under(READY);
     let blocking: Vec<Finding> =
         [Some(input(faults)), refusal.clone(), Some(nodes)].into_iter().flatten().collect();
@@ -318,6 +351,7 @@ pub fn role_step(
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
+    all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.plane.is_some(), role));
     // Each node says it of itself: here it is told how many there are.
     let of_machines = refusal.filter(set::is_refused);
@@ -332,6 +366,7 @@ pub fn role_step(
     let wanted = RoleStatus {
         observed_generation: role.metadata.generation,
         conditions: settle(&previous, all, role.metadata.generation, now),
+        deployed: is_deployed.then_some(true),
         nodes: count(|_| true),
         ready_nodes: count(|(_, ready, _)| ready.holds()),
         up_to_date_nodes: count(|(_, _, up_to_date)| up_to_date.holds()),

@@ -308,6 +308,44 @@ fn is(status: &str, reason: &str) -> (String, String) {
 }
 
 #[test]
+fn setup_and_deployment_are_told_as_upstream_tells_them() {
+    let mut world = World::new();
+    let key = SourceRef::secret(NAMESPACE, "key");
+    let digests = world.seen.sources.remove(&key).unwrap();
+    world.settle();
+    // The inventory needs no content of the key.
+    assert_eq!(world.condition(0, "SetupReady"), is("True", "Ready"));
+    let address = |world: &mut World, to: Option<&str>| {
+        let spec = &mut Arc::make_mut(&mut world.seen.nodes[0]).spec;
+        (spec.ansible_host, spec.host_name) = (to.map(str::to_owned), to.map(str::to_owned));
+    };
+    address(&mut world, None);
+    world.settle();
+    assert_eq!(world.condition(0, "SetupReady"), is("False", "InputMissing"));
+    assert_eq!(world.role_condition("SetupReady"), is("False", "InputMissing"));
+    address(&mut world, Some("192.0.2.10"));
+    world.seen.sources.insert(key, digests);
+    world.settle();
+    assert_eq!(world.role_condition("SetupReady"), is("True", "Ready"));
+    let deployed = |world: &World| {
+        let role = world.seen.role.as_ref().unwrap().status.as_ref().unwrap().deployed;
+        (role, world.seen.nodes[0].status.as_ref().unwrap().deployed)
+    };
+    assert_eq!(deployed(&world), (None, None));
+    world.deploy();
+    assert_eq!(deployed(&world), (Some(true), Some(true)));
+}
+
+#[test]
+fn a_role_without_nodes_says_that_nothing_is_run_and_is_not_deployed() {
+    let mut world = World::new();
+    world.seen.nodes.clear();
+    world.settle();
+    assert!(world.role_message().contains("nothing is run"), "{}", world.role_message());
+    assert_eq!(world.seen.role.as_ref().unwrap().status.as_ref().unwrap().deployed, None);
+}
+
+#[test]
 fn two_hosts_share_each_run_and_become_ready() {
     let mut world = World::new();
     assert_eq!(

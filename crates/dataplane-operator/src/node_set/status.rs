@@ -22,6 +22,8 @@ use crate::node_set::outcome::FAILURES;
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
 
+/// The account of the runs is there; it takes nothing from `Ready`.
+pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
 /// There is an inventory that deployments can begin with.
 pub const SETUP_READY: &str = "SetupReady";
 /// The reason of [`SETUP_READY`] where `InputReady` has the cause.
@@ -116,8 +118,14 @@ fn findings(
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
     let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
     findings.extend(conditions::kstatus(&ready));
-    findings.extend([ready, up_to_date(seen, judged)]);
+    findings.extend([ready, up_to_date(seen, judged), service_account()]);
     findings
+}
+
+/// Upstream's runs need an account of their own; here they have none, so that nobody waits for it.
+fn service_account() -> Finding {
+    let text = "Runs have no ServiceAccount of their own, and need none.";
+    Finding::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
 }
 
 fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {

@@ -42,6 +42,7 @@ pub fn step(seen: &Seen<'_>, refusal: Option<&Refusal>, now: Timestamp) -> Optio
     let deployment = deployment(&roles, &nodes);
     let good = deployment.clone().under(READY);
     let refusal = refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous));
+    let is_deployed = deployment.holds() && nodes.total > 0;
     let mut all: Vec<Finding> =
         [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
     let ready = conditions::ready(&all, good);
@@ -50,6 +51,7 @@ pub fn step(seen: &Seen<'_>, refusal: Option<&Refusal>, now: Timestamp) -> Optio
     let wanted = DataPlaneStatus {
         observed_generation: plane.metadata.generation,
         conditions: settle(&previous, all, plane.metadata.generation, now),
+        deployed: is_deployed.then_some(true),
         roles: count(roles.total),
         ready_roles: count(roles.n_ready),
         nodes: count(nodes.total),

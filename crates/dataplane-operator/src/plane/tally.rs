@@ -112,6 +112,10 @@ pub fn deployment(roles: &Tally, nodes: &Tally) -> Finding {
         "{}/{} roles and {}/{} nodes are ready.",
         roles.n_ready, roles.total, nodes.n_ready, nodes.total
     );
+    if roles.total + nodes.total == 0 {
+        let text = "spec names no roles and no nodes: nothing is run.";
+        return Finding::good(DEPLOYMENT_READY, "RolesAndNodesReady", text);
+    }
     if roles.n_ready == roles.total && nodes.n_ready == nodes.total {
         return Finding::good(DEPLOYMENT_READY, "RolesAndNodesReady", sum);
     }

@@ -265,6 +265,7 @@ fn roles_and_nodes_are_made_and_summed_up() {
     world.says("Orphaned", "False", "NoOrphans", &[]);
     let status = &world.plane["status"];
     assert_eq!((&status["readyNodes"], &status["upToDateNodes"]), (&json!(2), &json!(2)));
+    assert_eq!(status["deployed"], true);
     assert_eq!(world.settle(), [""; 0]);
 }
 

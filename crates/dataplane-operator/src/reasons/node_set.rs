@@ -14,7 +14,7 @@ use super::{
     SSH_SECRET_NOT_FOUND, VARIABLES_INVALID, VARIABLES_NOT_FOUND,
 };
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
-use crate::node_set::status::SETUP_READY;
+use crate::node_set::status::{SERVICE_ACCOUNT_READY, SETUP_READY};
 
 const UNDER_WAY: Word = Word::bad(
     "Deploying",
@@ -64,6 +64,11 @@ pub(super) const NODE_SET: &[Aspect] = &[
                 "Wait, or delete the deployment.",
             ),
         ],
+    ),
+    aspect(
+        SERVICE_ACCOUNT_READY,
+        "What upstream's runs need as an account is there.",
+        &[Word::good("NotRequired", "Runs have no account of their own, and need none.")],
     ),
     machines::NODE_SET,
     aspect(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)

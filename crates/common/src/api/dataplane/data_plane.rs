@@ -35,7 +35,6 @@ const MAX_NODES: u32 = 10_000;
     shortname = "osdataplane",
     shortname = "osdataplanes",
     shortname = "osdp",
-    shortname = "osdps",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
     validation = Rule::new("!has(self.spec.roles) || self.spec.roles.all(name, !has(self.spec.roles[name].dataPlane) || self.spec.roles[name].dataPlane == self.metadata.name)")
         .message("a role in the map belongs to this data plane: leave its dataPlane out"),
@@ -96,6 +95,9 @@ pub struct DataPlaneStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+    /// True when every service has succeeded on all nodes; absent before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<bool>,
     /// How many roles the map has.
     #[serde(default)]
     pub roles: i64,

@@ -169,6 +169,9 @@ pub struct NodeStatus {
     /// Whether changes are deployed, from the node, its role or its data plane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy: Option<bool>,
+    /// True when every service has succeeded on the host; absent before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<bool>,
     /// How many ready hosts of the role may be disturbed at once, where it is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]

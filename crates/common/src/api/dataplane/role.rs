@@ -105,6 +105,9 @@ pub struct RoleStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+    /// True when every service has succeeded on all nodes; absent before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<bool>,
     /// How many nodes name this role.
     #[serde(default)]
     pub nodes: i64,

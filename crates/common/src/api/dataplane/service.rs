@@ -23,6 +23,7 @@ pub mod faults;
     status = "ServiceStatus",
     derive = "PartialEq",
     derive = "Default",
+    shortname = "osdps",
     shortname = "osdpservice",
     shortname = "osdpservices",
     label("edpm.openstack.org/managed-by", "edpm-operators"),

@@ -337,6 +337,13 @@ fn a_host_that_is_added_has_nothing_deployed_and_one_that_goes_is_forgotten() {
 }
 
 #[test]
+fn whoever_waits_for_the_account_of_upstreams_runs_goes_on() {
+    let mut world = World::new();
+    world.settle();
+    assert_eq!(world.condition("ServiceAccountReady"), is("True", "NotRequired"));
+}
+
+#[test]
 fn a_node_set_without_hosts_waits_for_a_deployment_too() {
     let mut world = World::new();
     world.edit("/nodes", json!({}));
