@@ -44,7 +44,9 @@ pub struct Args {
     #[arg(long, env = "RUNNER_RESOURCES", default_value = "", value_name = "JSON")]
     pub runner_resources: Resources,
 
-    /// How many runs may be active at the same time; the others wait in the order of creation.
+    /// How many runs may be active at the same time; the others wait. Of the namespaces that wait, the
+    /// one with the fewest active runs comes first; while one has them all, a quarter more may be
+    /// active in the others.
     #[arg(
         long,
         env = "MAX_ACTIVE_RUNS",

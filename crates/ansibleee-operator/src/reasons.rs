@@ -36,7 +36,7 @@ const JOB: &[Word] = &[
     Word::bad("Init", "The Job has not started.", "Yes.", "Wait.").unknown(),
     Word::bad(
         "Queued",
-        "It waits for the named run, which touches the same host.",
+        "It waits for another run that touches the same host; one of its own namespace is named.",
         "Yes.",
         "Wait.",
     ),

@@ -1,8 +1,12 @@
-//! Which runs may start: two never touch one host at the same time. Arithmetic on plain views.
+//! Which runs may start: two never touch one host at the same time, and no namespace stops another.
+//! Arithmetic on plain views.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+
+/// How a run of another namespace is told: neither by its name nor by its namespace.
+const FOREIGN: &str = "a run of another namespace";
 
 /// What the scheduler needs to know of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,29 +50,48 @@ pub struct Limits {
     pub per_namespace: Option<usize>,
 }
 
+impl Limits {
+    /// How many places a namespace never takes from the others: a quarter, and at least one where
+    /// there are two.
+    ///
+    /// It is also by how many the total may be passed, while one namespace holds them all.
+    pub fn reserve(self) -> usize {
+        (self.total / 4).max(1).min(self.total.saturating_sub(1))
+    }
+}
+
 /// How many more runs may start.
 struct Room<'a> {
-    total: usize,
-    per_namespace: Option<usize>,
+    limits: Limits,
     active: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Room<'a> {
     fn beside(active: impl Iterator<Item = &'a View>, limits: Limits) -> Self {
-        let Limits { total, per_namespace } = limits;
-        let mut room = Self { total, per_namespace, active: BTreeMap::new() };
+        let mut room = Self { limits, active: BTreeMap::new() };
         active.for_each(|it| room.take(it));
         room
     }
 
     fn take(&mut self, run: &'a View) {
-        self.total = self.total.saturating_sub(1);
         *self.active.entry(&run.namespace).or_default() += 1;
     }
 
-    fn is_full_for(&self, run: &View) -> bool {
-        let active = self.active.get(run.namespace.as_str()).copied().unwrap_or_default();
-        self.total == 0 || self.per_namespace.is_some_and(|limit| active >= limit)
+    /// How many runs of a namespace are active.
+    fn active(&self, namespace: &str) -> usize {
+        self.active.get(namespace).copied().unwrap_or_default()
+    }
+
+    /// Whether no further run of a namespace may start.
+    ///
+    /// What other namespaces hold beyond their part counts for nothing, so that there are places for
+    /// this one however many they took while they were alone.
+    fn is_full_for(&self, namespace: &str) -> bool {
+        let part = self.limits.total - self.limits.reserve();
+        let others = self.active.iter().filter(|(name, _)| **name != namespace);
+        let others: usize = others.map(|(_, n)| (*n).min(part)).sum();
+        let own = self.active(namespace);
+        own + others >= self.limits.total || self.limits.per_namespace.is_some_and(|it| own >= it)
     }
 }
 
@@ -86,10 +109,13 @@ pub enum Verdict {
 /// Judges all runs at once.
 ///
 /// # Guarantees
-/// No run is admitted that shares an address with an active one, with one admitted here, or with an
-/// older one that waits: a run over many hosts is not overtaken for ever.
+/// No run is admitted that shares an address with an active one or with one admitted here, of
+/// whatever namespace, or with an older one of its namespace that waits: a run over many hosts is not
+/// overtaken for ever. A run that waits holds nothing back in other namespaces.
+/// Of the namespaces whose runs could start, the one with the fewest active runs comes first.
 /// Nothing is admitted before every inherited run carries this leader's term.
-/// At most as many runs as the limits say are active afterwards, unless more were before.
+/// At most as many runs as the limits say are active afterwards, unless more were before; while one
+/// namespace has more than three quarters of them, the others together have a quarter all the same.
 pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     let stamps: Vec<Verdict> = runs
         .iter()
@@ -104,53 +130,110 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     order.sort_by_key(|idx| (runs[*idx].created, &runs[*idx].uid));
     let (active, queued): (Vec<usize>, Vec<usize>) =
         order.into_iter().partition(|idx| runs[*idx].state == State::Active);
+    let mut holders = Holders::new(runs);
+    active.iter().for_each(|idx| holders.hold(*idx));
     let mut room = Room::beside(active.iter().map(|idx| &runs[*idx]), limits);
-    // Who holds an address: the active ones first, then, in their order, those that wait.
-    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
-    for idx in &active {
-        hold(&mut held, runs, *idx);
-    }
-    let mut verdicts = Vec::new();
-    let mut running: BTreeSet<usize> = active.into_iter().collect();
-    for idx in queued {
-        let run = &runs[idx];
-        let blockers = run.blockers(&held);
-        let is_full = room.is_full_for(run);
-        if blockers.is_empty() && !is_full {
-            room.take(run);
-            running.insert(idx);
-            verdicts.push(Verdict::Admit(idx));
-        } else if let Some(text) = wait_text(runs, run, &blockers, is_full, &running) {
-            verdicts.push(Verdict::Wait(idx, text));
+    let mut lines: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
+    for idx in &queued {
+        if holders.of(*idx).is_empty() {
+            lines.entry(&runs[*idx].namespace).or_default().push_back(*idx);
         }
-        hold(&mut held, runs, idx);
+        holders.queue(*idx);
     }
-    verdicts
+    fill(runs, lines, &mut room, &mut holders);
+    let judge = |idx: usize| {
+        if holders.running.contains(&idx) {
+            return Some(Verdict::Admit(idx));
+        }
+        let is_full = room.is_full_for(&runs[idx].namespace);
+        Some(Verdict::Wait(idx, holders.wait_text(idx, is_full)?))
+    };
+    queued.into_iter().filter_map(judge).collect()
 }
 
-fn hold<'a>(held: &mut BTreeMap<&'a str, usize>, runs: &'a [View], idx: usize) {
-    for address in runs[idx].hosts.keys() {
-        held.entry(address).or_insert(idx);
-    }
-}
-
-/// What a run is told to wait for, where that is not what it was told before.
+/// Lets in what there is room for, always one of the namespace that has the fewest active runs.
 ///
-/// While the limit is reached only the active ones are named: everything waits then.
-fn wait_text(
-    runs: &[View],
-    run: &View,
-    blockers: &[(usize, &str)],
-    is_full: bool,
-    running: &BTreeSet<usize>,
-) -> Option<String> {
-    let State::Queued { told, .. } = &run.state else { return None };
-    let text = |(idx, address): &(usize, &str)| run.waits_for(&runs[*idx], address);
-    // What it was told holds on as long as it is true: one write per cause.
-    if blockers.iter().any(|it| told.as_ref() == Some(&text(it))) {
-        return None;
+/// `lines` are the runs of each namespace that could start, the oldest in front.
+fn fill<'a>(
+    runs: &'a [View],
+    mut lines: BTreeMap<&'a str, VecDeque<usize>>,
+    room: &mut Room<'a>,
+    holders: &mut Holders<'a>,
+) {
+    loop {
+        // Room only shrinks: who has none now gets none later.
+        lines.retain(|namespace, line| !line.is_empty() && !room.is_full_for(namespace));
+        let turns = lines.iter().filter_map(|(namespace, line)| {
+            let run = &runs[*line.front()?];
+            Some((room.active(namespace), run.created, &run.uid, *namespace))
+        });
+        let next = turns.min();
+        let Some((.., namespace)) = next else { return };
+        let Some(idx) = lines.get_mut(namespace).and_then(VecDeque::pop_front) else { continue };
+        // Another namespace's run may have got one of its hosts meanwhile.
+        if holders.of(idx).is_empty() {
+            room.take(&runs[idx]);
+            holders.hold(idx);
+        }
     }
-    blockers.iter().find(|(idx, _)| !is_full || running.contains(idx)).map(text)
+}
+
+/// Who holds an address.
+struct Holders<'a> {
+    runs: &'a [View],
+    /// The runs that are active or let in here.
+    running: BTreeSet<usize>,
+    /// Those of them that have it, for everybody.
+    active: BTreeMap<&'a str, usize>,
+    /// The oldest that waits, by namespace: for that namespace.
+    queued: BTreeMap<(&'a str, &'a str), usize>,
+}
+
+impl<'a> Holders<'a> {
+    fn new(runs: &'a [View]) -> Self {
+        Self { runs, running: BTreeSet::new(), active: BTreeMap::new(), queued: BTreeMap::new() }
+    }
+
+    fn hold(&mut self, idx: usize) {
+        self.running.insert(idx);
+        for address in self.runs[idx].hosts.keys() {
+            self.active.entry(address).or_insert(idx);
+        }
+    }
+
+    fn queue(&mut self, idx: usize) {
+        let View { namespace, hosts, .. } = &self.runs[idx];
+        for address in hosts.keys() {
+            self.queued.entry((namespace, address)).or_insert(idx);
+        }
+    }
+
+    /// The other runs for which a run waits, each once, with how the host is told.
+    fn of(&self, idx: usize) -> Vec<(usize, &'a str)> {
+        let View { namespace, hosts, .. } = &self.runs[idx];
+        let holder = |(address, host): (&'a String, &'a String)| {
+            let queued = || self.queued.get(&(namespace.as_str(), address.as_str()));
+            let holder = *self.active.get(address.as_str()).or_else(queued)?;
+            (holder != idx).then_some((holder, host.as_str()))
+        };
+        let mut seen = BTreeSet::new();
+        hosts.iter().filter_map(holder).filter(|(idx, _)| seen.insert(*idx)).collect()
+    }
+    /// What a run is told to wait for, where that is not what it was told before.
+    ///
+    /// While there is no room only those that run are named: everything waits then.
+    fn wait_text(&self, idx: usize, is_full: bool) -> Option<String> {
+        let run = &self.runs[idx];
+        let State::Queued { told, .. } = &run.state else { return None };
+        let text = |(holder, host): &(usize, &str)| run.waits_for(&self.runs[*holder], host);
+        let blockers = self.of(idx);
+        // What it was told holds on as long as it is true: one write per cause.
+        if blockers.iter().any(|it| told.as_ref() == Some(&text(it))) {
+            return None;
+        }
+        let is_told = |it: &&(usize, &str)| !is_full || self.running.contains(&it.0);
+        blockers.iter().find(is_told).map(text)
+    }
 }
 
 impl View {
@@ -161,22 +244,17 @@ impl View {
         }
     }
 
-    /// The runs that hold one of this run's addresses, each once, with the address.
-    fn blockers<'a>(&'a self, held: &BTreeMap<&str, usize>) -> Vec<(usize, &'a str)> {
-        let mut seen = BTreeSet::new();
-        let holder = |it: &'a String| held.get(it.as_str()).map(|idx| (*idx, it.as_str()));
-        self.hosts.keys().filter_map(holder).filter(|(idx, _)| seen.insert(*idx)).collect()
+    fn waits_for(&self, other: &Self, host: &str) -> String {
+        let who = if other.namespace == self.namespace { &other.name } else { FOREIGN };
+        format!("{who} (host {host})")
     }
+}
 
-    fn waits_for(&self, other: &Self, address: &str) -> String {
-        let host = self.hosts.get(address).map_or(address, String::as_str);
-        let name = if other.namespace == self.namespace {
-            other.name.clone()
-        } else {
-            format!("{}/{}", other.namespace, other.name)
-        };
-        format!("{name} (host {host})")
-    }
+/// The condition's message of a run that waits for that.
+pub fn message(waiting_for: &str) -> String {
+    // No run has a name with white space in it.
+    let what = if waiting_for.starts_with(FOREIGN) { "" } else { "run " };
+    format!("Waits for {what}{waiting_for}")
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ fn active(mut run: View) -> View {
     run
 }
 
+fn foreign(mut run: View) -> View {
+    run.namespace = "else".into();
+    run
+}
+
 fn told(mut run: View, text: &str) -> View {
     run.state =
         State::Queued { term: Some(TERM.into()), told: Some(text.into()), inherited: false };
@@ -94,10 +99,35 @@ fn one_address_is_one_host_whatever_its_names() {
 }
 
 #[test]
-fn a_run_in_another_namespace_is_named_with_it() {
-    let mut other = active(run("a", 1, &["x"]));
-    other.namespace = "else".into();
-    check(&[other, run("b", 2, &["x"])], &[waits(1, "else/a (host x, x:22)")]);
+fn a_run_of_another_namespace_is_told_without_names() {
+    let text = "a run of another namespace (host x, x:22)";
+    let secret = |name| foreign(active(run(name, 1, &["x"])));
+    check(&[secret("a"), run("b", 2, &["x"])], &[waits(1, text)]);
+    // Another holder is no news for whoever may not know its name.
+    check(&[secret("c"), told(run("b", 2, &["x"]), text)], &[]);
+    assert_eq!(message(text), "Waits for a run of another namespace (host x, x:22)");
+    assert_eq!(message("a (host x, x:22)"), "Waits for run a (host x, x:22)");
+}
+
+#[test]
+fn a_run_that_only_waits_holds_no_host_back_from_other_namespaces() {
+    let runs = [
+        active(run("a", 1, &["x"])),
+        run("wide", 2, &["x", "y"]),
+        run("late", 3, &["y"]),
+        foreign(run("other", 4, &["y"])),
+    ];
+    let late = waits(2, "a run of another namespace (host y, y:22)");
+    check(&runs, &[waits(1, "a (host x, x:22)"), late, Verdict::Admit(3)]);
+}
+
+#[test]
+fn of_two_namespaces_that_want_one_host_the_one_with_fewer_active_runs_gets_it() {
+    let rivals = [run("mine", 2, &["x"]), foreign(run("other", 3, &["x"]))];
+    let text = "a run of another namespace (host x, x:22)";
+    check(&rivals, &[Verdict::Admit(0), waits(1, text)]);
+    let [mine, other] = rivals;
+    check(&[active(run("a", 1, &["a"])), mine, other], &[waits(1, text), Verdict::Admit(2)]);
 }
 
 #[test]
@@ -122,28 +152,70 @@ fn the_limit_counts_active_runs_and_is_told_to_nobody() {
 #[test]
 fn a_namespace_with_a_limit_of_its_own_leaves_room_for_the_others() {
     let limits = Limits { total: 3, per_namespace: Some(2) };
-    let other = |mut run: View| {
-        run.namespace = "else".into();
-        run
-    };
     let runs = [
         active(run("a", 1, &["a"])),
         run("b", 2, &["b"]),
         run("c", 3, &["c"]),
-        other(run("d", 4, &["d"])),
-        other(run("e", 5, &["e"])),
+        foreign(run("d", 4, &["d"])),
     ];
     // b is the second of its namespace, c the third; d takes the last place of all.
     assert_eq!(admit(&runs, limits, TERM), [Verdict::Admit(1), Verdict::Admit(3)]);
 }
 
 #[test]
-fn a_run_that_waits_for_its_namespaces_limit_is_not_overtaken_on_its_hosts() {
+fn a_run_that_waits_for_its_namespaces_limit_holds_its_hosts_within_the_namespace_alone() {
     let limits = Limits { total: 9, per_namespace: Some(1) };
-    let mut late = run("late", 3, &["x"]);
-    late.namespace = "else".into();
-    let runs = [active(run("a", 1, &["a"])), run("b", 2, &["x"]), late];
-    assert_eq!(admit(&runs, limits, TERM), [waits(2, "ns/b (host x, x:22)")]);
+    let runs = [active(run("a", 1, &["a"])), run("b", 2, &["x"]), run("late", 3, &["x"])];
+    assert_eq!(admit(&runs, limits, TERM), []);
+    let [a, b, late] = runs;
+    let admitted = admit(&[a, b, foreign(late)], limits, TERM);
+    assert_eq!(admitted[1..], [Verdict::Admit(2)]);
+}
+
+/// That many runs, each on a host of its own.
+fn many(n: usize, name: &str, second: i64) -> Vec<View> {
+    let one = |it: usize| {
+        let name = format!("{name}{it:03}");
+        run(&name, second, &[&name])
+    };
+    (0..n).map(one).collect()
+}
+
+fn n_admitted(runs: &[View], total: usize, namespace: &str) -> usize {
+    let is_in =
+        |it: &Verdict| matches!(it, Verdict::Admit(idx) if runs[*idx].namespace == namespace);
+    admit(runs, limit(total), TERM).iter().filter(|it| is_in(it)).count()
+}
+
+#[test]
+fn a_namespace_alone_may_use_all_places_also_beside_runs_that_cannot_start() {
+    let mut runs = many(30, "a", 1);
+    assert_eq!(n_admitted(&runs, 20, "ns"), 20);
+    // This one waits for a host, not for a place.
+    runs.push(active(foreign(run("busy", 1, &["x"]))));
+    runs.push(foreign(run("waits", 2, &["x"])));
+    assert_eq!((n_admitted(&runs, 20, "ns"), n_admitted(&runs, 20, "else")), (19, 0));
+}
+
+#[test]
+fn namespaces_that_want_more_than_there_is_share_it_whoever_came_first() {
+    let mut runs = many(30, "a", 1);
+    runs.extend(many(30, "b", 2).into_iter().map(foreign));
+    assert_eq!((n_admitted(&runs, 20, "ns"), n_admitted(&runs, 20, "else")), (10, 10));
+    let mut few = many(30, "a", 1);
+    few.extend(many(3, "b", 2).into_iter().map(foreign));
+    assert_eq!((n_admitted(&few, 20, "ns"), n_admitted(&few, 20, "else")), (17, 3));
+}
+
+#[test]
+fn a_namespace_that_holds_all_places_leaves_a_quarter_more_to_the_others() {
+    for (total, more) in [(20, 5), (5, 1), (2, 1), (1, 0)] {
+        let mut runs: Vec<View> = many(total, "a", 1).into_iter().map(active).collect();
+        runs.extend(many(30, "later", 2));
+        runs.extend(many(30, "b", 3).into_iter().map(foreign));
+        let found = (n_admitted(&runs, total, "ns"), n_admitted(&runs, total, "else"));
+        assert_eq!(found, (0, more), "{total}");
+    }
 }
 
 #[test]
@@ -205,7 +277,7 @@ proptest! {
             let active: Vec<usize> =
                 (0..runs.len()).filter(|idx| runs[*idx].state == State::Active).collect();
             prop_assert!(!active.is_empty(), "nothing can start: {runs:#?}");
-            prop_assert!(active.len() <= total);
+            prop_assert!(active.len() <= total + limits.reserve());
             for namespace in ["ns", "ns1"] {
                 let its = active.iter().filter(|idx| runs[**idx].namespace == namespace).count();
                 prop_assert!(per_namespace.is_none_or(|limit| its <= limit));
@@ -247,6 +319,45 @@ proptest! {
                 prop_assert!(!shares || !admitted.contains(&other), "{} and {}", it.name, runs[*idx].name);
                 prop_assert!(!shares, "{} overtook {}", runs[*idx].name, it.name);
             }
+        }
+    }
+
+    /// One namespace has runs that never end, and runs that list the others' hosts and only wait.
+    #[test]
+    fn no_namespace_starves_whatever_another_one_holds_for_ever(
+        total in 2..9_usize,
+        n_held in 1..12_usize,
+        n_more in 0..12_usize,
+        wishes in history(),
+        ends in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
+    ) {
+        let limits = limit(total);
+        let mut runs: Vec<View> =
+            many(n_held.min(total), "held", 0).into_iter().map(active).map(foreign).collect();
+        runs.extend(many(n_more, "more", 1).into_iter().map(foreign));
+        runs.push(foreign(run("greedy", 0, &["held000", "h0", "h1", "h2", "h3", "h4"])));
+        let n_foreign = runs.len();
+        runs.extend(wishes.iter().enumerate().map(|(idx, (second, hosts))| {
+            let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
+            let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let mut run = run(&format!("r{idx:02}"), second + 2, &hosts);
+            run.namespace = format!("ns{}", idx % 2);
+            run
+        }));
+        let mut ends = ends.into_iter().cycle();
+        while runs.len() > n_foreign {
+            for verdict in admit(&runs, limits, TERM) {
+                if let Verdict::Admit(idx) = verdict {
+                    runs[idx].state = State::Active;
+                }
+            }
+            let active = |it: &usize| runs[*it].state == State::Active;
+            let n_active = (0..runs.len()).filter(active).count();
+            prop_assert!(n_active <= total + limits.reserve());
+            let of_others: Vec<usize> = (n_foreign..runs.len()).filter(active).collect();
+            prop_assert!(!of_others.is_empty(), "nothing of the others can start: {runs:#?}");
+            let ended = ends.next().unwrap();
+            runs.remove(of_others[ended.index(of_others.len())]);
         }
     }
 }

@@ -18,7 +18,7 @@ use super::decide::{Stage, faults_of, stage};
 use super::identity;
 use super::job::Settings;
 use super::observe::{Caches, run_key};
-use super::schedule::{Limits, State, Verdict, View, admit};
+use super::schedule::{self, Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 
@@ -168,7 +168,7 @@ fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 }
 
 fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let job = Finding::waiting(JOB_READY, "Queued", format!("Waits for run {what}"));
+    let job = Finding::waiting(JOB_READY, "Queued", schedule::message(&what));
     status::queued(run, Some(what), term, job, now)
 }
 
