@@ -207,6 +207,15 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|it| it.status == Truth::True)
 }
 
+/// Whether the condition of that type was said to be True of that generation.
+///
+/// What goes missing later takes nothing from what stands; an edit whose inputs were never complete
+/// has nothing that could stand.
+pub fn has_held(conditions: &[Condition], type_: &str, generation: Option<i64>) -> bool {
+    find(conditions, type_)
+        .is_some_and(|it| it.status == Truth::True && it.observed_generation == generation)
+}
+
 /// A text cut at `limit` bytes on a character boundary, with a mark where something was left out.
 pub fn trimmed(text: &str, limit: usize) -> String {
     if text.len() <= limit {

@@ -181,6 +181,13 @@ const NODE: &[Aspect] = &[
             declared::INPUTS_CHANGED,
             PARTIAL_RUN,
             Word::bad(
+                "InputMissing",
+                "Variables are missing, so it cannot be told.",
+                "When they appear.",
+                "See `InputReady`.",
+            )
+            .unknown(),
+            Word::bad(
                 "RoleUnknown",
                 "The host has no role any more, and what it is to have is not known.",
                 "When its role appears.",

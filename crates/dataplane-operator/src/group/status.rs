@@ -63,7 +63,8 @@ pub fn node_findings(
     let mut findings =
         vec![provisioning::of(host, asker, of_machines), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
-    let is_deployed = findings[2].holds();
+    let stands = !host.effective.deploy || has_stood(&host.node, role);
+    let is_deployed = findings[2].holds() && stands;
     if role.is_none() {
         // Nobody else tells of a node that is its own group.
         findings.extend(refusal.cloned());
@@ -110,6 +111,15 @@ fn setup_of_all(hosts: &[(Judged, Finding, Finding)]) -> Finding {
         conditions::some(&open, NAMED_HOSTS)
     );
     Finding::waiting(SETUP_READY, "InputMissing", text)
+}
+
+/// Whether it was Ready in its present form, its role's included, before something went missing: an
+/// edit that cannot be deployed, although it is to be, has nothing that could stay.
+fn has_stood(node: &Node, role: Option<&Role>) -> bool {
+    let Some(status) = &node.status else { return false };
+    // A role that is gone is no edit of its nodes.
+    let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
+    is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
 }
 
 /// What faults say as a condition.
@@ -216,6 +226,10 @@ fn up_to_date(host: &Judged) -> Finding {
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
     let is_done = host.chain.state == State::Done && host.has_services;
+    if is_done && host.has_unknown_vars {
+        let text = "Some variables are missing or cannot be read, so it cannot be told.";
+        return Finding::unknown(UP_TO_DATE, "InputMissing", text);
+    }
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);

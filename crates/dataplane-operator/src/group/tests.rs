@@ -576,6 +576,63 @@ fn a_deployed_host_stays_ready_when_an_input_goes_missing() {
 }
 
 #[test]
+fn an_edit_that_cannot_be_deployed_is_never_ready_and_runs_nothing_when_it_can() {
+    type Change = fn(&mut World);
+    let edits: [Change; 2] = [
+        |it| Arc::make_mut(&mut it.seen.nodes[0]).metadata.generation = Some(2),
+        |it| Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2),
+    ];
+    for edit in edits {
+        let mut world = World::new();
+        world.deploy();
+        let sources = std::mem::take(&mut world.seen.sources);
+        world.settle();
+        assert_eq!(world.condition(0, "Ready"), is("True", "Ready"), "it stays what it was");
+        edit(&mut world);
+        for _ in 0..2 {
+            world.settle();
+            assert_eq!(world.condition(0, "Ready"), is("False", "SshSecretNotFound"));
+            assert_eq!(world.role_condition("Ready"), is("False", "SshSecretNotFound"));
+        }
+        // Others follow these, and have nothing to do again.
+        let status = |it: &World| {
+            let status = it.seen.nodes[0].status.clone().unwrap();
+            (status.services, status.deployed_inputs, status.host_instance)
+        };
+        let before = status(&world);
+        world.seen.sources = sources;
+        let writes = world.settle();
+        assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+        assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+        assert_eq!(status(&world), before);
+    }
+}
+
+#[test]
+fn an_edit_that_nobody_wants_deployed_leaves_a_deployed_host_ready() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_deploy(false);
+    world.seen.sources.clear();
+    Arc::make_mut(&mut world.seen.nodes[0]).metadata.generation = Some(2);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn an_edit_whose_variables_are_missing_is_neither_ready_nor_up_to_date() {
+    let mut world = World::new();
+    world.deploy();
+    let from = json!({ "ansibleVarsFrom": [{ "configMapRef": { "name": "gone" } }] });
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.spec.node = Some(serde_json::from_value(from).unwrap());
+    node.metadata.generation = Some(2);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "VariablesNotFound"));
+    assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "InputMissing"));
+}
+
+#[test]
 fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     let mut world = World::new();
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());

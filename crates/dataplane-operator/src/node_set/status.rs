@@ -110,10 +110,14 @@ fn findings(
     findings.extend(judged.served.findings.clone());
     findings.extend([setup(seen, judged, recorded), deployment]);
     findings.extend(refusal);
-    // What is missing for a deployment takes nothing from hosts that need none.
+    // What is missing for a deployment takes nothing from hosts that need none; but an edit whose
+    // inputs were never complete has nothing that could stay.
     let missing =
         [INPUT_READY, IP_RESERVATION_READY, DNS_DATA_READY, CERTIFICATES_READY, SETUP_READY];
-    let is_blocking = |it: &&Finding| !is_deployed || !missing.contains(&it.type_.as_str());
+    let stands = conditions::has_held(&recorded.conditions, READY, seen.set.metadata.generation);
+    let is_blocking = |it: &&Finding| {
+        !is_deployed || !missing.contains(&it.type_.as_str()) || it.type_ == INPUT_READY && !stands
+    };
     let blocking: Vec<Finding> = findings.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
     let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));

@@ -86,12 +86,13 @@ fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
         "Ready",
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
     );
-    let deployment = deployment(judged);
+    let stands = !judged.deploy || has_stood(seen);
+    let deployment = deployment(judged, stands);
     let mut all =
         vec![judged.input.clone(), judged.node.clone(), judged.cell.clone(), judged.config.clone()];
     all.extend(judged.refusal.clone());
     all.push(deployment);
-    let ready = if keeps_ready(judged) { good } else { conditions::ready(&all, good) };
+    let ready = if keeps_ready(judged, stands) { good } else { conditions::ready(&all, good) };
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, up_to_date(seen, judged), judged.warnings.clone(), cell_matches(seen)]);
     all
@@ -124,11 +125,18 @@ fn cell_matches(seen: &Observed) -> Finding {
     }
 }
 
+/// Whether it was Ready in its present form before something went missing.
+fn has_stood(seen: &Observed) -> bool {
+    let conditions = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
+    conditions::has_held(conditions.unwrap_or_default(), READY, seen.compute.metadata.generation)
+}
+
 /// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
-/// or Secret that is gone meanwhile undoes nothing (D1).
-fn keeps_ready(judged: &Judged) -> bool {
+/// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
+/// is to be, has nothing that could stay.
+fn keeps_ready(judged: &Judged, stands: bool) -> bool {
     match judged.chain.state {
-        State::Done => true,
+        State::Done => stands || judged.input.holds() && judged.inputs.is_some(),
         State::OutOfDate => !is_wanted(judged) && is_deployed(&judged.chain.services),
         State::NeedsRun(_) | State::InRun { .. } | State::Failed { .. } => false,
     }
@@ -147,9 +155,11 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
 
-fn deployment(judged: &Judged) -> Finding {
+fn deployment(judged: &Judged, stands: bool) -> Finding {
     let services = &judged.chain.services;
     match &judged.chain.state {
+        // Taken to be as it was, and an edit may be among what cannot be told.
+        State::Done if judged.inputs.is_none() && !stands => not_running(judged),
         State::Done => {
             let text = "libvirt and nova-compute run, and the compute has registered.";
             Finding::good(DEPLOYMENT_READY, "Deployed", text)
@@ -214,7 +224,9 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
         if deployed.is_empty() {
             return never_deployed();
         }
-        if let Some(said) = previous(seen, UP_TO_DATE).filter(|_| judged.is_untried) {
+        if let Some(said) =
+            previous(seen, UP_TO_DATE).filter(|_| judged.is_untried && has_stood(seen))
+        {
             return said;
         }
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";

@@ -36,6 +36,7 @@ mod cell_matches;
 mod golden;
 mod phase_zero;
 mod rollout;
+mod undeployable;
 
 /// The world as the API server would hold it, and what was written to it.
 struct World {

@@ -46,7 +46,10 @@ const NOT_FILLED: &str = "ImagesNotFilled";
 /// What keeps a compute from its configuration: one word, and object, cause and next step.
 type Fault = (&'static str, String);
 
-/// Whether every input is there, and the inputs.
+/// Whether every input is there, and the inputs of the configuration.
+///
+/// Those are known as well where only the ssh key is missing: an edit is told as one, and not as a
+/// doubt.
 pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
     let mut faults = Vec::new();
     let cell = cell_view(seen, &mut faults);
@@ -54,13 +57,17 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
     let default_config = default_config(seen, &mut faults);
     faults.extend(role_fault(seen));
     faults.extend(rival_fault(seen));
-    faults.extend(ssh_faults(seen));
     faults.extend(image_faults(seen));
-    if let (Some(cell), Some(host), true) = (cell, host, faults.is_empty()) {
+    let complete = match (cell, host, faults.is_empty()) {
+        (Some(cell), Some(host), true) => Some(Complete { cell, host, default_config }),
+        _ => None,
+    };
+    faults.extend(ssh_faults(seen));
+    if complete.is_some() && faults.is_empty() {
         let finding = Finding::good(INPUT_READY, "InputComplete", "Every input is there.");
-        return (finding, Some(Complete { cell, host, default_config }));
+        return (finding, complete);
     }
-    (incomplete(&faults), None)
+    (incomplete(&faults), complete)
 }
 
 fn incomplete(faults: &[Fault]) -> Finding {

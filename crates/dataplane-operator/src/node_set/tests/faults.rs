@@ -150,3 +150,22 @@ fn what_goes_missing_takes_nothing_from_hosts_that_are_deployed() {
     assert_eq!(told(&mut world).0, "SshSecretNotFound");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
 }
+
+#[test]
+fn an_edit_whose_inputs_are_missing_is_not_ready_and_what_goes_missing_later_undoes_nothing() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    let sources = std::mem::take(&mut world.seen.sources);
+    world.settle();
+    assert_eq!(world.condition("Ready").0, "True");
+    world.edit("/tags", json!(["a"]));
+    for _ in 0..2 {
+        world.settle();
+        assert_eq!(world.condition("Ready"), ("False".into(), "SshSecretNotFound".into()));
+    }
+    world.seen.sources = sources;
+    world.settle();
+    assert_eq!(world.condition("Ready").0, "True");
+}

@@ -22,13 +22,16 @@ fn a_service_of_the_same_files_is_named_and_nothing_runs_until_it_is_off_the_lis
 }
 
 #[test]
-fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service() {
+fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_it_is_edited() {
     let mut world = World::deployed();
     world.seen.rival = Some(rival());
-    world.configure(Some("[DEFAULT]\ndebug = true\n"));
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.condition("Ready").status, Truth::True);
     assert_eq!(world.reason("InputReady"), "NovaServiceListed");
+    world.writes.clear();
+    world.configure(Some("[DEFAULT]\ndebug = true\n"));
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.reason("Ready"), "NovaServiceListed");
     world.seen.rival = None;
     assert!(world.settle().contains(&"run nova".to_owned()));
 }
