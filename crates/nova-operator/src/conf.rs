@@ -18,7 +18,7 @@ pub use cell::{
     USER_DOMAIN,
 };
 
-use crate::oslo::Value;
+use crate::oslo::{Release, Value};
 use std::{collections::BTreeMap, fmt};
 
 /// What the cell and the host say.
@@ -102,6 +102,8 @@ pub struct Input<'a> {
     pub cell_source: Source,
     /// The host.
     pub host: &'a HostView,
+    /// Whose nova reads the files, where that is known: it gets no option that it does not know.
+    pub release: Option<Release>,
     /// The role's default configuration, if its annotation names one.
     pub role_default: Option<Text<'a>>,
     /// `spec.customServiceConfig` of the `NovaExternalCompute`, empty if unset.
@@ -112,7 +114,7 @@ pub struct Input<'a> {
 
 /// A compute's files by name.
 pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
-    let Input { cell, cell_source, host, role_default, custom, further } = input;
+    let Input { cell, cell_source, host, release, role_default, custom, further } = input;
     let mut files = BTreeMap::new();
     let mut add = |name: &str, source: &Source, content: String| {
         files.insert(name.to_owned(), File { source: source.clone(), content });
@@ -121,7 +123,7 @@ pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
         "{}# It is overridden by spec.customServiceConfig of {}.\n\n{}",
         header(cell_source),
         custom.source,
-        nova::options(cell, Some(host))
+        nova::options(cell, Some((host, *release)))
     );
     add(GENERATED_FILE, cell_source, generated);
     if let Some(Text { source, text }) = role_default {
@@ -162,7 +164,14 @@ pub fn is_read(name: &str) -> bool {
         && std::path::Path::new(name).extension().is_some_and(|it| it == "yaml")
 }
 
+/// Whether the files of a compute say how it stops, which only a release can be told that knows how.
+pub fn says_how_to_stop(release: Option<Release>) -> bool {
+    release.is_some_and(nova::is_stop_timed)
+}
+
 /// The files that all computes of a cell share, for deployments that add those of a host themselves.
+///
+/// Their text is an input of those deployments: it may not change while the cell does not.
 pub fn cell_files(cell: &CellView, source: &Source) -> BTreeMap<String, File> {
     let header = header(source);
     let file = |content: String| File { source: source.clone(), content };

@@ -26,8 +26,9 @@ const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
 /// The service type of nova's plays: it names the folder of the files in the pod.
 pub const NOVA_TYPE: &str = "nova";
 
-/// What the run of a service does.
-pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
+/// What the run of a service does; `restarts` is whether nova-compute starts again even where no file
+/// and no image of it has changed.
+pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bool) -> Recipe {
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
@@ -35,7 +36,7 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile]) -> Recipe {
     };
     Recipe {
         sources: sources(seen, service, files),
-        extra_vars: extra_vars(seen, service),
+        extra_vars: extra_vars(seen, service, restarts),
         ..plain_recipe(seen, play, service_type)
     }
 }
@@ -79,13 +80,14 @@ fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<Source> 
     vec![Source { is_secret: true, name: secret_name(&seen.compute.name_any()), keys }]
 }
 
-fn extra_vars(seen: &Observed, service: &str) -> BTreeMap<String, Value> {
+fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String, Value> {
     let spec = &seen.compute.spec;
     let vars = match service {
         LIBVIRT => vec![("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image))],
         NOVA => vec![
             ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
             ("edpm_nova_config_src", json!(format!("/var/lib/openstack/configs/{NOVA_TYPE}"))),
+            ("edpm_nova_restart", json!(restarts)),
         ],
         _ => vec![],
     };

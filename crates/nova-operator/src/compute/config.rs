@@ -29,7 +29,7 @@ pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
 pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
 
 /// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
-const RENDERER: u32 = 1;
+const RENDERER: u32 = 2;
 
 /// The role's default configuration.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ pub fn files(
     complete: &Complete,
     inputs: &Inputs,
 ) -> (Vec<ConfigFile>, Option<Step>) {
-    let digest = hash::digest(&(RENDERER, inputs));
+    let digest = hash::digest(&(RENDERER, conf::says_how_to_stop(seen.release.release()), inputs));
     if let Some(files) = seen.rendered.as_ref().and_then(|it| intact(it, &digest)) {
         return (files, None);
     }
@@ -185,6 +185,7 @@ fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File
         cell: &complete.cell,
         cell_source: source("NovaCell", &compute.spec.cell_name),
         host: &complete.host,
+        release: seen.release.release(),
         role_default: complete
             .default_config
             .as_ref()

@@ -22,7 +22,7 @@ use crate::annotations::REDEPLOY;
 use crate::cell_once::has_run;
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
 use crate::compute::hold::Held;
-use crate::compute::inputs::{self, Inputs};
+use crate::compute::inputs::{self, Inputs, REDEPLOY_INPUT};
 use crate::compute::observe::Observed;
 use crate::compute::waits;
 use crate::compute::{config, status, warnings};
@@ -277,9 +277,19 @@ fn chain(
     chain::judge(&host, runs, now)
 }
 
+/// Whether a process is not trusted that runs with the right files: a redeploy was asked for since the
+/// last deployment, or the compute is not known to have registered.
+fn restarts(seen: &Observed, judged: &Judged) -> bool {
+    let deployed = seen.compute.status.as_ref().map(|it| &it.deployed_inputs);
+    let asked = |it: &Inputs| it.get(REDEPLOY_INPUT).cloned();
+    let is_asked = judged.inputs.as_ref().and_then(asked) != deployed.and_then(asked);
+    let mut services = judged.chain.services.iter();
+    is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
+}
+
 fn new_run(seen: &Observed, need: &Need, judged: &Judged) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let recipe = recipe(seen, &need.service, &judged.files);
+    let recipe = recipe(seen, &need.service, &judged.files, restarts(seen, judged));
     let reach = BTreeMap::from([(host.clone(), reach(seen, judged.chain.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
     shards(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()

@@ -16,6 +16,9 @@ use crate::compute::waits::Complete;
 /// for what exists: new fields enter only where they are set.
 const VERSION: &str = "v1";
 
+/// The input that only another deployment is asked for with, and another installation of the host.
+pub const REDEPLOY_INPUT: &str = "redeploy";
+
 /// Input name → digest. Inputs that are not set are left out.
 pub type Inputs = BTreeMap<String, String>;
 
@@ -114,7 +117,7 @@ fn of_host(seen: &Observed) -> Inputs {
         ("extraMounts", json!(spec.extra_mounts)),
         ("hostName", json!(status.host_name)),
         ("networkAttachments", json!(spec.network_attachments)),
-        ("redeploy", json!(instance)),
+        (REDEPLOY_INPUT, json!(instance)),
     ];
     for (name, value) in fields {
         add(&mut inputs, name, &value);

@@ -35,6 +35,7 @@ mod again;
 mod cell_matches;
 mod golden;
 mod phase_zero;
+mod restarts;
 mod rollout;
 mod undeployable;
 

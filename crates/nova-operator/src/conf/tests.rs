@@ -38,11 +38,20 @@ fn host() -> HostView {
 }
 
 fn rendered(cell: &CellView, custom: &str) -> BTreeMap<String, String> {
+    rendered_for(Some(Release::newest()), cell, custom)
+}
+
+fn rendered_for(
+    release: Option<Release>,
+    cell: &CellView,
+    custom: &str,
+) -> BTreeMap<String, String> {
     let host = host();
     let input = Input {
         cell,
         cell_source: Source::new("NovaCell", "openstack", "nova-cell1"),
         host: &host,
+        release,
         role_default: None,
         custom: Text {
             source: Source::new("NovaExternalCompute", "openstack", "edpm-compute-0"),
@@ -85,11 +94,12 @@ fn a_cell_with_every_key_gives_the_golden_file() {
     .unwrap();
     let files = rendered(&cell, "");
     assert_eq!(files["01-nova.conf"], include_str!("testdata/01-nova-full.conf"));
-    let text = oslo::Text { source: "01-nova.conf", text: &files["01-nova.conf"] };
-    assert_eq!(parse(text.text).1, []);
+    assert_eq!(parse(&files["01-nova.conf"]).1, []);
     // The operator's own, and what nova deprecates without anything in its stead.
     let expected = ["is set by the operator", "is deprecated"];
     for release in Release::all() {
+        let files = rendered_for(Some(release), &cell, "");
+        let text = oslo::Text { source: "01-nova.conf", text: &files["01-nova.conf"] };
         let mut found = oslo::findings(&[text], Some(release), usize::MAX).first;
         found.retain(|it| !expected.iter().any(|words| it.message.contains(words)));
         let found: Vec<&str> = found.iter().map(|it| it.option.as_str()).collect();
@@ -102,6 +112,27 @@ fn a_cell_with_every_key_gives_the_golden_file() {
 }
 
 #[test]
+fn nova_is_told_how_long_it_may_take_to_stop_only_where_it_knows_the_option() {
+    let cell = cell(&[PASSWORD], BUS).unwrap();
+    let told = |release| {
+        let (entries, _) = parse(&rendered_for(release, &cell, "")["01-nova.conf"]);
+        let mut told: Vec<(String, String)> = Vec::new();
+        let of_stop = entries.into_iter().filter(|it| it.key.ends_with("shutdown_timeout"));
+        told.extend(of_stop.map(|it| (format!("[{}] {}", it.section, it.key), it.value)));
+        told
+    };
+    let both = [
+        ("[DEFAULT] manager_shutdown_timeout".to_owned(), "5".to_owned()),
+        ("[DEFAULT] graceful_shutdown_timeout".to_owned(), "15".to_owned()),
+    ];
+    for release in Release::all() {
+        let is_told = release.name() >= "2026.1";
+        assert_eq!(told(Some(release)), if is_told { &both[..] } else { &[] }, "{release:?}");
+    }
+    assert_eq!(told(None), [], "of a release that we do not know");
+}
+
+#[test]
 fn every_file_names_its_source_and_keeps_the_humans_text() {
     let cell = cell(&[PASSWORD], BUS).unwrap();
     let host = host();
@@ -109,6 +140,7 @@ fn every_file_names_its_source_and_keeps_the_humans_text() {
         cell: &cell,
         cell_source: Source::new("NovaCell", "openstack", "nova-cell1"),
         host: &host,
+        release: None,
         role_default: Some(Text {
             source: Source::new("ConfigMap", "openstack", "defaults"),
             text: "[libvirt]\nvirt_type = qemu",
@@ -156,7 +188,9 @@ fn a_cells_files_differ_from_a_computes_only_in_the_host_and_in_comments() {
             entries.into_iter().map(|it| (it.section, it.key, it.value)).collect()
         };
         let mut expected = options(&of_compute["01-nova.conf"]);
-        expected.retain(|(_, key, _)| !["host", "my_ip"].contains(&key.as_str()));
+        // How it stops is the compute's own too: the cell's text may never change by itself.
+        let own = ["host", "my_ip", "manager_shutdown_timeout", "graceful_shutdown_timeout"];
+        expected.retain(|(_, key, _)| !own.contains(&key.as_str()));
         assert_eq!(options(&of_cell["01-nova.conf"].content), expected);
         assert_eq!(options(&of_cell["nova-blank.conf"].content), []);
         let mut names: Vec<&String> = of_compute.keys().collect();

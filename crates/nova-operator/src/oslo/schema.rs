@@ -46,6 +46,12 @@ impl Release {
         PACKED[self.0].0
     }
 
+    /// Whether its nova has an option of that section and name.
+    pub fn knows(self, section: &str, name: &str) -> bool {
+        let schema = self.schema();
+        schema.section(section).is_some_and(|it| schema.known(&it, name).is_some())
+    }
+
     /// Its options; unpacked once, to some 50 KiB, when the first file is judged by it.
     pub fn schema(self) -> &'static Schema {
         OPENED[self.0].get_or_init(|| Schema::open(PACKED[self.0].1))

@@ -1,0 +1,59 @@
+//! When nova-compute starts again although its files and its image are what they were.
+
+use super::*;
+
+/// Whether the last run of nova starts it again.
+fn restarts(world: &World) -> bool {
+    let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
+    let run = world.seen.runs.iter().filter(is_nova).next_back().unwrap();
+    run.spec.extra_vars["edpm_nova_restart"] == json!(true)
+}
+
+/// Runs libvirt and nova, and nova-registered with that result.
+fn run_all(world: &mut World, last: &str) {
+    for result in ["Ok", "Ok", last] {
+        world.settle();
+        world.end(result);
+    }
+    world.settle();
+}
+
+fn ask(world: &mut World, value: &str) {
+    world.compute().annotations_mut().insert(REDEPLOY.into(), value.into());
+}
+
+#[test]
+fn a_redeploy_that_was_asked_for_starts_nova_again_and_a_change_afterwards_does_not() {
+    let mut world = World::deployed();
+    ask(&mut world, "1");
+    run_all(&mut world, "Ok");
+    assert!(restarts(&world));
+    world.configure(None);
+    world.settle();
+    assert!(!restarts(&world), "the changed file does that");
+    world.end("Ok");
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    // The host's own value counts as well: it was deployed again below nova.
+    world.node().status.as_mut().unwrap().host_instance = Some("another".into());
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert!(restarts(&world));
+}
+
+#[test]
+fn whatever_runs_nova_after_it_did_not_register_starts_it_again() {
+    let mut world = World::deployed();
+    world.configure(None);
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    world.end("Failed");
+    world.settle();
+    assert_eq!(world.reason("Ready"), "TaskFailed");
+    world.configure(Some("[libvirt]\ncpu_mode = custom\n"));
+    world.settle();
+    assert!(restarts(&world));
+}
