@@ -48,7 +48,7 @@ pub fn role() -> Value {
     json!({
         "preProvisioned": true,
         "services": [SERVICE],
-        "deployStrategy": { "deploy": true },
+        "deployStrategy": { "deploy": true, "maxUnavailable": "100%" },
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET, "ansibleUser": "cloud-admin" },
     })
 }

@@ -19,6 +19,7 @@ pub mod observe;
 pub mod parts;
 pub mod provisioning;
 pub mod status;
+pub mod turns;
 pub mod vars;
 
 #[cfg(test)]

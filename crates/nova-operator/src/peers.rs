@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
-use common::engine::rollout::Limits;
+use common::engine::rollout::{Limits, Standing};
 use kube::ResourceExt;
 use shell::cache::Key;
 use tokio::sync::OwnedMutexGuard;
@@ -98,13 +98,20 @@ impl Peers {
             return Turn::Free;
         };
         let (limits, standing) = (limits(node), standing(compute));
-        if !limits.is_set() || !standing.begins() {
+        if !standing.begins() {
+            return Turn::Free;
+        }
+        if !lock(&self.standings).limited(&role, &limits) {
             return Turn::Free;
         }
         let held = || lock(&self.standings).held(&role, &limits, standing);
         // A full house needs no queue before its door: who is held is woken when a place is free.
         if let Some(held) = held() {
             return Turn::Held(held);
+        }
+        // One that takes no place asks nobody for it.
+        if standing == Standing::New {
+            return Turn::Free;
         }
         let turn = Arc::clone(lock(&self.turns).entry(role.clone()).or_default());
         let turn = turn.lock_owned().await;

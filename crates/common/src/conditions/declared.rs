@@ -130,9 +130,11 @@ pub const WRITES: Aspect = aspect(
 pub const HELD: [Word; 2] = [
     Word::bad(
         "WaitingForTurn",
-        "As many hosts as `maxUnavailable` allows are being deployed.",
-        "Yes.",
-        "Wait.",
+        "As many hosts that were in service as `maxUnavailable` allows are being deployed, fail or are \
+         down.",
+        "When one of them is in service again.",
+        "Wait; where hosts that fail are named, correct their cause, raise `maxUnavailable`, or set \
+         `deploy: false` on them.",
     ),
     Word::bad(
         "Paused",

@@ -464,7 +464,8 @@ fn attempt(
         attempt: last + 1,
         run: None,
         deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),
-        failures: is_retry.map_or(0, |it| it.failures),
+        // That it failed before is known until other inputs have shown what they do.
+        failures: seen.map_or(0, |it| it.failures),
         since: Time(now),
         // The cause of the last failure stays visible while it is tried again.
         reason: is_retry.and_then(|it| it.reason.clone()),

@@ -1,42 +1,50 @@
-//! How many hosts of a group are disturbed at once, and when a rollout stops.
+//! How many hosts of a group are out of service at once, and when a rollout stops.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::api::dataplane::service_run::{RunState, ServiceRun};
+use crate::conditions;
+
+/// `maxUnavailable` where nobody sets it.
+pub const DEFAULT_MAX_UNAVAILABLE: &str = "20%";
+
+/// How many failing hosts the text of one that waits for them names.
+const NAMED: usize = 3;
 
 /// What a human allows of a rollout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// How many hosts that are ready may be disturbed at once: a number, or a share in percent.
-    /// All of them when absent.
+    /// How many hosts that were in service may be out of it at once: a number, or a share in
+    /// percent. [`DEFAULT_MAX_UNAVAILABLE`] when absent.
     pub max_unavailable: Option<IntOrString>,
     /// Whether no further host is begun while one of the group fails.
     pub pause_on_failure: bool,
 }
 
 impl Limits {
-    /// How many of `total` hosts may be disturbed at once: rounded down, and at least one.
+    /// How many of `total` hosts may be out of service at once: rounded down, and at least one.
     pub fn allowed(&self, total: usize) -> usize {
-        let share = |percent: usize| total.saturating_mul(percent) / 100;
+        let of_text = |text: &str| {
+            let percent = text.strip_suffix('%').and_then(|it| it.parse::<usize>().ok());
+            percent.map_or(1, |it| total.saturating_mul(it) / 100)
+        };
         let allowed = match &self.max_unavailable {
-            None => total,
+            None => of_text(DEFAULT_MAX_UNAVAILABLE),
             Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or(1),
-            Some(IntOrString::String(text)) => {
-                text.strip_suffix('%').and_then(|it| it.parse().ok()).map_or(1, share)
-            }
+            Some(IntOrString::String(text)) => of_text(text),
         };
         allowed.max(1)
     }
 
-    /// Whether anything is limited.
-    pub fn is_set(&self) -> bool {
-        self.max_unavailable.is_some() || self.pause_on_failure
+    /// Whether fewer than all of `total` hosts may be out of service at once.
+    pub fn bounds(&self, total: usize) -> bool {
+        self.allowed(total) < total
     }
 
-    /// `maxUnavailable` as the human wrote it.
+    /// `maxUnavailable` as the human wrote it, or as it is where nobody did.
     pub fn max_unavailable_text(&self) -> String {
         match &self.max_unavailable {
-            None => "100%".to_owned(),
+            None => DEFAULT_MAX_UNAVAILABLE.to_owned(),
             Some(IntOrString::Int(number)) => number.to_string(),
             Some(IntOrString::String(text)) => text.clone(),
         }
@@ -46,16 +54,21 @@ impl Limits {
 /// What beginning with a host would mean, or what going on with it means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Standing {
-    /// It was never deployed, and is not ready anyway.
+    /// It was never in service, and nothing of its deployment has begun.
     New,
     /// Its first deployment is under way.
     Started,
-    /// It is deployed, and to begin with it disturbs it.
+    /// It was never in service, and fails, whether or not it is being tried again.
+    FailedNew,
+    /// It is in service, and to begin with it disturbs it.
     Ready,
-    /// It was ready, and is being deployed again.
+    /// It was in service, and is being deployed again.
     Disturbed,
-    /// It fails, whether or not it is being tried again.
+    /// It was in service and fails, or was unreachable in its last run; whether or not it is being
+    /// tried again.
     Failed,
+    /// It was in service and failed, and other inputs than those that failed are being tried.
+    Corrected,
 }
 
 impl Standing {
@@ -64,11 +77,15 @@ impl Standing {
     pub fn of(recorded: &[ServiceRun], was_deployed: bool) -> Self {
         let is_under_way =
             |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Running);
+        let any = |holds: &dyn Fn(&ServiceRun) -> bool| recorded.iter().any(holds);
         // The cause stays recorded while a failure is tried again.
-        if recorded.iter().any(|it| it.state == RunState::Failed || it.reason.is_some()) {
-            return Self::Failed;
+        if any(&|it| it.state == RunState::Failed || it.reason.is_some()) {
+            return if was_deployed { Self::Failed } else { Self::FailedNew };
         }
-        match (recorded.iter().any(is_under_way), was_deployed) {
+        // Of other inputs only the number of failures stays, until they succeed or fail.
+        let is_corrected = any(&|it| is_under_way(it) && it.failures > 0);
+        match (any(&is_under_way), was_deployed) {
+            (true, true) if is_corrected => Self::Corrected,
             (true, true) => Self::Disturbed,
             (true, false) => Self::Started,
             (false, true) => Self::Ready,
@@ -80,24 +97,106 @@ impl Standing {
     pub fn begins(self) -> bool {
         matches!(self, Self::New | Self::Ready)
     }
+
+    /// Whether it is a host that was in service and is out of it.
+    pub fn holds_place(self) -> bool {
+        matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
+    }
+
+    /// Whether it fails.
+    pub fn fails(self) -> bool {
+        matches!(self, Self::Failed | Self::FailedNew)
+    }
 }
 
 /// Why a host is not begun with.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hold {
-    /// As many hosts as allowed are disturbed already.
+    /// As many hosts as allowed are out of service, some of them because they are being deployed.
     Turn,
+    /// As many hosts as allowed are out of service, and all of them fail.
+    Stuck,
     /// A host of the group fails.
     Paused,
 }
 
 impl Hold {
     /// The one word used in conditions.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
-            Self::Turn => "WaitingForTurn",
+            Self::Turn | Self::Stuck => "WaitingForTurn",
             Self::Paused => "Paused",
         }
+    }
+}
+
+/// The names of failing hosts in the text of one that waits for them: the first ones, and how many
+/// more there are.
+pub fn named(failing: &[impl AsRef<str>]) -> String {
+    conditions::some(failing, NAMED)
+}
+
+/// The hosts of a group, counted by how they stand.
+///
+/// A host whose own `deploy` is false is left out by whoever counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    total: usize,
+    disturbed: usize,
+    corrected: usize,
+    failed: usize,
+    failed_new: usize,
+}
+
+impl Tally {
+    /// The hosts of a group that stand so.
+    pub fn of(standings: impl IntoIterator<Item = Standing>) -> Self {
+        let mut tally = Self::default();
+        for standing in standings {
+            tally.add(standing);
+        }
+        tally
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, standing: Standing) {
+        self.total += 1;
+        if let Some(count) = self.count(standing) {
+            *count += 1;
+        }
+    }
+
+    /// Counts one that was counted no longer.
+    pub fn remove(&mut self, standing: Standing) {
+        self.total = self.total.saturating_sub(1);
+        if let Some(count) = self.count(standing) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn count(&mut self, standing: Standing) -> Option<&mut usize> {
+        match standing {
+            Standing::New | Standing::Started | Standing::Ready => None,
+            Standing::FailedNew => Some(&mut self.failed_new),
+            Standing::Disturbed => Some(&mut self.disturbed),
+            Standing::Failed => Some(&mut self.failed),
+            Standing::Corrected => Some(&mut self.corrected),
+        }
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether one fails.
+    pub fn is_failing(&self) -> bool {
+        self.failed + self.failed_new > 0
+    }
+
+    /// Whether one that was in service is being deployed.
+    pub fn is_moving(&self) -> bool {
+        self.disturbed + self.corrected > 0
     }
 }
 
@@ -106,23 +205,21 @@ impl Hold {
 pub struct Gate {
     left: usize,
     is_paused: bool,
+    is_moving: bool,
 }
 
 impl Gate {
     /// The gate of a group whose hosts stand so.
-    pub fn of(limits: &Limits, standings: &[Standing]) -> Self {
-        let count = |wanted| standings.iter().filter(|it| **it == wanted).count();
-        let (disturbed, failed) = (count(Standing::Disturbed), count(Standing::Failed));
-        Self::counted(limits, standings.len(), disturbed, failed)
+    pub fn of(limits: &Limits, tally: &Tally) -> Self {
+        let held = tally.disturbed + tally.corrected + tally.failed;
+        // What was corrected shows first on those that have failed that it is right.
+        let is_tried = tally.corrected > 0 && limits.bounds(tally.total);
+        let left = if is_tried { 0 } else { limits.allowed(tally.total).saturating_sub(held) };
+        let is_paused = limits.pause_on_failure && tally.is_failing();
+        Self { left, is_paused, is_moving: tally.is_moving() }
     }
 
-    /// The gate of a group of `total` hosts, for whoever has counted them.
-    pub fn counted(limits: &Limits, total: usize, disturbed: usize, failed: usize) -> Self {
-        let left = limits.allowed(total).saturating_sub(disturbed);
-        Self { left, is_paused: limits.pause_on_failure && failed > 0 }
-    }
-
-    /// How many more hosts that are ready may begin.
+    /// How many more hosts that are in service may begin.
     pub fn left(&self) -> usize {
         if self.is_paused { 0 } else { self.left }
     }
@@ -139,24 +236,38 @@ impl Gate {
     pub fn admit(&mut self, standing: Standing) -> Result<(), Hold> {
         match standing {
             Standing::New | Standing::Ready if self.is_paused => Err(Hold::Paused),
-            Standing::Ready if self.left == 0 => Err(Hold::Turn),
+            Standing::Ready if self.left == 0 && self.is_moving => Err(Hold::Turn),
+            Standing::Ready if self.left == 0 => Err(Hold::Stuck),
             Standing::Ready => {
                 self.left -= 1;
+                self.is_moving = true;
                 Ok(())
             }
-            // What has begun is brought to its end, a failure is how a rollout can go on, and a new
-            // host takes nobody's place.
-            Standing::New | Standing::Started | Standing::Disturbed | Standing::Failed => Ok(()),
+            // What has begun is brought to its end, a failure is how a rollout can go on, and a host
+            // that was never in service takes nobody's place.
+            Standing::New
+            | Standing::Started
+            | Standing::FailedNew
+            | Standing::Disturbed
+            | Standing::Failed
+            | Standing::Corrected => Ok(()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     fn limits(max: IntOrString, pause: bool) -> Limits {
         Limits { max_unavailable: Some(max), pause_on_failure: pause }
+    }
+
+    fn gate(limits: &Limits, standings: &[Standing]) -> Gate {
+        Gate::of(limits, &Tally::of(standings.iter().copied()))
     }
 
     #[test]
@@ -173,11 +284,17 @@ mod tests {
         for (max, total, expected) in cases {
             assert_eq!(limits(max.clone(), false).allowed(total), expected, "{max:?} of {total}");
         }
-        assert_eq!(Limits::default().allowed(7), 7);
     }
 
     #[test]
-    fn only_hosts_that_are_ready_take_a_place() {
+    fn a_fifth_of_the_hosts_and_at_least_one_where_nobody_says_how_many() {
+        for (total, expected) in [(50, 10), (14, 2), (9, 1), (2, 1), (1, 1)] {
+            assert_eq!(Limits::default().allowed(total), expected, "of {total}");
+        }
+    }
+
+    #[test]
+    fn only_hosts_that_were_in_service_take_a_place_and_wait_for_one() {
         let standings = [
             Standing::Ready,
             Standing::Ready,
@@ -185,21 +302,82 @@ mod tests {
             Standing::New,
             Standing::Failed,
         ];
-        let mut gate = Gate::of(&limits(IntOrString::Int(2), false), &standings);
-        assert_eq!(gate.admit(Standing::New), Ok(()));
-        assert_eq!(gate.admit(Standing::Failed), Ok(()));
+        let mut gate = gate(&limits(IntOrString::Int(3), false), &standings);
+        for standing in [Standing::New, Standing::FailedNew, Standing::Started, Standing::Failed] {
+            assert_eq!(gate.admit(standing), Ok(()), "{standing:?}");
+        }
         assert_eq!(gate.admit(Standing::Ready), Ok(()));
         assert_eq!(gate.admit(Standing::Ready), Err(Hold::Turn));
         assert_eq!(gate.admit(Standing::Disturbed), Ok(()));
     }
 
     #[test]
+    fn hosts_that_fail_hold_their_places_and_say_so_when_nobody_else_does() {
+        let mut gate =
+            gate(&limits(IntOrString::Int(2), false), &[Standing::Failed, Standing::Failed]);
+        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Stuck));
+        assert_eq!(gate.admit(Standing::Failed), Ok(()), "it may always run again");
+        assert_eq!(Hold::Stuck.reason(), Hold::Turn.reason());
+    }
+
+    #[test]
+    fn a_host_that_was_never_in_service_holds_no_place_when_it_fails() {
+        let standings = [Standing::FailedNew, Standing::FailedNew, Standing::Ready];
+        let mut gate = gate(&limits(IntOrString::Int(1), false), &standings);
+        assert_eq!(gate.admit(Standing::Ready), Ok(()));
+    }
+
+    #[test]
+    fn nobody_in_service_begins_while_a_correction_is_tried_where_it_failed() {
+        let standings = [Standing::Corrected, Standing::Ready, Standing::New];
+        let mut bounded = gate(&limits(IntOrString::Int(2), false), &standings);
+        assert_eq!(bounded.admit(Standing::Corrected), Ok(()));
+        assert_eq!(bounded.admit(Standing::Ready), Err(Hold::Turn));
+        assert_eq!(bounded.admit(Standing::New), Ok(()));
+        let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &standings);
+        assert_eq!(all_at_once.admit(Standing::Ready), Ok(()));
+    }
+
+    #[test]
     fn a_failure_stops_what_has_not_begun() {
-        let standings = [Standing::Ready, Standing::Failed, Standing::Started];
-        let mut gate = Gate::of(&limits(IntOrString::Int(3), true), &standings);
-        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Paused));
-        assert_eq!(gate.admit(Standing::New), Err(Hold::Paused));
-        assert_eq!(gate.admit(Standing::Started), Ok(()));
-        assert_eq!(gate.admit(Standing::Failed), Ok(()));
+        for failed in [Standing::Failed, Standing::FailedNew] {
+            let standings = [Standing::Ready, failed, Standing::Started];
+            let mut gate = gate(&limits(IntOrString::Int(3), true), &standings);
+            assert_eq!(gate.admit(Standing::Ready), Err(Hold::Paused));
+            assert_eq!(gate.admit(Standing::New), Err(Hold::Paused));
+            assert_eq!(gate.admit(Standing::Started), Ok(()));
+            assert_eq!(gate.admit(failed), Ok(()));
+        }
+    }
+
+    fn service(state: RunState, failures: i64, reason: Option<&str>) -> ServiceRun {
+        ServiceRun {
+            name: "a".into(),
+            state,
+            hash: "h".into(),
+            attempt: 2,
+            run: None,
+            deployed_hash: None,
+            failures,
+            since: Time(Timestamp::UNIX_EPOCH),
+            reason: reason.map(str::to_owned),
+            message: None,
+        }
+    }
+
+    #[test]
+    fn whether_a_host_was_in_service_decides_how_it_stands() {
+        let cases = [
+            (service(RunState::Succeeded, 0, None), Standing::Ready, Standing::New),
+            (service(RunState::Running, 0, None), Standing::Disturbed, Standing::Started),
+            (service(RunState::Failed, 1, Some("R")), Standing::Failed, Standing::FailedNew),
+            (service(RunState::Running, 1, Some("R")), Standing::Failed, Standing::FailedNew),
+            (service(RunState::Pending, 1, None), Standing::Corrected, Standing::Started),
+        ];
+        for (service, in_service, never) in cases {
+            let recorded = [service];
+            assert_eq!(Standing::of(&recorded, true), in_service, "{recorded:?}");
+            assert_eq!(Standing::of(&recorded, false), never, "{recorded:?}");
+        }
     }
 }

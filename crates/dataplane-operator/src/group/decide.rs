@@ -8,7 +8,7 @@ use common::api::dataplane::{Node, ServiceRun};
 use common::conditions::{Condition, Finding};
 use common::engine::build::{self, Reach};
 use common::engine::chain::Need;
-use common::engine::rollout::{Gate, Standing};
+use common::engine::rollout::Gate;
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};
 use common::plan::{Plan, Step};
@@ -27,6 +27,7 @@ use crate::group::machines::Asker;
 use crate::group::networks;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
+use crate::group::turns::{Held, failing, is_failing, tally};
 use crate::machines::{course, observe};
 
 /// A look without a cause, for whatever no watch tells.
@@ -164,18 +165,14 @@ fn judge_all(
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let limits = seen.limits();
-    if !limits.is_set() {
-        return hosts;
-    }
-    let standings: Vec<Standing> = hosts.iter().map(Judged::standing).collect();
-    let mut gate = Gate::of(&limits, &standings);
+    let mut gate = Gate::of(&seen.limits(), &tally(&hosts));
+    let failing = failing(&hosts);
     hosts
         .into_iter()
         .map(|host| match host.chain.state {
             State::NeedsRun(_) => match gate.admit(host.standing()) {
                 Ok(()) => host,
-                Err(hold) => judge(&host.node, Some(hold)),
+                Err(hold) => judge(&host.node, Some(Held { hold, failing: failing.clone() })),
             },
             State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => host,
         })
@@ -188,8 +185,7 @@ fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
-    let is_paused =
-        seen.limits().pause_on_failure && hosts.iter().any(|it| it.standing() == Standing::Failed);
+    let is_paused = seen.limits().pause_on_failure && is_failing(hosts);
     let by_name: BTreeMap<&str, &Judged> =
         hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {

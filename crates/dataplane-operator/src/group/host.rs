@@ -9,7 +9,7 @@ use common::engine::chain::{self, Chain, has_begun};
 use common::engine::host_key::{Trust, accept_command};
 use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
-use common::engine::rollout::{Hold, Standing};
+use common::engine::rollout::Standing;
 use common::engine::{Host, Run, State, Wanted, limit};
 use common::hash;
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use crate::group::faults::{self, Fault, OfGroup, sources_of};
 use crate::group::host_key::{self, Offers};
 use crate::group::machines::Asker;
 use crate::group::observe::Observed;
+use crate::group::turns::Held;
 use crate::group::vars;
 use crate::group::{instance, parts};
 use crate::inputs::{self, Inputs};
@@ -56,7 +57,7 @@ pub struct Judged {
     /// Where it stands.
     pub chain: Chain,
     /// Why its deployment does not begin yet, where the role's limits hold it back.
-    pub hold: Option<Hold>,
+    pub hold: Option<Held>,
 }
 
 impl Judged {
@@ -64,23 +65,32 @@ impl Judged {
     pub fn standing(&self) -> Standing {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
-        let standing = Standing::of(self.recorded(), was_deployed);
+        let standing = match Standing::of(self.recorded(), was_deployed) {
+            // What is to be tried now may be something else than what failed.
+            Standing::Failed => Standing::of(&self.chain.services, was_deployed),
+            recorded => recorded,
+        };
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
+        let is_due = is_under_way || matches!(self.chain.state, State::NeedsRun(_));
         match standing {
             Standing::Disturbed if !is_under_way => Standing::Ready,
             Standing::Started if !is_under_way => Standing::New,
+            // It cannot be tried at present, and nobody waits for that.
+            Standing::Corrected if !is_due => Standing::Failed,
             Standing::New
             | Standing::Started
+            | Standing::FailedNew
             | Standing::Ready
             | Standing::Disturbed
-            | Standing::Failed => standing,
+            | Standing::Failed
+            | Standing::Corrected => standing,
         }
     }
 
     /// Whether a pause stops it: nothing of its deployment has begun yet.
     pub fn may_be_paused(&self) -> bool {
-        !has_begun(self.recorded()) && Standing::of(self.recorded(), true) != Standing::Failed
+        !has_begun(self.recorded()) && !self.standing().fails()
     }
 
     fn is_under_way(&self) -> bool {
@@ -110,7 +120,7 @@ pub struct Shared<'a> {
 }
 
 /// Judges one host; `hold` keeps it from beginning.
-pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Hold>) -> Judged {
+pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judged {
     let Shared { seen, runs, offers, asker, now, .. } = *shared;
     let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
     let mut effective = Effective::of(plane, role, node, &seen.objects);

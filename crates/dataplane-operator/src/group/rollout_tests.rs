@@ -9,11 +9,39 @@ use serde_json::json;
 use super::{World, is, is_open, node};
 
 impl World {
-    /// `count` hosts that are deployed, under a role with these limits.
-    fn rollout(count: usize, max: IntOrString, pause: bool) -> Self {
+    /// `count` hosts under a role that sets no limits.
+    fn of(count: usize) -> Self {
         let mut world = Self::new();
+        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = None;
         world.seen.nodes =
             (0..count).map(|it| node(&format!("n{it:03}"), &format!("192.0.2.{it}"))).collect();
+        world
+    }
+
+    /// Ends all runs in the same way on each of their hosts, until no host has one.
+    fn run_out(&mut self, result: &str) {
+        for _ in 0..100 {
+            self.settle();
+            if self.open_runs() == 0 {
+                return;
+            }
+            let names: Vec<String> =
+                self.seen.nodes.iter().map(|it| it.metadata.name.clone().unwrap()).collect();
+            let all: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), result)).collect();
+            self.finish(&all);
+        }
+        panic!("no end");
+    }
+
+    fn set_own_deploy(&mut self, idx: usize, deploy: bool) {
+        let node = Arc::make_mut(&mut self.seen.nodes[idx]);
+        node.spec.deploy_strategy.get_or_insert_default().deploy = Some(deploy);
+    }
+
+    /// `count` hosts that are deployed, under a role with these limits.
+    fn rollout(count: usize, max: IntOrString, pause: bool) -> Self {
+        let mut world = Self::of(count);
         world.deploy();
         let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
         let strategy = role.spec.deploy_strategy.as_mut().unwrap();
@@ -70,6 +98,133 @@ fn hosts_that_are_not_ready_anyway_do_not_count() {
     assert!(writes.contains(&"run install-os on n900,n901".to_owned()), "{writes:?}");
 }
 
+fn runs(writes: &[String]) -> Vec<&str> {
+    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
+}
+
+#[test]
+fn a_bad_change_on_fifty_hosts_stops_by_itself_at_a_fifth_of_them() {
+    let mut world = World::of(50);
+    world.deploy();
+    world.set_var("bad");
+    world.run_out("Failed");
+    assert_eq!(world.not_ready(), (0..10).collect());
+    assert_eq!(world.condition(10, "UpToDate"), is("False", "InputsChanged"));
+    for message in [world.message(10, "UpToDate"), world.role_message()] {
+        for words in [
+            "held by hosts that fail: n000, n001, n002 and 7 more",
+            "raise deployStrategy.maxUnavailable of the role",
+            "deployStrategy.deploy: false on their nodes",
+        ] {
+            assert!(message.contains(words), "{message}");
+        }
+    }
+    assert!(world.role_message().contains("40 wait for their turn (maxUnavailable 20%)"));
+    assert_eq!(world.settle(), [""; 0]);
+    world.set_var("good");
+    let writes = world.settle();
+    let failed: Vec<String> = (0..10).map(|it| format!("n{it:03}")).collect();
+    assert_eq!(runs(&writes), [format!("run install-os on {}", failed.join(","))]);
+    world.run_out("Ok");
+    assert_eq!((world.not_ready().len(), world.up_to_date()), (0, 50));
+}
+
+#[test]
+fn a_corrected_change_goes_to_the_hosts_that_failed_before_any_other() {
+    let mut world = World::rollout(6, IntOrString::Int(3), false);
+    world.set_var("bad");
+    world.settle();
+    // Two places are free again, and would be taken.
+    world.finish(&[("n001", "Failed")]);
+    world.settle();
+    world.finish(&[]);
+    world.set_var("good");
+    world.pass();
+    // The attempt is recorded, and the process ended before it could make the run.
+    world.seen.runs.retain(|it| !is_open(it));
+    world.writes.clear();
+    let writes = world.settle();
+    assert_eq!(runs(&writes), ["run install-os on n001"]);
+    assert_eq!(world.not_ready(), BTreeSet::from([1]));
+    let message = world.message(0, "UpToDate");
+    assert!(message.contains("waits for its turn"), "{message}");
+    world.finish(&[("n001", "Failed")]);
+    let writes = world.settle();
+    assert_eq!(runs(&writes), ["run install-os on n000,n002"], "the places that are left");
+    world.set_var("better");
+    world.run_out("Ok");
+    assert_eq!(world.up_to_date(), 6);
+}
+
+#[test]
+fn hosts_that_are_down_hold_their_places_until_they_answer() {
+    let mut world = World::rollout(10, IntOrString::String("20%".into()), false);
+    world.set_var("second");
+    world.settle();
+    world.finish(&[("n000", "Unreachable"), ("n001", "Unreachable")]);
+    world.settle();
+    assert_eq!((world.open_runs(), world.not_ready()), (0, BTreeSet::from([0, 1])));
+    assert!(world.message(5, "UpToDate").contains("held by hosts that fail: n000, n001."));
+    // Each may always be tried again, and what is told of the others does not change meanwhile.
+    world.now = world.now.saturating_add(jiff::SignedDuration::from_secs(16)).unwrap();
+    let writes = world.settle();
+    assert_eq!(runs(&writes), ["run install-os on n000,n001"]);
+    let told: Vec<&String> = writes.iter().filter(|it| it.starts_with("status")).collect();
+    assert!(told.iter().all(|it| it.contains("n000") || it.contains("n001")), "{writes:?}");
+    world.run_out("Ok");
+    assert_eq!(world.up_to_date(), 10);
+}
+
+#[test]
+fn a_host_that_was_never_in_service_holds_nobody_up_when_it_fails() {
+    let mut world = World::rollout(2, IntOrString::Int(1), false);
+    world.seen.nodes.push(node("n900", "192.0.2.90"));
+    world.settle();
+    world.finish(&[("n900", "Failed")]);
+    world.set_var("second");
+    let writes = world.settle();
+    let runs = runs(&writes);
+    assert!(runs.iter().any(|it| it.contains("n000")), "{writes:?}");
+    assert!(!runs.iter().any(|it| it.contains("n001")), "{writes:?}");
+}
+
+#[test]
+fn a_first_deployment_of_two_hundred_hosts_waits_for_nobody_and_costs_no_further_run() {
+    let first_deployment = |max: Option<&str>| {
+        let mut world = World::of(200);
+        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        let strategy = role.spec.deploy_strategy.as_mut().unwrap();
+        strategy.max_unavailable = max.map(|it| IntOrString::String(it.into()));
+        let mut made = Vec::new();
+        // One that fails takes no place from those that are still to come.
+        for failing in [vec![("n007", "Failed")], vec![]] {
+            made.extend(runs(&world.settle()).into_iter().map(str::to_owned));
+            world.finish(&failing);
+        }
+        world.settle();
+        assert_eq!(world.not_ready(), BTreeSet::from([7]));
+        made
+    };
+    let made = first_deployment(None);
+    assert_eq!(made, first_deployment(Some("100%")));
+    assert_eq!(made.len(), 10, "as many as there are inventories and fifties of hosts: {made:?}");
+}
+
+#[test]
+fn a_host_whose_own_deploy_is_false_counts_for_nothing() {
+    let mut world = World::rollout(10, IntOrString::String("20%".into()), false);
+    world.set_var("bad");
+    world.run_out("Failed");
+    assert_eq!(world.not_ready(), BTreeSet::from([0, 1]));
+    // It gives its place to one that waits; of nine hosts a fifth is one, which the other one has.
+    world.set_own_deploy(0, false);
+    assert_eq!(world.settle().iter().filter(|it| it.starts_with("run")).count(), 0);
+    assert!(world.message(5, "UpToDate").contains("held by hosts that fail: n001."));
+    world.set_own_deploy(1, false);
+    let writes = world.settle();
+    assert_eq!(runs(&writes), ["run install-os on n002"]);
+}
+
 #[test]
 fn a_rollout_stops_at_a_failure_and_goes_on_once_it_is_mended() {
     let mut world = World::rollout(5, IntOrString::Int(2), true);
@@ -99,8 +254,7 @@ fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     world.seen.runs.retain(|it| !is_open(it));
     world.writes.clear();
     let writes = world.settle();
-    let runs: Vec<&String> = writes.iter().filter(|it| it.starts_with("run")).collect();
-    assert_eq!(runs, ["run install-os on n000,n001"]);
+    assert_eq!(runs(&writes), ["run install-os on n000,n001"]);
 }
 
 #[test]

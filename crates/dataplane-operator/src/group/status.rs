@@ -186,7 +186,7 @@ fn not_running(host: &Judged) -> Finding {
         return Finding::waiting(DEPLOYMENT_READY, "InputMissing", text);
     }
     if let Some(hold) = &host.hold {
-        return Finding::waiting(DEPLOYMENT_READY, hold.reason(), hold_text(hold));
+        return Finding::waiting(DEPLOYMENT_READY, hold.hold.reason(), hold.text());
     }
     if host.is_left_out {
         let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
@@ -250,22 +250,9 @@ fn up_to_date(host: &Judged) -> Finding {
     let names = conditions::trimmed(&names, HOST_TEXT);
     let mut text = changed_text(&names);
     if let Some(hold) = &host.hold {
-        text = format!("{text} {}", hold_text(hold));
+        text = format!("{text} {}", hold.text());
     }
     Finding::waiting(UP_TO_DATE, "InputsChanged", text)
-}
-
-fn hold_text(hold: &Hold) -> &'static str {
-    match hold {
-        Hold::Turn => {
-            "It waits for its turn: as many hosts as maxUnavailable of the role allows are being \
-             deployed."
-        }
-        Hold::Paused => {
-            "It waits: pauseOnFailure of the role is set, and a host of the role fails; see the \
-             role."
-        }
-    }
 }
 
 /// The status step of a node, where its status does not say so already.
@@ -439,18 +426,23 @@ fn nodes_finding(seen: &Observed, hosts: &[(Judged, Finding, Finding)]) -> Findi
 
 /// How many nodes the role's limits hold back.
 fn held_text(seen: &Observed, hosts: &[(Judged, Finding, Finding)]) -> Option<String> {
-    let count = |hold: &Hold| hosts.iter().filter(|it| it.0.hold.as_ref() == Some(hold)).count();
-    match (count(&Hold::Turn), count(&Hold::Paused)) {
-        (0, 0) => None,
-        (n_waiting, 0) => {
+    let held = hosts.iter().filter_map(|it| it.0.hold.as_ref());
+    let n_held = held.clone().count();
+    let first = held.clone().find(|it| it.hold != Hold::Turn).or_else(|| held.clone().next())?;
+    Some(match first.hold {
+        Hold::Turn => {
             let max = seen.limits().max_unavailable_text();
-            Some(format!("{n_waiting} wait for their turn (maxUnavailable {max})."))
+            format!("{n_held} wait for their turn (maxUnavailable {max}).")
         }
-        (_, n_paused) => Some(format!(
-            "The rollout is paused (pauseOnFailure): {n_paused} wait until no host fails; correct \
+        Hold::Stuck => {
+            let max = seen.limits().max_unavailable_text();
+            format!("{n_held} wait for their turn (maxUnavailable {max}): {}", first.way_on())
+        }
+        Hold::Paused => format!(
+            "The rollout is paused (pauseOnFailure): {n_held} wait until no host fails; correct \
              the cause, or set deployStrategy.pauseOnFailure to false."
-        )),
-    }
+        ),
+    })
 }
 
 fn severity_rank(finding: &Finding) -> u8 {

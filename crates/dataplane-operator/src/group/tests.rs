@@ -63,7 +63,7 @@ fn node(name: &str, address: &str) -> Arc<Node> {
 }
 
 impl World {
-    /// Two hosts, two services, everything that a deployment needs.
+    /// Two hosts, two services, everything that a deployment needs, and no bound on rollouts.
     fn new() -> Self {
         let mut role: Role = object(
             "OpenStackDataPlaneRole",
@@ -71,7 +71,7 @@ impl World {
             &json!({
                 "preProvisioned": true,
                 "services": ["install-os", "run-os"],
-                "deployStrategy": { "deploy": true },
+                "deployStrategy": { "deploy": true, "maxUnavailable": "100%" },
                 "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
             }),
         );

@@ -5,8 +5,14 @@ use common::engine::rollout::Hold;
 /// What it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Held {
-    /// As many computes of its role as `maxUnavailable` allows are being deployed.
+    /// As many computes of its role as `maxUnavailable` allows are out of service, some of them
+    /// because they are being deployed.
     Turn,
+    /// As many as that fail.
+    Stuck {
+        /// The first ones of them.
+        failing: String,
+    },
     /// `pauseOnFailure` is set, and a compute of its role fails.
     Paused {
         /// The first one that fails.
@@ -19,6 +25,7 @@ impl Held {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Turn => Hold::Turn.reason(),
+            Self::Stuck { .. } => Hold::Stuck.reason(),
             Self::Paused { .. } => Hold::Paused.reason(),
         }
     }
@@ -27,8 +34,14 @@ impl Held {
     pub fn text(&self) -> String {
         match self {
             Self::Turn => "It waits for its turn: as many computes as maxUnavailable of the role \
-                           allows are being deployed."
+                           allows are being deployed or fail."
                 .to_owned(),
+            Self::Stuck { failing } => format!(
+                "It waits for its turn: all places that maxUnavailable of the role allows are held \
+                 by computes that fail: {failing}. Correct what their conditions name, and what is \
+                 corrected is deployed to them first; or raise deployStrategy.maxUnavailable of the \
+                 role, or take them out of the count with deployStrategy.deploy: false on their nodes."
+            ),
             Self::Paused { failing } => format!(
                 "It waits: pauseOnFailure of the role is set, and NovaExternalCompute {failing} \
                  fails. Correct its cause, or set deployStrategy.pauseOnFailure of the role to \

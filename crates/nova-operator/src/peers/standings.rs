@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions;
-use common::engine::rollout::{Gate, Hold, Limits, Standing};
+use common::engine::chain::has_begun;
+use common::engine::rollout::{Gate, Hold, Limits, Standing, Tally, named};
 use common::hash;
 use shell::cache::Key;
 
@@ -21,7 +22,7 @@ use crate::watched::cell_key;
 /// What others need to know of a compute.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Member {
-    /// The role of its node.
+    /// The role of its node, where it counts among the role's computes.
     role: Option<Key>,
     /// What beginning with it would mean.
     standing: Standing,
@@ -37,9 +38,16 @@ impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| inputs::of_cell_among(&it.deployed_inputs));
-        let standing = standing(compute);
+        let standing = match standing(compute) {
+            // It cannot be tried at present, and nobody waits for that.
+            Standing::Corrected if !is_at_work(compute) && !may_run(compute, node) => {
+                Standing::Failed
+            }
+            standing => standing,
+        };
+        let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_of);
         Self {
-            role: node.and_then(role_of),
+            role,
             standing,
             waits: standing.begins() && waits(compute, node),
             cell: cell_key(compute),
@@ -54,11 +62,21 @@ impl Member {
     fn gives_up(&self, next: Option<&Self>) -> bool {
         let Some(next) = next.filter(|it| it.role == self.role) else { return true };
         match self.standing {
-            Standing::Disturbed | Standing::Failed => next.standing != self.standing,
+            // Those that wait let a correction be tried first where it failed.
+            Standing::Corrected => next.standing != self.standing,
+            Standing::Disturbed | Standing::Failed => !next.standing.holds_place(),
             Standing::New | Standing::Ready => self.waits && !next.waits && next.standing.begins(),
-            Standing::Started => false,
+            Standing::Started | Standing::FailedNew => false,
         }
     }
+}
+
+/// Whether its own `deploy`, or its node's own, is false: then it has no part in what the role does.
+fn is_left_out(compute: &ExternalCompute, node: &Node) -> bool {
+    let of_node = node.spec.deploy_strategy.as_ref().and_then(|it| it.deploy);
+    // A compute's own field follows its node's, unless a human has taken it.
+    let follows = node.status.as_ref().and_then(|it| it.deploy) == Some(false);
+    of_node == Some(false) || (compute.spec.deploy == Some(false) && !follows)
 }
 
 /// What beginning or going on with a compute means for a rollout.
@@ -68,21 +86,32 @@ pub(super) fn standing(compute: &ExternalCompute) -> Standing {
     Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()))
 }
 
-/// Whether its status names no other reason for not being up to date.
-fn waits(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+/// Whether one of its runs has begun.
+fn is_at_work(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
+}
+
+/// Whether its status names nothing else that keeps it from a run.
+fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
     let Some(status) = &compute.status else { return false };
     let holds = |it: &&str| conditions::is_true(&status.conditions, it);
     deploys(compute, node)
         && [INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY].iter().all(holds)
-        && !holds(&UP_TO_DATE)
+}
+
+/// Whether it waits for nothing but its turn.
+fn waits(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+    let is_up_to_date =
+        |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
+    may_run(compute, node) && !compute.status.as_ref().is_some_and(is_up_to_date)
 }
 
 /// The computes of one role.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Group {
-    total: usize,
-    disturbed: usize,
-    failed: BTreeSet<Key>,
+    tally: Tally,
+    /// Those that fail; whether they hold a place.
+    failing: BTreeMap<Key, bool>,
     /// Deployed ones that wait for their turn.
     waiting: BTreeSet<Key>,
     /// Others that wait, which take no place.
@@ -91,28 +120,41 @@ struct Group {
 
 impl Group {
     fn add(&mut self, key: &Key, member: &Member) {
-        self.total += 1;
-        match member.standing {
-            Standing::Disturbed => self.disturbed += 1,
-            Standing::Failed => drop(self.failed.insert(key.clone())),
-            Standing::Ready if member.waits => drop(self.waiting.insert(key.clone())),
-            Standing::New if member.waits => drop(self.new.insert(key.clone())),
-            Standing::Ready | Standing::New | Standing::Started => {}
+        let Member { standing, waits, .. } = *member;
+        self.tally.add(standing);
+        if standing.fails() {
+            self.failing.insert(key.clone(), standing.holds_place());
+        }
+        match standing {
+            Standing::Ready if waits => drop(self.waiting.insert(key.clone())),
+            Standing::New if waits => drop(self.new.insert(key.clone())),
+            _ => {}
         }
     }
 
     fn remove(&mut self, key: &Key, member: &Member) {
-        self.total -= 1;
-        if member.standing == Standing::Disturbed {
-            self.disturbed -= 1;
-        }
-        for set in [&mut self.failed, &mut self.waiting, &mut self.new] {
+        self.tally.remove(member.standing);
+        self.failing.remove(key);
+        for set in [&mut self.waiting, &mut self.new] {
             set.remove(key);
         }
     }
 
     fn gate(&self, limits: &Limits) -> Gate {
-        Gate::counted(limits, self.total, self.disturbed, self.failed.len())
+        Gate::of(limits, &self.tally)
+    }
+
+    /// The first ones that fail and hold a place.
+    fn named(&self) -> String {
+        let holds = self.failing.iter().filter(|(_, holds)| **holds);
+        let names: Vec<&str> = holds.map(|(key, _)| key.name.as_str()).collect();
+        named(&names)
+    }
+
+    /// Who holds all places that are held, where those are only computes that fail.
+    fn at_rest(&self) -> Option<String> {
+        let names = (!self.tally.is_moving()).then(|| self.named());
+        names.filter(|it| !it.is_empty())
     }
 }
 
@@ -121,7 +163,7 @@ impl Group {
 pub(super) enum News {
     /// A place is free.
     Place,
-    /// One of them fails, or none does any more.
+    /// One of them fails, or none does any more; or others than before hold the places and fail.
     Failing,
 }
 
@@ -132,6 +174,14 @@ pub(super) struct Changed {
     pub(super) roles: Vec<(Key, News)>,
     /// Cells whose computes use other credentials now, or are others.
     pub(super) cells: Vec<Key>,
+}
+
+/// What those of a role that wait may have to tell.
+#[derive(Default)]
+struct Told {
+    is_failing: bool,
+    at_rest: Option<String>,
+    total: usize,
 }
 
 /// All computes.
@@ -157,7 +207,7 @@ impl Standings {
         }
         let concerned: BTreeSet<Key> =
             [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
-        let failing_before: Vec<bool> = concerned.iter().map(|it| self.is_failing(it)).collect();
+        let before: Vec<Told> = concerned.iter().map(|it| self.told(it)).collect();
         let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
         let left = left.and_then(|it| it.role.clone());
         if let Some(old) = self.members.remove(key) {
@@ -170,25 +220,34 @@ impl Standings {
             self.members.insert(key.clone(), member);
         }
         let mut roles = Vec::new();
-        for (role, was_failing) in concerned.into_iter().zip(failing_before) {
-            if self.is_failing(&role) != was_failing {
+        for (role, before) in concerned.into_iter().zip(before) {
+            let after = self.told(&role);
+            // A share of more of them may be a place more.
+            let may_have_place = Some(&role) == left.as_ref() || after.total > before.total;
+            if (after.is_failing, &after.at_rest) != (before.is_failing, &before.at_rest) {
                 roles.push((role, News::Failing));
-            } else if Some(&role) == left.as_ref() {
+            } else if may_have_place {
                 roles.push((role, News::Place));
             }
         }
         Changed { roles, cells }
     }
 
-    fn is_failing(&self, role: &Key) -> bool {
-        self.groups.get(role).is_some_and(|it| !it.failed.is_empty())
+    /// What is told of a role to those that wait.
+    fn told(&self, role: &Key) -> Told {
+        let Some(group) = self.groups.get(role) else { return Told::default() };
+        Told {
+            is_failing: group.tally.is_failing(),
+            at_rest: group.at_rest(),
+            total: group.tally.total(),
+        }
     }
 
     fn leave(&mut self, key: &Key, member: &Member) {
         let Some(role) = &member.role else { return };
         let Some(group) = self.groups.get_mut(role) else { return };
         group.remove(key, member);
-        if group.total == 0 {
+        if group.tally.total() == 0 {
             self.groups.remove(role);
         }
     }
@@ -200,18 +259,21 @@ impl Standings {
             return Vec::new();
         };
         let limits = limits(first);
-        // Without limits nobody waits for others.
-        if !limits.is_set() {
-            return Vec::new();
-        }
         let gate = group.gate(&limits);
         let (may_new, n_waiting) = match news {
             // All of them say why they wait.
             News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
+            News::Failing if gate.left() == 0 => (true, group.waiting.len()),
             News::Failing | News::Place => (!gate.is_paused(), gate.left()),
         };
         let new = group.new.iter().filter(|_| may_new);
         new.chain(group.waiting.iter().take(n_waiting)).cloned().collect()
+    }
+
+    /// Whether computes of a role may have to wait for each other.
+    pub(super) fn limited(&self, role: &Key, limits: &Limits) -> bool {
+        let total = self.groups.get(role).map_or(0, |it| it.tally.total());
+        limits.pause_on_failure || limits.bounds(total)
     }
 
     /// Why a compute of that standing may not begin.
@@ -220,9 +282,10 @@ impl Standings {
         match group.gate(limits).admit(standing) {
             Ok(()) => None,
             Err(Hold::Turn) => Some(Held::Turn),
+            Err(Hold::Stuck) => Some(Held::Stuck { failing: group.named() }),
             Err(Hold::Paused) => {
-                let failing = group.failed.first().map(|it| it.name.clone()).unwrap_or_default();
-                Some(Held::Paused { failing })
+                let first = group.failing.keys().next();
+                Some(Held::Paused { failing: first.map(|it| it.name.clone()).unwrap_or_default() })
             }
         }
     }
@@ -240,8 +303,10 @@ mod tests {
             Just(Standing::New),
             Just(Standing::Started),
             Just(Standing::Ready),
+            Just(Standing::FailedNew),
             Just(Standing::Disturbed),
             Just(Standing::Failed),
+            Just(Standing::Corrected),
         ];
         let role = prop::option::of("[ab]");
         let member = (role, standing, any::<bool>(), "[xy]", "[12]");
@@ -271,8 +336,12 @@ mod tests {
         fn what_is_counted_is_what_is_there_and_no_free_place_goes_unheard(
             changes in prop::collection::vec((0_u8..6, member()), 1..40),
             pause_on_failure in any::<bool>(),
+            max in prop_oneof![
+                (1..3).prop_map(IntOrString::Int),
+                Just(IntOrString::String("50%".into())),
+            ],
         ) {
-            let max_unavailable = Some(IntOrString::Int(1));
+            let max_unavailable = Some(max);
             let limits = Limits { max_unavailable, pause_on_failure };
             let mut standings = Standings::default();
             for (key, member) in changes {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use shell::cache::Absorb;
 
 use super::*;
+use crate::compute::hold::Held;
 
 /// A register over two nodes of one role with a limit of one, and their computes, both deployed.
 fn two() -> (Peers, Watched) {
@@ -106,16 +107,78 @@ async fn a_turn_that_was_not_used_goes_to_the_next() {
 }
 
 #[tokio::test]
-async fn who_has_begun_and_who_is_not_limited_waits_for_nobody() {
+async fn who_has_begun_and_who_may_begin_with_all_others_waits_for_nobody() {
     let (peers, watched) = two();
     put(&peers, &watched, &compute("a", "Running"));
     let begun = turn(&peers, &watched, "a").await;
     assert!(matches!(begun, Turn::Free), "{begun:?}");
     let mut unlimited = node("b", "compute");
-    unlimited["status"] = json!({});
+    unlimited["status"] = json!({ "maxUnavailable": "100%" });
     watched.nodes.absorb(&unlimited);
     let free = turn(&peers, &watched, "b").await;
     assert!(matches!(free, Turn::Free), "{free:?}");
+    // Where nobody says how many, it is a fifth of them and at least one.
+    unlimited["status"] = json!({});
+    watched.nodes.absorb(&unlimited);
+    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&Held::Turn));
+}
+
+/// The same as `compute`, whose last run failed.
+fn failing(name: &str) -> Value {
+    let mut compute = compute(name, "Failed");
+    compute["status"]["services"][0]["failures"] = json!(1);
+    compute["status"]["services"][0]["reason"] = json!("TaskFailed");
+    compute
+}
+
+#[tokio::test]
+async fn a_compute_that_fails_keeps_its_place_until_it_is_taken_out_of_the_count() {
+    let (peers, watched) = two();
+    put(&peers, &watched, &waiting("b"));
+    put(&peers, &watched, &compute("a", "Running"));
+    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&Held::Turn));
+    let stir = put(&peers, &watched, &failing("a"));
+    assert_eq!(stir.computes, [key("b")], "it says now who fails");
+    let stuck = Held::Stuck { failing: "a".into() };
+    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&stuck));
+    for words in ["a. Correct", "raise deployStrategy.maxUnavailable", "deploy: false"] {
+        assert!(stuck.text().contains(words), "{}", stuck.text());
+    }
+    let mut left_out = node("a", "compute");
+    left_out["spec"]["deployStrategy"] = json!({ "deploy": false });
+    watched.nodes.absorb(&left_out);
+    assert_eq!(peers.refresh(&key("a")).computes, [key("b")]);
+    let free = turn(&peers, &watched, "b").await;
+    assert!(free.held().is_none(), "{free:?}");
+}
+
+#[tokio::test]
+async fn a_compute_that_was_never_in_service_keeps_no_place_when_it_fails() {
+    let (peers, watched) = two();
+    let mut new = failing("a");
+    new["status"]["deployedInputs"] = json!({});
+    put(&peers, &watched, &new);
+    let free = turn(&peers, &watched, "b").await;
+    assert!(matches!(free, Turn::Taken(_)), "{free:?}");
+}
+
+#[test]
+fn a_further_compute_may_make_a_share_larger_which_one_that_waits_hears() {
+    let watched = Watched::new();
+    let peers = Peers::new(watched.clone());
+    let add = |idx: usize, compute: &dyn Fn(&str) -> Value| {
+        let name = format!("n{idx}");
+        let mut node = node(&name, "compute");
+        node["status"] = json!({ "maxUnavailable": "20%", "deploy": true });
+        watched.nodes.absorb(&node);
+        put(&peers, &watched, &compute(&name))
+    };
+    add(0, &|it| compute(it, "Running"));
+    for idx in 1..9 {
+        add(idx, &waiting);
+    }
+    let stir = add(9, &|it| compute(it, "Succeeded"));
+    assert_eq!(stir.computes, [key("n1")]);
 }
 
 #[test]

@@ -293,9 +293,11 @@ const DEPLOYMENT: &[Word] = &[
     declared::NOT_REQUESTED,
     Word::bad(
         "WaitingForTurn",
-        "As many computes of the role as `maxUnavailable` allows are being deployed.",
-        "Yes.",
-        "Wait.",
+        "As many computes of the role that were in service as `maxUnavailable` allows are being \
+         deployed or fail.",
+        "When one of them is in service again.",
+        "Wait; where computes that fail are named, correct their cause, raise `maxUnavailable`, or set \
+         `deploy: false` on their nodes.",
     ),
     Word::bad(
         "Paused",

@@ -172,7 +172,7 @@ pub struct NodeStatus {
     /// True when every service has succeeded on the host; absent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<bool>,
-    /// How many ready hosts of the role may be disturbed at once, where it is limited.
+    /// How many hosts of the role that were in service may be out of it at once; 20% when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,

@@ -125,8 +125,9 @@ pub struct DeployStrategy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub batch_size: Option<i32>,
-    /// How many ready hosts of a role are disturbed at once: a number, or a share in percent,
-    /// rounded down and at least one; all when absent. A node's value is not used.
+    /// How many hosts of a role that were in service may be out of it at once, because they are
+    /// deployed again, fail or are down: a number, or a share in percent, rounded down and at least
+    /// one; 20% when absent. A node's value is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "max_unavailable_schema")]
     pub max_unavailable: Option<IntOrString>,

@@ -22,7 +22,8 @@ pub struct ServiceRun {
     /// Digest of the inputs with which the service last succeeded on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed_hash: Option<String>,
-    /// How many attempts in a row failed with these inputs for the same reason.
+    /// How many attempts in a row failed for the same reason: with these inputs, or with those before
+    /// while an attempt with these is on its way.
     #[serde(default)]
     pub failures: i64,
     /// When the state was entered.

@@ -17,7 +17,7 @@ struct Fleet {
     /// Who is to be looked at.
     queue: BTreeSet<String>,
     n_passes: usize,
-    max: IntOrString,
+    max: Option<IntOrString>,
     pauses: bool,
 }
 
@@ -27,7 +27,8 @@ fn absorb(cache: &impl Absorb, object: &impl serde::Serialize) {
 
 impl Fleet {
     /// `count` computes that are deployed, under a role with these limits.
-    fn new(count: usize, max: IntOrString, pauses: bool) -> Self {
+    fn new(count: usize, max: impl Into<Option<IntOrString>>, pauses: bool) -> Self {
+        let max = max.into();
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
         let (worlds, queue) = (BTreeMap::new(), BTreeSet::new());
@@ -40,7 +41,7 @@ impl Fleet {
 
     fn add(&mut self, mut world: World) {
         let status = world.node().status.as_mut().unwrap();
-        status.max_unavailable = Some(self.max.clone());
+        status.max_unavailable.clone_from(&self.max);
         status.pause_on_failure = self.pauses.then_some(true);
         absorb(&*self.watched.nodes, &**world.seen.node.as_ref().unwrap());
         let name = world.seen.compute.name_any();
@@ -156,6 +157,49 @@ async fn a_rotation_over_a_hundred_computes_disturbs_at_most_its_share_at_once()
 }
 
 #[tokio::test]
+async fn a_bad_change_on_fifty_computes_stops_by_itself_at_a_fifth_of_them() {
+    let mut fleet = Fleet::new(50, None, false);
+    fleet.settle(0).await;
+    fleet.rotate("mistyped");
+    for _ in 0..5 {
+        fleet.settle(10).await;
+        let names: Vec<String> = fleet.worlds.keys().cloned().collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        fleet.finish(&all);
+    }
+    let failed: Vec<String> = (0..10).map(|it| format!("n{it:03}")).collect();
+    assert_eq!(fleet.not_ready(), failed);
+    let message = fleet.message("n030");
+    for words in [
+        "held by computes that fail: n000, n001, n002 and 7 more",
+        "raise deployStrategy.maxUnavailable",
+        "deployStrategy.deploy: false on their nodes",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
+    // Each of those that wait is told once that they have all failed, and not of one after the other.
+    assert!(fleet.n_passes <= 500, "{} passes", fleet.n_passes);
+    fleet.rotate("mended");
+    fleet.settle(10).await;
+    let at_work = |it: &&String| fleet.worlds[*it].seen.runs.iter().any(is_open);
+    let at_work: Vec<&String> = fleet.worlds.keys().filter(at_work).collect();
+    assert_eq!(at_work, failed.iter().collect::<Vec<_>>(), "what is corrected goes to them first");
+    fleet.complete(10).await;
+    assert_eq!(fleet.not_ready(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_first_deployment_of_computes_waits_for_nobody() {
+    let mut fleet = Fleet::new(0, None, false);
+    for it in 0..50 {
+        fleet.add(World::named(&format!("n{it:03}")));
+    }
+    fleet.settle(50).await;
+    let at_work = fleet.worlds.values().filter(|it| it.seen.runs.iter().any(is_open)).count();
+    assert_eq!(at_work, 50);
+}
+
+#[tokio::test]
 async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
     let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
     fleet.rotate("second");
@@ -259,15 +303,15 @@ async fn a_restart_in_the_middle_begins_with_no_compute_too_many() {
 }
 
 #[tokio::test]
-async fn a_wider_limit_and_a_limit_that_goes_let_more_begin() {
+async fn a_wider_limit_and_one_that_allows_all_let_more_begin() {
     let mut fleet = Fleet::new(6, IntOrString::Int(1), false);
     fleet.rotate("second");
     fleet.settle(1).await;
-    for (max, expected) in [(Some(IntOrString::Int(3)), 3), (None, 6)] {
+    for (max, expected) in [(IntOrString::Int(3), 3), (IntOrString::String("100%".into()), 6)] {
         let names: Vec<String> = fleet.worlds.keys().cloned().collect();
         for name in names {
             let world = fleet.worlds.get_mut(&name).unwrap();
-            world.node().status.as_mut().unwrap().max_unavailable.clone_from(&max);
+            world.node().status.as_mut().unwrap().max_unavailable = Some(max.clone());
             let node = Arc::clone(world.seen.node.as_ref().unwrap());
             absorb(&*fleet.watched.nodes, &*node);
             fleet.written(&name);
