@@ -7,7 +7,7 @@ pub mod host_keys;
 pub mod identity;
 pub mod job;
 pub mod observe;
-pub mod plays;
+pub mod playbook;
 pub mod result;
 pub mod rules;
 pub mod schedule;

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::{environment, host_keys, identity, plays};
+use super::{environment, host_keys, identity, playbook};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
 
@@ -90,8 +90,8 @@ fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     let file =
         |name, file: &str, text| RunFile { path: format!("{PLAYS_DIR}/{file}").into(), text, name };
     vec![
-        file("owner-check", CHECK, plays::OWNER_CHECK.to_owned()),
-        file("plays", plays::MAIN, plays::main(spec)),
+        file("owner-check", CHECK, playbook::OWNER_CHECK.to_owned()),
+        file("plays", playbook::MAIN, playbook::main(spec)),
     ]
 }
 
@@ -309,7 +309,7 @@ fn args(run: &AnsibleEe) -> Vec<String> {
     }
     let mut args = spec.args.clone();
     if args.is_empty() && is_engines(spec) {
-        let main = format!("{PLAYS_DIR}/{}", plays::MAIN);
+        let main = format!("{PLAYS_DIR}/{}", playbook::MAIN);
         args = ["ansible-runner", "run", "/runner", "-p", &main].map(Into::into).into();
     } else if args.is_empty() {
         let playbook = spec.playbook.as_deref().filter(|_| spec.contents().is_none());

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use common::api::ansibleee::AnsibleEeSpec;
 use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
-use k8s_openapi::api::core::v1::{Toleration, Volume};
 use common::plays;
+use k8s_openapi::api::core::v1::{Toleration, Volume};
 
 use super::environment;
 use super::job::{OWN_VOLUMES, Settings, files, is_engines};

@@ -11,7 +11,7 @@ use common::plays;
 
 use super::host_keys;
 use super::job::{OWN_VOLUMES, files};
-use super::plays;
+use super::playbook::OWNER_CHECK;
 use crate::callback;
 
 /// How much text of the spec may travel in a pod's annotations: Kubernetes allows 256 KiB for all of
@@ -19,7 +19,7 @@ use crate::callback;
 const TEXT_LIMIT: usize = 216 * 1024;
 const _: () = {
     let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
-    let plugins = plugins + plays::OWNER_CHECK.len();
+    let plugins = plugins + OWNER_CHECK.len();
     assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
 };
 

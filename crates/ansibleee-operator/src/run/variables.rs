@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::EnvVar;
 
 use super::environment::{self, plain};
 use super::job::{Settings, deadline, is_engines};
-use super::plays;
 use crate::callback;
 
 /// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
@@ -50,10 +49,6 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
         plain("EDPM_RESULT_FILE", RESULT_FILE),
         plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
     ]);
-    if is_engines(spec) && spec.role.is_some() {
-        // As ansible-runner sets it for `-r`.
-        ours.push(plain(plays::ROLES_PATH.0, plays::ROLES_PATH.1));
-    }
     let mut env: Vec<EnvVar> = Vec::new();
     let mut folders: Vec<String> = PLUGINS.iter().map(|it| it.with(it.usual)).collect();
     for variable in &spec.env {

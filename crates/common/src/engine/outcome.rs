@@ -40,7 +40,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, for tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::HostUnreachable,
         Self::KeyRefused,
         Self::HostKeyMismatch,

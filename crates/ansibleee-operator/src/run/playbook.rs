@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
 /// The file of the whole playbook, in [`PLAYS_DIR`].
 pub const MAIN: &str = "main.yaml";
-/// Where ansible-runner looks for roles.
-pub const ROLES_PATH: (&str, &str) = ("ANSIBLE_ROLES_PATH", "/runner/roles");
 
 /// The whole playbook. One process runs both parts, so that a host that fails the check takes no part
 /// in the other one.
