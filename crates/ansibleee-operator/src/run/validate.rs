@@ -14,14 +14,17 @@ use super::job::{OWN_VOLUMES, files};
 use super::playbook::OWNER_CHECK;
 use crate::callback;
 
-/// How much text of the spec may travel in a pod's annotations: Kubernetes allows 256 KiB for all of
-/// them, and Ansible's plugins are among them.
+/// How much of a run may travel in its pod's annotations: Kubernetes allows 256 KiB for all of them,
+/// and Ansible's plugins and the check of owners are among them.
 const TEXT_LIMIT: usize = 216 * 1024;
 const _: () = {
     let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
     let plugins = plugins + OWNER_CHECK.len();
     assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
 };
+/// What a network's entry in its annotation has besides the network's name: the namespace, the
+/// interface and what stands between them.
+const NETWORK: usize = 128;
 
 /// All faults of a spec, in the order of its fields.
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
@@ -31,16 +34,31 @@ pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
     hosts(spec, &mut faults);
     mounts(spec, &mut faults);
     names(spec, &mut faults);
-    let text: usize = files(spec).iter().map(|it| it.text.len()).sum();
-    if text > TEXT_LIMIT {
-        let message = format!(
-            "playbookContents, inventory, cmdLine and extraVars have {text} bytes together, more \
-             than {TEXT_LIMIT}: mount the largest from a ConfigMap below /runner/project or \
-             /runner/inventory with extraMounts"
-        );
-        faults.push(Fault::new("spec", message));
-    }
+    size(spec, &mut faults);
     faults
+}
+
+/// Whether the pod's annotations can hold what a run brings.
+fn size(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let text: usize = files(spec).iter().map(|it| it.text.len()).sum();
+    let addresses: Vec<&str> = spec.hosts.iter().map(|it| it.address.as_str()).collect();
+    let hosts = serde_json::to_string(&addresses).map_or(0, |it| it.len());
+    let networks: usize = spec.network_attachments.iter().map(|it| it.len() + NETWORK).sum();
+    let whole = text + hosts + networks;
+    if whole <= TEXT_LIMIT {
+        return;
+    }
+    let next_step = if text > hosts {
+        "mount the largest text from a ConfigMap below /runner/project or /runner/inventory with \
+         extraMounts"
+    } else {
+        "make more runs, for fewer hosts each"
+    };
+    let message = format!(
+        "playbookContents, inventory, cmdLine, extraVars, networkAttachments and the addresses of \
+         hosts have {whole} bytes together, more than {TEXT_LIMIT}: {next_step}"
+    );
+    faults.push(Fault::new("spec", message));
 }
 
 fn playbook(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
@@ -193,6 +211,7 @@ fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 
 #[cfg(test)]
 mod tests {
+    use common::api::ansibleee::RunHost;
     use common::yaml;
 
     use super::*;
@@ -331,5 +350,24 @@ mod tests {
             ..AnsibleEeSpec::default()
         };
         assert!(faults(&spec)[0].message.contains("mount the largest"));
+    }
+
+    #[test]
+    fn the_addresses_of_hosts_count_among_what_annotations_hold() {
+        let spec = |n_hosts: usize, text: usize| {
+            let address = |it: usize| format!("{it:03}{}:22", "a".repeat(294));
+            let host =
+                |it| RunHost { name: format!("n{it}"), address: address(it), ..RunHost::default() };
+            AnsibleEeSpec {
+                inventory: Some("x".repeat(text)),
+                hosts: (0..n_hosts).map(host).collect(),
+                ..AnsibleEeSpec::default()
+            }
+        };
+        // 500 addresses of the greatest length have 148 KiB with what stands between them.
+        assert_eq!(faults(&spec(500, 70 * 1024)), []);
+        let found = faults(&spec(500, 80 * 1024));
+        assert!(found[0].message.contains("for fewer hosts each"), "{found:?}");
+        assert!(faults(&spec(300, 140 * 1024))[0].message.contains("mount the largest"));
     }
 }
