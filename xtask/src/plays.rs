@@ -279,6 +279,7 @@ fn run() -> (AnsibleEe, Value) {
         service_accounts: vec![],
         task_timeout: 900,
         resources: None,
+        deadline: 14_400,
     };
     let job = created(creation(&run, "0123456789abcdef", &settings));
     (run, job["spec"]["template"]["spec"].clone())

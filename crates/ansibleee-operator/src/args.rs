@@ -7,6 +7,9 @@ use shell::args::CommonArgs;
 use crate::run::job::Settings;
 use crate::run::schedule::Limits;
 
+/// The longest deadline that may be the default: a year.
+const LONGEST: i64 = 31_536_000;
+
 /// Runs every `OpenStackAnsibleEE` once as a Job, never two on one host at the same time, and writes
 /// into its status what happened on each host.
 #[derive(Clone, Debug, Parser)]
@@ -60,6 +63,17 @@ pub struct Args {
     #[arg(long, env = "MAX_ACTIVE_RUNS_PER_NAMESPACE", default_value_t = 0, value_name = "N")]
     pub max_active_runs_per_namespace: u16,
 
+    /// Seconds after which a hand-made run that names no deadline is stopped; runs of the other
+    /// operators have deadlines of their own.
+    #[arg(
+        long,
+        env = "RUN_DEADLINE_SECONDS",
+        default_value_t = 14_400,
+        value_parser = clap::value_parser!(i64).range(1..=LONGEST),
+        value_name = "SECONDS"
+    )]
+    pub run_deadline_seconds: i64,
+
     /// Service accounts that an `OpenStackAnsibleEE` may name, separated by commas; `*` allows all,
     /// nothing none.
     #[arg(long, env = "ALLOWED_SERVICE_ACCOUNTS", value_delimiter = ',', value_name = "NAMES")]
@@ -109,6 +123,7 @@ impl Args {
             service_accounts: self.accounts(),
             task_timeout: self.task_timeout,
             resources: self.runner_resources.0.clone(),
+            deadline: self.run_deadline_seconds,
         }
     }
 
@@ -168,6 +183,17 @@ mod tests {
         assert_eq!(serde_json::to_string(&given.resources).unwrap(), text);
         assert!(Args::try_parse_from(["x", "--task-timeout=0"]).is_err());
         assert!(Args::try_parse_from(["x", "--runner-resources", "[]"]).is_err());
+    }
+
+    #[test]
+    fn a_hand_made_run_has_four_hours_unless_the_option_says_otherwise() {
+        let deadline = |words: &[&str]| parsed(words).settings().deadline;
+        assert_eq!(deadline(&[]), 14_400);
+        assert_eq!(deadline(&["--run-deadline-seconds=60"]), 60);
+        for odd in ["0", "-1", "31536001"] {
+            let word = format!("--run-deadline-seconds={odd}");
+            assert!(Args::try_parse_from(["x", &word]).is_err(), "{odd}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub const APP: (&str, &str) = ("app", "openstackansibleee");
 const FILES_VOLUME: &str = "edpm-run-files";
 /// How long a run of the engine may take unless it says otherwise.
 const DEADLINE: i64 = 7200;
+/// How long the pod of a run that is only looked into sleeps.
+const DAY: i64 = 86_400;
 /// ssh reads a key of another owner only through its group: the pod's group owns the volumes.
 const RUNNER_GROUP: i64 = 0;
 
@@ -38,6 +40,8 @@ pub struct Settings {
     pub task_timeout: i64,
     /// Requests and limits of runs that name none.
     pub resources: Option<ResourceRequirements>,
+    /// How many seconds a hand-made run may take unless it says otherwise.
+    pub deadline: i64,
 }
 
 /// A text that becomes a file in the pod.
@@ -135,6 +139,7 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
         annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
     }
     let mut job = json!({
+        "activeDeadlineSeconds": deadline(spec).unwrap_or_else(|| by_default(spec, settings)),
         "backoffLimit": if is_engines(spec) { 0 } else { spec.backoff_limit },
         "podReplacementPolicy": "Failed",
         "template": {
@@ -142,9 +147,6 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
             "spec": pod(run, settings),
         },
     });
-    if let Some(seconds) = deadline(spec) {
-        job["activeDeadlineSeconds"] = json!(seconds);
-    }
     if is_engines(spec) {
         job["podFailurePolicy"] = failure_policy(&spec.name);
     }
@@ -208,7 +210,13 @@ fn networks(run: &AnsibleEe) -> String {
     Value::from(run.spec.network_attachments.iter().map(one).collect::<Vec<_>>()).to_string()
 }
 
-/// How long a run may take, where that is bounded.
+/// How long a hand-made run may take that does not say so: none holds its hosts and its place for
+/// ever. The day that a pod for looking into sleeps comes on top.
+fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
+    settings.deadline + if spec.debug { DAY } else { 0 }
+}
+
+/// How long a run may take, where the run itself or whoever made it says so.
 pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
     spec.active_deadline_seconds.or_else(|| is_engines(spec).then_some(DEADLINE))
 }

@@ -27,6 +27,7 @@ fn settings() -> Settings {
         service_accounts: Vec::new(),
         task_timeout: 900,
         resources: None,
+        deadline: 14_400,
     }
 }
 
@@ -89,7 +90,22 @@ fn a_hand_made_run_keeps_upstreams_ways() {
     assert_eq!(job["spec"]["backoffLimit"], 3);
     assert_eq!(job["spec"]["template"]["spec"]["restartPolicy"], "OnFailure");
     assert_eq!(job["spec"].get("podFailurePolicy"), None);
-    assert_eq!(job["spec"].get("activeDeadlineSeconds"), None);
+}
+
+#[test]
+fn every_run_has_a_deadline_and_the_default_makes_no_other_run() {
+    let deadline = |spec: &str| job(spec)["spec"]["activeDeadlineSeconds"].clone();
+    assert_eq!(deadline("{playbook: a.yml}"), 14_400);
+    assert_eq!(deadline("{playbook: a.yml, activeDeadlineSeconds: 60}"), 60);
+    // It sleeps for a day by itself.
+    assert_eq!(deadline("{debug: true}"), 100_800);
+    assert_eq!(deadline("{inputHash: x}"), 7200);
+    let name = |deadline: i64| {
+        let settings = Settings { deadline, ..settings() };
+        let run = run("{playbook: a.yml}");
+        creation(&run, &identity::of(&run), &settings).target.name
+    };
+    assert_eq!(name(60), name(14_400));
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn settings(accounts: &[&str]) -> Settings {
         service_accounts: accounts.iter().map(|it| (*it).to_owned()).collect(),
         task_timeout: 900,
         resources: None,
+        deadline: 14_400,
     }
 }
 

@@ -156,7 +156,8 @@ pub struct AnsibleEeSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub input_hash: Option<String>,
-    /// Seconds after which a run that has not ended is stopped and counts as failed.
+    /// Seconds after which a run that has not ended is stopped and counts as failed. Where absent,
+    /// runs of the operators have 7200, and others what ansibleee-operator was told: 14400 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub active_deadline_seconds: Option<i64>,

@@ -211,6 +211,7 @@ fn settings() -> Settings {
         service_accounts: Vec::new(),
         task_timeout: 900,
         resources: None,
+        deadline: 14_400,
     }
 }
 
