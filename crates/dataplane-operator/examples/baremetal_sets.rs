@@ -14,7 +14,7 @@ use common::plan::{Step, Write};
 use dataplane_operator::baremetal_set::decide::decide;
 use dataplane_operator::baremetal_set::hosts::{Order, orders};
 use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
-use dataplane_operator::baremetal_set::pauses::Pauses;
+use dataplane_operator::baremetal_set::pauses::{Pauses, Place};
 use dataplane_operator::baremetal_set::{ask, look};
 use ironic_client::Pool;
 use jiff::SignedDuration;
@@ -88,7 +88,8 @@ async fn followed(question: Question) -> Result<Course> {
         let orders = orders(&seen, now);
         course.asked.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key) {
-            pauses.note(ask::ask(&session, orders, || true).await, now);
+            let asked = ask::ask(&session, orders, || true).await;
+            pauses.note(&Place::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);
         }
         if deaths.contains(&pass) {
@@ -111,7 +112,7 @@ async fn followed(question: Question) -> Result<Course> {
 
 fn recall(pauses: &Pauses, seen: &mut Observed) {
     let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
-    seen.refused = pauses.of(nodes);
+    seen.refused = pauses.of(&Place::of(&seen.set), nodes);
 }
 
 fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {

@@ -169,7 +169,7 @@ mod tests {
         let sessions: Vec<_> =
             (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
         let leaves = |pool: &Pool, of: &[Arc<Session>]| {
-            let leave = |it: &Arc<Session>| pool.leave_for(it, Purpose::List).map(|it| drop(it));
+            let leave = |it: &Arc<Session>| pool.leave_for(it, Purpose::List).map(drop);
             of.iter().filter_map(leave).count()
         };
         // All of them are new, and each was slow.

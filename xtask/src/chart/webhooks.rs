@@ -95,7 +95,7 @@ pub(super) fn client_authorities() -> Result<()> {
     const NAME: &str = "WEBHOOK_CLIENT_AUTHORITIES";
     let named = rendered(&["webhooks.clientAuthorities=api-server"])?;
     let found: Vec<&Value> = of_kind(&named, "Deployment")
-        .flat_map(|it| it["spec"]["template"]["spec"]["containers"][0]["env"].as_array())
+        .filter_map(|it| it["spec"]["template"]["spec"]["containers"][0]["env"].as_array())
         .flatten()
         .filter(|it| it["name"] == NAME)
         .collect();

@@ -67,7 +67,7 @@ impl Controller for BaremetalSets {
         let api = Arc::clone(&self.world.api);
         let asked = ask::ask(&session, orders, move || api.leads()).await;
         drop(leave);
-        self.world.pauses.note(&place(seen), asked, now);
+        self.world.pauses.note(&Place::of(&seen.set), asked, now);
         self.world.recall(seen);
     }
 
@@ -84,14 +84,8 @@ impl World {
     /// What is known of requests for the machines that were seen.
     fn recall(&self, seen: &mut Observed) {
         let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
-        seen.refused = self.pauses.of(&place(seen), nodes);
+        seen.refused = self.pauses.of(&Place::of(&seen.set), nodes);
     }
-}
-
-fn place(seen: &Observed) -> Place {
-    let ironic = seen.set.spec.ironic.as_ref();
-    let endpoint = ironic.map(|it| it.endpoint.clone()).unwrap_or_default();
-    Place { namespace: seen.namespace.clone(), endpoint }
 }
 
 fn user(seen: &Observed) -> String {

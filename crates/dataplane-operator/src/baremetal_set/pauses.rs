@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use common::api::baremetal::BaremetalSet;
 use ironic::{Error, Node, State};
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 /// The pause of a machine after what heals by itself, and of everything that does.
 pub const AGAIN: Duration = Duration::from_secs(15);
@@ -64,6 +66,17 @@ pub struct Place {
     pub namespace: String,
     /// The endpoint that they name.
     pub endpoint: String,
+}
+
+impl Place {
+    /// Where a set's machines are.
+    pub fn of(set: &BaremetalSet) -> Self {
+        let endpoint = set.spec.ironic.as_ref().map(|it| it.endpoint.clone());
+        Self {
+            namespace: set.namespace().unwrap_or_default(),
+            endpoint: endpoint.unwrap_or_default(),
+        }
+    }
 }
 
 impl Pauses {

@@ -184,7 +184,7 @@ impl Asked<'_> {
 /// The frame of an answer to a review whose objects were not read.
 fn unread(uid: &str) -> AdmissionResponse {
     let mut response = AdmissionResponse::invalid("");
-    response.uid = uid.to_owned();
+    uid.clone_into(&mut response.uid);
     (response.allowed, response.result) = (true, kube::core::Status::default());
     response
 }
