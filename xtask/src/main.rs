@@ -24,6 +24,8 @@ mod paths;
 mod plays;
 mod proof;
 mod release;
+#[cfg(test)]
+mod security;
 mod sh;
 mod sim;
 mod test;

@@ -1,0 +1,163 @@
+//! Test: SECURITY.md tells of every kind what its author can do, and names each field that gives power.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use common::api::definitions;
+use serde_json::Value;
+
+use crate::paths;
+
+/// How the heading of the table begins.
+const HEADING: &str = "| Kind | Its author |";
+
+/// What the name of a field has in it that chooses code, credentials, hosts, or where one of them comes
+/// from or goes to. Too many names are better than one too few.
+const POWERS: &[&str] = &[
+    "adopt",
+    "annotation",
+    "argument",
+    "attachments",
+    "authentication",
+    "baremetalset",
+    "bmh",
+    "capabilities",
+    "cert",
+    "cmdline",
+    "command",
+    "config",
+    "container",
+    "datasources",
+    "dns",
+    "endpoint",
+    "env",
+    "extravars",
+    "host",
+    "image",
+    "inventory",
+    "issuer",
+    "mount",
+    "namespace",
+    "networkdata",
+    "password",
+    "play",
+    "privilege",
+    "role",
+    "secret",
+    "serviceaccount",
+    "services",
+    "ssh",
+    "token",
+    "url",
+    "user",
+    "vars",
+    "vendordata",
+    "volume",
+];
+
+/// The fields of each kind's spec that give power; what is below one of them belongs to it.
+fn powers() -> BTreeMap<String, BTreeSet<String>> {
+    let mut found = BTreeMap::new();
+    for (kind, spec) in specs() {
+        let mut names = BTreeSet::new();
+        visit(&spec, &mut |name| {
+            let lower = name.to_lowercase();
+            let gives = POWERS.iter().any(|it| lower.contains(it));
+            if gives {
+                names.insert(name.to_owned());
+            }
+            !gives
+        });
+        found.insert(kind, names);
+    }
+    found
+}
+
+/// The schema of each kind's spec.
+fn specs() -> Vec<(String, Value)> {
+    let all = definitions::all().into_iter();
+    let schema = |it: &Value| {
+        let versions = it["spec"]["versions"].as_array().unwrap();
+        versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
+    };
+    all.map(|it| (it.spec.names.kind.clone(), schema(&serde_json::to_value(it).unwrap()))).collect()
+}
+
+/// Tells every field of a schema; `goes_on` is whether those below it are told as well.
+fn visit(schema: &Value, goes_on: &mut impl FnMut(&str) -> bool) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if goes_on(name) {
+            visit(field, goes_on);
+        }
+    }
+    for part in ["items", "additionalProperties"] {
+        if schema[part].is_object() {
+            visit(&schema[part], goes_on);
+        }
+    }
+}
+
+/// Kind → the fields that its row names.
+fn rows(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let table = text.lines().skip_while(|it| !it.starts_with(HEADING)).skip(2);
+    let rows = table.take_while(|it| it.starts_with('|'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 3 && cells[1].len() > 20, "a row without words: {row}");
+        let names = cells[2].split('`').skip(1).step_by(2);
+        (cells[0].trim_matches('`').to_owned(), names.map(str::to_owned).collect())
+    })
+    .collect()
+}
+
+/// What keeps a text from telling what the kinds allow.
+fn gaps(text: &str) -> Vec<String> {
+    let (powers, rows) = (powers(), rows(text));
+    let mut gaps = Vec::new();
+    for (kind, wanted) in &powers {
+        let Some(told) = rows.get(kind) else {
+            gaps.push(format!("{kind} has no row"));
+            continue;
+        };
+        gaps.extend(wanted.difference(told).map(|it| format!("{kind}: `{it}` is not named")));
+    }
+    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (kind, spec) in specs() {
+        let names = known.entry(kind).or_default();
+        visit(&spec, &mut |name| {
+            names.insert(name.to_owned());
+            true
+        });
+    }
+    for (kind, told) in &rows {
+        let Some(known) = known.get(kind) else {
+            gaps.push(format!("there is no kind {kind}"));
+            continue;
+        };
+        gaps.extend(told.difference(known).map(|it| format!("{kind} has no field `{it}`")));
+    }
+    gaps
+}
+
+#[test]
+fn security_tells_of_every_kind_what_its_author_can_do_and_names_each_field_that_gives_power() {
+    let text = fs::read_to_string(paths::repo().join("SECURITY.md")).unwrap();
+    assert_eq!(gaps(&text), [""; 0]);
+}
+
+#[test]
+fn a_missing_kind_a_field_that_is_not_named_and_one_that_is_gone_are_found() {
+    let text = fs::read_to_string(paths::repo().join("SECURITY.md")).unwrap();
+    let row = text.lines().find(|it| it.starts_with("| `NovaExternalCompute` |")).unwrap();
+    let without = gaps(&text.replace(&format!("{row}\n"), ""));
+    assert_eq!(without, ["NovaExternalCompute has no row"]);
+    let other = row.replace("`sshKeySecretName`", "`gone`");
+    let found = gaps(&text.replace(row, &other));
+    assert_eq!(
+        found,
+        [
+            "NovaExternalCompute: `sshKeySecretName` is not named",
+            "NovaExternalCompute has no field `gone`"
+        ]
+    );
+}
