@@ -1,6 +1,7 @@
 //! The chart as Helm renders it: lint, rendering with all switches, and what must hold of the result.
 
 mod invariants;
+mod network_policies;
 mod webhooks;
 
 use std::process::Command;
@@ -42,6 +43,10 @@ const CHECKS: [Check; 12] = [
     ),
     ("the webhooks know their client where a ConfigMap is named", webhooks::client_authorities),
     ("each definition can be left out alone, and is kept when the release goes", definitions),
+    (
+        "network policies leave the webhook open, and the rest to the values",
+        network_policies::of_operators,
+    ),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),
     ("typos and wrong types are refused by name", typos),
@@ -193,6 +198,7 @@ fn values() -> Result<()> {
         "runner.resources.limits.memory=1Gi",
         "nova.reconcileNovaCell=false",
         "nova.release=2025.2",
+        "logLevel=warn\\,shell::api=debug\\,kube_client=off",
         "dnsPolicy=Default",
         "priorityClassName=high",
         "nodeSelector.disk=ssd",
@@ -220,6 +226,7 @@ fn values() -> Result<()> {
         ("nova-operator", "NOVA_RELEASE", "2025.2"),
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
         ("dataplane-operator", "LOG_FORMAT", "json"),
+        ("dataplane-operator", "LOG_LEVEL", "warn,shell::api=debug,kube_client=off"),
     ] {
         let found = env_of(&objects, operator, name)?;
         ensure!(found == expected, "{operator} has {name}={found}, not {expected}");
@@ -255,6 +262,9 @@ fn typos() -> Result<()> {
         ("nova.resources.limit.memory=1Mi", "limit"),
         ("replicas=two", "replicas"),
         ("logFormat=xml", "logFormat"),
+        ("logLevel=verbose", "logLevel"),
+        ("logLevel=info\\,shell=all", "logLevel"),
+        ("networkPolicy.metricFrom[0].podSelector.matchLabels.a=b", "metricFrom"),
         ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
         ("ansibleee.maxActiveRuns=0", "maxActiveRuns"),
         ("ansibleee.runDeadlineSeconds=0", "runDeadlineSeconds"),
