@@ -26,6 +26,7 @@ use crate::conditions::{Condition, trimmed};
     status = "AnsibleEeStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osaee",
     shortname = "osaees",
     shortname = "osansible",
@@ -37,8 +38,12 @@ use crate::conditions::{Condition, trimmed};
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
     ),
+    // Of several hosts the first one: a column has one value.
+    printcolumn(name = "Host", type_ = "string", json_path = ".spec.hosts[0].name"),
     printcolumn(name = "Playbook", type_ = "string", json_path = ".spec.playbook"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Started", type_ = "date", json_path = ".status.startTime", priority = 1),
+    printcolumn(name = "Ended", type_ = "date", json_path = ".status.completionTime"),
     printcolumn(
         name = "WaitingFor",
         type_ = "string",

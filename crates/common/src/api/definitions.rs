@@ -96,7 +96,23 @@ fn joined(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn every_kind_has_a_short_name_of_its_own_and_is_among_edpm() {
+        let mut seen = BTreeSet::new();
+        for crd in all() {
+            let names = crd.spec.names;
+            assert_eq!(names.categories.unwrap_or_default(), ["edpm"], "{}", names.kind);
+            let short = names.short_names.unwrap_or_default();
+            assert!(!short.is_empty(), "{} has no short name", names.kind);
+            for name in short {
+                assert!(seen.insert(name.clone()), "{name} is {}'s too", names.kind);
+            }
+        }
+    }
 
     #[test]
     fn paragraphs_and_lists_keep_their_lines() {

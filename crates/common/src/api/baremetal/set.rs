@@ -22,6 +22,7 @@ use crate::conditions::Condition;
     namespaced,
     status = "BaremetalSetStatus",
     derive = "PartialEq",
+    category = "edpm",
     shortname = "osbmset",
     shortname = "osbmsets",
     shortname = "osbms",

@@ -32,6 +32,7 @@ const MAX_NODES: u32 = 10_000;
     status = "DataPlaneStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdataplane",
     shortname = "osdataplanes",
     shortname = "osdp",

@@ -24,6 +24,7 @@ use crate::conditions::{Condition, Severity, Truth, find};
     status = "DeploymentStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdpd",
     shortname = "osdpdeployment",
     shortname = "osdpdeployments",

@@ -39,6 +39,7 @@ const HOST_KEEPS_ITS_NAME: &str = "\
     status = "NodeStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdpnode",
     shortname = "osdpnodes",
     label("edpm.openstack.org/managed-by", "edpm-operators"),

@@ -53,6 +53,7 @@ const HOSTS_KEEP_THEIR_NAMES: &str = "\
     status = "NodeSetStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdpns",
     shortname = "osdpnodeset",
     shortname = "osdpnodesets",

@@ -20,6 +20,7 @@ use crate::conditions::Condition;
     status = "RoleStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdprole",
     shortname = "osdproles",
     label("edpm.openstack.org/managed-by", "edpm-operators"),

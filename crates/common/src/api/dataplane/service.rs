@@ -23,6 +23,7 @@ pub mod faults;
     status = "ServiceStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
     shortname = "osdps",
     shortname = "osdpservice",
     shortname = "osdpservices",

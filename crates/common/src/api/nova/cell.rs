@@ -22,6 +22,9 @@ use crate::conditions::Condition;
     status = "CellStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
+    shortname = "ncell",
+    shortname = "ncells",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
     printcolumn(
         name = "Ready",

@@ -23,6 +23,9 @@ use crate::conditions::Condition;
     status = "ExternalComputeStatus",
     derive = "PartialEq",
     derive = "Default",
+    category = "edpm",
+    shortname = "nec",
+    shortname = "necs",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
     printcolumn(
         name = "Ready",
