@@ -17,6 +17,7 @@ pub mod services;
 pub mod status;
 pub mod texts;
 pub mod tls;
+pub mod turns;
 pub mod wake;
 
 #[cfg(test)]

@@ -71,7 +71,8 @@ fn of_part(seen: &Observed, part: &Part) -> Vec<New> {
     shards(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
 }
 
-fn is_for_all(seen: &Observed, service: &str) -> bool {
+/// Whether a service has one run for all node sets.
+pub fn is_for_all(seen: &Observed, service: &str) -> bool {
     seen.services.get(service).is_some_and(|it| is_global(it))
 }
 
@@ -82,7 +83,8 @@ fn have_arrived(seen: &Observed, part: &Part, service: &str) -> bool {
     part.hosts.iter().all(has)
 }
 
-fn place(part: &Part, service: &str) -> usize {
+/// Where a service stands among those of a node set.
+pub fn place(part: &Part, service: &str) -> usize {
     part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
 }
 

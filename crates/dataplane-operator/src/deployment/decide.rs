@@ -19,6 +19,7 @@ use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
+use crate::deployment::turns::{self, Holds};
 use crate::deployment::{faults, services};
 use crate::group::faults::Fault;
 use crate::group::host_key::Offers;
@@ -68,15 +69,21 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
     let offers = Offers::of(&seen.runs);
-    let parts: Vec<Part> = lists
-        .iter()
-        .map(|(name, kept)| {
+    let judge_all = |holds: &Holds| -> Vec<Part> {
+        let of_part = |(name, kept): (&String, &NodeSetProgress)| {
             let lacking = lacking(seen, name, kept);
             let runs = judge::runs_of(&runs, name, kept);
-            let common = Common { seen, runs: &runs, offers: &offers, may_run: !is_going, now };
+            let may_run = !is_going;
+            let common = Common { seen, runs: &runs, offers: &offers, may_run, holds, now };
             judge::part(&common, name, kept, lacking, is_new)
-        })
-        .collect();
+        };
+        lists.iter().map(of_part).collect()
+    };
+    let mut parts = judge_all(&Holds::new());
+    let holds = turns::holds(seen, &parts);
+    if !holds.is_empty() {
+        parts = judge_all(&holds);
+    }
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
     inputs.extend(parts.iter().filter_map(|it| machines_missing(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
@@ -89,6 +96,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         parts: &parts,
         begins: is_new && !parts.is_empty(),
         made: new.iter().map(|it| it.service.as_str()).collect(),
+        held: turns::held(seen, &parts),
         deletion: holding::finding(deployment, &runs),
         refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
     };

@@ -1,14 +1,17 @@
 //! The judgement on one node set of a deployment: where each host stands, and what is told of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::{HostMachine, HostProgress, NodeSet, NodeSetProgress, RunState};
+use common::api::dataplane::{
+    HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
+};
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
 use common::engine::outcome::Reason;
 use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
+use common::engine::rollout::Hold;
 use common::engine::{Host, Run, State, limit};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -19,8 +22,9 @@ use crate::deployment::faults::Lacking;
 use crate::deployment::hosts::{by_name, ssh_digests};
 use crate::deployment::news::{News, has_advanced, news, told_at};
 use crate::deployment::observe::Observed;
-use crate::deployment::progress::{expanded, live, position};
+use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
 use crate::deployment::services::List;
+use crate::deployment::turns::Holds;
 use crate::group::host_key::Offers;
 use crate::node_set::host::{Host as Described, machine_template};
 use crate::node_set::host_keys::{accept_command, trust};
@@ -40,6 +44,10 @@ pub struct Judged {
     pub live: HostProgress,
     /// What the status does not say of it.
     pub news: Option<News>,
+    /// Whether the status tells that it is not begun with.
+    pub is_untouched: bool,
+    /// Why it is not begun with now, or not gone on with after a service for all node sets.
+    pub hold: Option<Hold>,
 }
 
 /// A node set's part of a deployment that has begun.
@@ -83,6 +91,8 @@ pub struct Common<'a> {
     pub offers: &'a Offers<'a>,
     /// Whether the next service may begin.
     pub may_run: bool,
+    /// Whom the limits hold back.
+    pub holds: &'a Holds,
     /// The time.
     pub now: Timestamp,
 }
@@ -117,22 +127,27 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     let name = node_set.name_any();
     let List { services, joined } = list;
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
-    let pending = HostProgress {
+    let status = node_set.status.as_ref();
+    let known = status.iter().flat_map(|it| &it.hosts);
+    let failed: BTreeSet<&str> = known
+        .filter(|it| it.state == HostState::Failed && it.hash.is_some())
+        .map(|it| it.name.as_str())
+        .collect();
+    let pending = |host: &String| HostProgress {
         done: 0,
         state,
-        attempt: i64::from(!services.is_empty()),
-        failures: 0,
+        attempt: 0,
+        failures: i64::from(state == RunState::Pending && failed.contains(host.as_str())),
         reason: None,
         since: None,
         run: None,
     };
-    let status = node_set.status.as_ref();
     NodeSetProgress {
         uid: node_set.uid().unwrap_or_default(),
         services,
         joined,
         config_hash: status.and_then(|it| it.config_hash.clone()).unwrap_or_default(),
-        hosts: hosts_of(seen, &name).map(|it| (it, pending.clone())).collect(),
+        hosts: hosts_of(seen, &name).map(|it| (it.clone(), pending(&it))).collect(),
     }
 }
 
@@ -214,37 +229,49 @@ fn one(
     let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
     let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
     let text = text.next().map(|it| it.message.as_str());
-    let recorded = expanded(host, wanted, Some(kept), runs, text);
     let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
     let version = ssh.map(|it| it.version.as_str());
     let token = trust.token();
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
     let object = format!("openstackdataplanenodeset/{set_name}");
     let take_over = take_over_command(&seen.namespace, &object);
-    let judged = Host {
-        name: host,
-        wanted,
-        recorded: &recorded,
-        may_run: common.may_run && has_machine,
-        has_moved: false,
-        ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
-        trusted: &token,
-        accept: accept.as_deref(),
-        take_over: &take_over,
-        retries: Retries::Limited {
-            attempts: attempts(seen),
-            way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
-        },
+    let judge = |kept: &HostProgress, may_run: bool| {
+        let judged = Host {
+            name: host,
+            wanted,
+            recorded: &expanded(host, wanted, Some(kept), runs, text),
+            may_run,
+            has_moved: false,
+            ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
+            trusted: &token,
+            accept: accept.as_deref(),
+            take_over: &take_over,
+            retries: Retries::Limited {
+                attempts: attempts(seen),
+                way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
+            },
+        };
+        course.judge(&judged, position(kept), now)
     };
-    let (mut chain, mut runs) = course.judge(&judged, position(kept), now);
+    let hold = common.holds.get(set_name).and_then(|it| it.get(host)).copied();
+    let (mut chain, mut runs) =
+        judge(&begun(kept), common.may_run && has_machine && hold.is_none());
     if matches!(&chain.state, State::NeedsRun(need) if lacking.holds(&need.service)) {
-        let held = Host { may_run: false, ..judged };
-        (chain, runs) = course.judge(&held, position(kept), now);
+        (chain, runs) = judge(&begun(kept), false);
     }
-    let live = live(host, wanted, &chain, runs);
-    let news = news(kept, &chain, runs);
-    let address = found.map(|it| it.address());
-    Judged { name: host.to_owned(), address, trust, chain, live, news }
+    if is_untouched(kept) && !matches!(chain.state, State::NeedsRun(_) | State::InRun { .. }) {
+        (chain, runs) = judge(kept, false);
+    }
+    Judged {
+        name: host.to_owned(),
+        address: found.map(|it| it.address()),
+        trust,
+        live: live(host, wanted, &chain, runs),
+        news: news(kept, &chain, runs),
+        chain,
+        is_untouched: is_untouched(kept),
+        hold,
+    }
 }
 
 /// What the node set tells of a host's machine; what is new of it stands there already.

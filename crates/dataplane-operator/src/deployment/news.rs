@@ -64,10 +64,12 @@ pub fn told_at(hosts: &[Judged]) -> Option<Timestamp> {
 /// Whether all hosts have left a service, and the next runs have begun.
 ///
 /// What the runs tell themselves in the middle of the chains is written only then: one write for each
-/// service, which also names the runs that are at work.
+/// service, which also names the runs that are at work. Hosts that wait for their turn delay nobody's
+/// news.
 pub fn has_advanced(hosts: &[Judged], kept: &NodeSetProgress) -> bool {
-    let front = hosts.iter().map(|it| position(&it.live)).min().unwrap_or_default();
-    let told = hosts.iter().filter_map(|it| kept.hosts.get(&it.name));
+    let in_turn = || hosts.iter().filter(|it| it.hold.is_none());
+    let front = in_turn().map(|it| position(&it.live)).min().unwrap_or_default();
+    let told = in_turn().filter_map(|it| kept.hosts.get(&it.name));
     let told = told.map(position).min();
     let is_about_to_begin = |it: &Judged| match &it.chain.state {
         // Another node set may be long in coming to it.
@@ -78,5 +80,5 @@ pub fn has_advanced(hosts: &[Judged], kept: &NodeSetProgress) -> bool {
         State::Done | State::OutOfDate | State::Failed { .. } => false,
     };
     let at_front = |it: &&Judged| position(&it.live) == front;
-    told.is_some_and(|it| it < front) && !hosts.iter().filter(at_front).any(is_about_to_begin)
+    told.is_some_and(|it| it < front) && !in_turn().filter(at_front).any(is_about_to_begin)
 }

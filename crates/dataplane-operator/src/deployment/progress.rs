@@ -100,6 +100,22 @@ pub fn compacted(services: &[ServiceRun]) -> HostProgress {
     }
 }
 
+/// Whether a deployment has not begun with a host: nothing was made for it.
+pub fn is_untouched(kept: &HostProgress) -> bool {
+    kept.done == 0 && kept.state == RunState::Pending && kept.attempt == 0
+}
+
+/// The few words of a host that is begun with: its first attempt is due.
+pub fn begun(kept: &HostProgress) -> HostProgress {
+    let attempt = if is_untouched(kept) { 1 } else { kept.attempt };
+    HostProgress { attempt, ..kept.clone() }
+}
+
+/// Whether the deployment before failed on a host, and this one has come to no end there.
+pub fn is_corrected(kept: &HostProgress) -> bool {
+    kept.state != RunState::Succeeded && kept.failures > 0 && kept.reason.is_none()
+}
+
 /// A number as a status has it.
 pub fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -114,7 +130,8 @@ pub fn live(host: &str, wanted: &[Wanted], chain: &Chain, runs: &[Run<'_>]) -> H
         done: count(done),
         state: if run.is_some() { RunState::Running } else { RunState::Pending },
         attempt,
-        failures: 0,
+        // That the deployment before failed stays known through all services.
+        failures: if is_corrected(&kept) { kept.failures } else { 0 },
         reason: None,
         since: None,
         run,

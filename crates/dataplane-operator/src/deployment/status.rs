@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use crate::deployment::judge::{Part, attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::observe::Observed;
 use crate::deployment::progress::position;
+use crate::deployment::turns::Held;
 use crate::deployment::{record, texts};
 use crate::group::faults::Fault;
 use crate::node_set::status::SETUP_READY;
@@ -47,6 +48,8 @@ pub struct Judgement<'a> {
     pub begins: bool,
     /// The services whose runs are about to be made.
     pub made: BTreeSet<&'a str>,
+    /// What its limits do to its hosts.
+    pub held: Held,
     /// What is told of a deployment that is to be deleted.
     pub deletion: Option<Finding>,
     /// What is told of a refused write.
@@ -69,7 +72,10 @@ impl Judgement<'_> {
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
+        let is_told = |part: &Part| part.told_at.is_none();
+        if self.held.is_over && self.parts.iter().all(is_told) {
+            End::Failed
+        } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
         } else if hosts().any(|it| is_given_up(it, attempts)) {
             End::Failed
@@ -166,14 +172,14 @@ impl Judgement<'_> {
                     hosts().count(),
                     texts::together(&first, n_failed)
                 );
-                return Finding::error(DEPLOYMENT_READY, GIVEN_UP, text);
+                return Finding::error(DEPLOYMENT_READY, GIVEN_UP, self.with_held(text));
             }
             End::Open => {}
         }
         if let Some(first) = failures.first() {
             let n_failing = hosts().filter(|it| texts::is_failing(it)).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
-            let text = texts::together(&all, n_failing);
+            let text = self.with_held(texts::together(&all, n_failing));
             return Finding::warning(DEPLOYMENT_READY, &first.reason, text);
         }
         if let Some(what) = texts::waiting(self.parts) {
@@ -181,7 +187,15 @@ impl Judgement<'_> {
         }
         let text =
             "Services are being deployed; nodeSetConditions and progress tell how far it is.";
-        Finding::waiting(DEPLOYMENT_READY, REQUESTED, text)
+        Finding::waiting(DEPLOYMENT_READY, REQUESTED, self.with_held(text.to_owned()))
+    }
+
+    /// A text, and what is told of hosts that wait.
+    fn with_held(&self, text: String) -> String {
+        match &self.held.text {
+            None => text,
+            Some(held) => format!("{text} {held}"),
+        }
     }
 
     fn node_set_conditions(
@@ -222,7 +236,7 @@ impl Judgement<'_> {
             _ => "Every service succeeded on every host.",
         };
         let good = Finding::good(NODE_SET_READY, "Ready", text);
-        let open = Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed.");
+        let open = going_on(part);
         let sum = if is_done { good } else { conditions::ready(&all, open).under(NODE_SET_READY) };
         all.push(sum);
         all
@@ -257,6 +271,15 @@ impl Judgement<'_> {
                 Finding::waiting(&type_, REQUESTED, text)
             }
         }
+    }
+}
+
+/// What is said of a node set that is not done.
+fn going_on(part: &Part) -> Finding {
+    let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
+    match part.hosts.iter().find_map(|it| it.hold) {
+        Some(hold) => Finding::waiting(NODE_SET_READY, hold.reason(), text),
+        None => Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
     }
 }
 

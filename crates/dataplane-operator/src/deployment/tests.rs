@@ -27,6 +27,7 @@ mod ends;
 mod inputs;
 mod machines;
 mod node_sets;
+mod turns;
 
 const NAMESPACE: &str = "openstack";
 const KNOWN: &str =

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
+use crate::deployment::progress::is_untouched;
 use crate::inputs::Inputs;
 
 /// How many of the newest deployments a node set tells of.
@@ -260,6 +261,10 @@ fn follow_host(
     progress: &NodeSetProgress,
     is_over: bool,
 ) {
+    // What a deployment has not begun with, or never did, is as it was.
+    if is_untouched(at) {
+        return;
+    }
     if is_partial(spec) {
         // It makes no host what it is to be, but it may leave one broken.
         if is_over && !is_done(at, progress) {

@@ -262,7 +262,10 @@ impl World {
             None => json!(self.seen.set.spec.services),
         };
         let host = |(name, done, state): &(&str, i64, &str)| {
-            let host = json!({ "done": done, "state": state, "attempt": 1 });
+            let host = match *state {
+                "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
+                state => json!({ "done": done, "state": state, "attempt": 1 }),
+            };
             ((*name).to_owned(), host)
         };
         let progress: serde_json::Map<String, Value> = hosts.iter().map(host).collect();

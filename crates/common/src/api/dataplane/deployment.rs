@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::node_section::max_unavailable_schema;
 use super::node_set::NodeSet;
 use super::service_run::RunState;
 use crate::api::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
 use crate::conditions::{Condition, Severity, Truth, find};
+use crate::engine::rollout::Limits;
 
 /// What is deployed once; it cannot be changed afterwards.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -94,6 +97,25 @@ pub struct DeploymentSpec {
     #[serde(rename = "ansibleEEEnvConfigMapName", default = "default_env_config_map_name")]
     #[schemars(length(max = 253))]
     pub ansible_ee_env_config_map_name: String,
+    /// How many hosts that were in service may be out of it at once, because they are deployed
+    /// again, fail or are down: a number, or a share in percent of all hosts of the deployment,
+    /// rounded down and at least one; 20% when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether no further host is begun with while one of the deployment fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_failure: Option<bool>,
+}
+
+impl DeploymentSpec {
+    /// What is allowed of a rollout.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_unavailable: self.max_unavailable.clone(),
+            pause_on_failure: self.pause_on_failure.unwrap_or(false),
+        }
+    }
 }
 
 impl Default for DeploymentSpec {
@@ -240,10 +262,12 @@ pub struct HostProgress {
     pub done: i64,
     /// How the newest attempt of the next service stands; of the last one where all are done.
     pub state: RunState,
-    /// Number of the newest attempt of that service.
+    /// Number of the newest attempt of that service; 0 where the host is not begun with yet, and where
+    /// all services are done.
     #[serde(default)]
     pub attempt: i64,
-    /// How many attempts of that service failed.
+    /// How many attempts of that service failed; without a reason, that the deployment before failed
+    /// on this host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: i64,
     /// One CamelCase word for why the newest attempt failed or waits.

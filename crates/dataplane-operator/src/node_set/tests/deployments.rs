@@ -46,6 +46,23 @@ fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
 }
 
 #[test]
+fn a_host_with_which_a_deployment_never_began_stays_what_it_was() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 0, "Running"), ("n1", 0, "Untouched")]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deploying, HostState::Deployed]);
+    world.deploy("e", &json!({}), &[("n0", 0, "Failed"), ("n1", 0, "Untouched")]);
+    world.end("e", false, ["c0", "s0"]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Failed, HostState::Deployed]);
+    let message = world.message("Ready");
+    assert!(message.contains("failed on 1 of 2 hosts"), "{message}");
+}
+
+#[test]
 fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
     let mut world = World::new();
     world.settle();

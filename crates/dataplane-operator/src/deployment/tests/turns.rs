@@ -1,0 +1,235 @@
+//! Rollouts over hosts that were in service: how many are out of it at once, and when one stops.
+
+use common::api::dataplane::{HostState, NodeSetHost};
+
+use super::*;
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|it| format!("n{it:03}")).collect()
+}
+
+/// A node set of so many hosts on which a deployment has succeeded.
+fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
+    let names = names(count);
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut set = node_set("compute", &hosts, services);
+    let host = |name: String| NodeSetHost {
+        name,
+        state: HostState::Deployed,
+        hash: Some("01234567".into()),
+    };
+    Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = names.into_iter().map(host).collect();
+    set
+}
+
+/// The same, of which the last deployment failed on some.
+fn failed_on(failed: &[&str], mut set: Arc<NodeSet>) -> Arc<NodeSet> {
+    let hosts = &mut Arc::make_mut(&mut set).status.as_mut().unwrap().hosts;
+    for host in hosts.iter_mut().filter(|it| failed.contains(&it.name.as_str())) {
+        host.state = HostState::Failed;
+    }
+    set
+}
+
+fn runs(writes: &[String]) -> Vec<&str> {
+    writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
+}
+
+impl World {
+    fn open_hosts(&self) -> usize {
+        let open = self.seen.runs.iter().filter(|it| is_open(it));
+        open.map(|it| it.spec.hosts.len()).sum()
+    }
+}
+
+#[test]
+fn a_bad_change_on_fifty_hosts_stops_by_itself_at_a_fifth_of_them() {
+    let set = deployed(50, &["first", "second"]);
+    let mut world = World::with(vec![set], json!({ "backoffLimit": 1 }));
+    let writes = world.run_out(|_, _| "Failed");
+    let failed = names(10);
+    let expected = format!("run first on {}", failed.join(","));
+    assert_eq!(runs(&writes), [&expected, &expected], "each host twice, and no other one");
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    let message = world.message("Ready");
+    for words in [
+        "10 of 50 hosts have failed for good",
+        "40 of 50 hosts were left as they are",
+        "held by hosts that fail: n000, n001, n002 and 7 more",
+        "maxUnavailable (20%)",
+        "another OpenStackDataPlaneDeployment goes to them first",
+        "ansibleLimit that leaves them out",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert_eq!(world.seen.deployment.finalizers(), [""; 0], "it is over");
+    world.sleep(9999);
+    assert_eq!(world.settle(), [""; 0]);
+
+    // What is corrected goes to the hosts that failed first.
+    let failed: Vec<&str> = failed.iter().map(String::as_str).collect();
+    let set = failed_on(&failed, deployed(50, &["first", "second"]));
+    let mut world = World::with(vec![set], json!({}));
+    let writes = world.settle();
+    assert_eq!(runs(&writes), [expected]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn a_wave_goes_through_all_services_before_the_next_one_begins() {
+    let set = deployed(50, &["first", "second"]);
+    let mut world = World::with(vec![set], json!({}));
+    let mut made = Vec::new();
+    while !world.is_over() {
+        let writes = world.settle();
+        made.extend(runs(&writes).into_iter().map(|it| it.split(',').next().unwrap().to_owned()));
+        assert!(world.open_hosts() <= 10, "{}", world.open_hosts());
+        if !world.is_over() {
+            let message = world.message("DeploymentReady");
+            let is_last = made.iter().any(|it| it.ends_with("n040"));
+            assert_eq!(message.contains("wait for their turn"), !is_last, "{message}");
+        }
+        world.finish();
+        world.sleep(11);
+    }
+    let wave = |first: usize| ["first", "second"].map(|it| format!("run {it} on n{first:03}"));
+    assert_eq!(made, [0, 10, 20, 30, 40].map(wave).concat());
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn hosts_that_wait_at_a_service_for_all_node_sets_give_their_places_back() {
+    let services = ["first", "everywhere", "second"];
+    let mut other = node_set("other", &["x0"], &["third"]);
+    Arc::make_mut(&mut other).status.as_mut().unwrap().hosts =
+        deployed(1, &[]).status.as_ref().unwrap().hosts.clone();
+    let mut world = World::with(vec![deployed(4, &services), other], json!({}));
+    let writes = world.run_out(|_, _| "Ok");
+    let expected = [
+        "run first on n000",
+        "run third on x0",
+        "run first on n001",
+        "run first on n002",
+        "run first on n003",
+        "run everywhere on n000,n001,n002,n003,x0",
+        "run second on n000",
+        "run second on n001",
+        "run second on n002",
+        "run second on n003",
+    ];
+    assert_eq!(runs(&writes), expected);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn one_that_stops_before_a_service_for_all_is_over_too() {
+    let services = ["first", "everywhere", "second"];
+    let spec = json!({ "backoffLimit": 0, "maxUnavailable": 2 });
+    let mut world = World::with(vec![deployed(6, &services)], spec);
+    let fails = |_: &str, host: &str| if host == "n000" { "Ok" } else { "Failed" };
+    let writes = world.run_out(fails);
+    assert_eq!(runs(&writes), ["run first on n000,n001", "run first on n002"]);
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    let message = world.message("Ready");
+    assert!(message.contains("3 of 6 hosts were left as they are"), "{message}");
+}
+
+#[test]
+fn hosts_that_are_down_hold_their_places_while_they_are_tried_again() {
+    let spec = json!({ "backoffLimit": 1 });
+    let mut world = World::with(vec![deployed(10, &["first"])], spec);
+    world.settle();
+    world.finish_with(|_, _| "Unreachable");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "HostUnreachable"));
+    let message = world.message("Ready");
+    assert!(message.contains("held by hosts that fail: n000, n001."), "{message}");
+    world.sleep(16);
+    assert_eq!(runs(&world.settle()), ["run first on n000,n001"]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_change_is_tried_where_the_one_before_failed_before_any_other_host() {
+    let set = failed_on(&["n004"], deployed(6, &["first", "second"]));
+    let mut world = World::with(vec![set], json!({ "maxUnavailable": 3 }));
+    for service in ["first", "second"] {
+        assert_eq!(runs(&world.settle()), [format!("run {service} on n004")]);
+        world.finish();
+    }
+    assert_eq!(runs(&world.settle()), ["run first on n000,n001,n002"]);
+    // Nobody waits for one that has failed again.
+    let set = failed_on(&["n004"], deployed(6, &["first", "second"]));
+    let mut world = World::with(vec![set], json!({ "maxUnavailable": 3 }));
+    world.settle();
+    world.finish_with(|_, _| "Failed");
+    assert_eq!(runs(&world.settle()), ["run first on n000,n001"], "the places that are left");
+}
+
+#[test]
+fn a_failure_pauses_what_has_not_begun_where_that_is_asked_for() {
+    let spec = json!({ "maxUnavailable": "50%", "pauseOnFailure": true, "backoffLimit": 1 });
+    let mut world = World::with(vec![deployed(6, &["first", "second"])], spec);
+    world.settle();
+    world.finish_with(|_, host| if host == "n001" { "Failed" } else { "Ok" });
+    // What has begun is brought to its end.
+    assert_eq!(runs(&world.settle()), ["run second on n000,n002"]);
+    world.finish();
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    let message = world.message("Ready");
+    assert!(message.contains("3 of 6 hosts wait: pauseOnFailure is set"), "{message}");
+    assert!(message.contains("hosts fail: n001"), "{message}");
+    let mut healed = world.clone();
+    healed.run_out(|_, _| "Ok");
+    assert_eq!(healed.condition("Ready"), is("True", "Ready"));
+    once(&healed);
+    world.run_out(|_, host| if host == "n001" { "Failed" } else { "Ok" });
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    let kept = &world.status().progress["compute"].hosts;
+    assert_eq!((kept["n005"].done, kept["n005"].attempt), (0, 0), "it was not begun with");
+}
+
+#[test]
+fn a_restart_in_the_middle_begins_with_no_host_too_many() {
+    let mut world = World::with(vec![deployed(10, &["first", "second"])], json!({}));
+    world.pass();
+    // Attempts are recorded, and the process ended before it could make their runs.
+    world.seen.runs.clear();
+    world.carried.clear();
+    world.writes.clear();
+    assert_eq!(runs(&world.settle()), ["run first on n000,n001"]);
+    world.run_out(|_, _| "Ok");
+    once(&world);
+}
+
+#[test]
+fn a_first_deployment_waits_for_nobody_and_costs_no_further_run() {
+    let first = |spec: Value| {
+        let names = names(200);
+        let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut world = World::with(vec![node_set("compute", &hosts, &["first", "second"])], spec);
+        let fails = |_: &str, host: &str| if host == "n007" { "Failed" } else { "Ok" };
+        let mut made = Vec::new();
+        for _ in 0..2 {
+            made.extend(runs(&world.settle()).into_iter().map(str::to_owned));
+            world.finish_with(fails);
+        }
+        made
+    };
+    let made = first(json!({}));
+    assert_eq!(made.len(), 8, "four of fifty hosts for each service");
+    assert_eq!(made, first(json!({ "maxUnavailable": "100%" })));
+}
+
+#[test]
+fn all_hosts_are_deployed_at_once_where_all_may_be_unavailable() {
+    let spec = json!({ "maxUnavailable": "100%" });
+    let mut world = World::with(vec![deployed(50, &["first"])], spec);
+    let writes = world.settle();
+    assert_eq!((runs(&writes).len(), world.open_hosts()), (1, 50));
+}

@@ -1,0 +1,155 @@
+//! Which hosts of a deployment may begin: a wave goes through all services, up to one that waits for
+//! all node sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::api::dataplane::RunState;
+use common::engine::State;
+use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
+
+use crate::deployment::build::{is_for_all, place};
+use crate::deployment::judge::{Judged, Part, attempts, is_ended};
+use crate::deployment::observe::Observed;
+use crate::deployment::progress::is_corrected;
+use crate::deployment::texts::is_failing;
+
+/// Node set → host → why it waits.
+pub type Holds = BTreeMap<String, BTreeMap<String, Hold>>;
+
+/// Whom the limits of the deployment hold back, of parts that were judged without them.
+pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
+    let all: Vec<(&Part, &Judged, Standing)> = standings(seen, parts);
+    let tally = Tally::of(all.iter().map(|it| it.2));
+    let mut gate = Gate::of(&seen.deployment.spec.limits(), &tally);
+    let mut holds = Holds::new();
+    for (part, host, standing) in all {
+        if !begins(seen, part, host) {
+            continue;
+        }
+        if let Err(hold) = gate.admit(standing) {
+            holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
+        }
+    }
+    holds
+}
+
+fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judged, Standing)> {
+    let of_part = |part: &'a Part| {
+        let in_service = in_service(part);
+        let of_host = move |it: &'a Judged| {
+            (part, it, standing(seen, part, it, in_service.contains(it.name.as_str())))
+        };
+        part.hosts.iter().map(of_host)
+    };
+    parts.iter().flat_map(of_part).collect()
+}
+
+/// The hosts on which all services of their node set have succeeded once.
+fn in_service(part: &Part) -> BTreeSet<&str> {
+    let status = part.node_set.as_ref().and_then(|it| it.status.as_ref());
+    let hosts = status.into_iter().flat_map(|it| &it.hosts);
+    hosts.filter(|it| it.hash.is_some()).map(|it| it.name.as_str()).collect()
+}
+
+/// What beginning or going on with a host means.
+fn standing(seen: &Observed, part: &Part, host: &Judged, was_deployed: bool) -> Standing {
+    let of = |in_service, never| if was_deployed { in_service } else { never };
+    let idle = of(Standing::Ready, Standing::New);
+    let is_corrected = is_corrected(&host.live);
+    if is_failing(&host.live) {
+        return of(Standing::Failed, Standing::FailedNew);
+    }
+    match &host.chain.state {
+        _ if host.live.state == RunState::Succeeded => idle,
+        // It gives its place to those that it waits for.
+        State::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
+        State::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
+        State::NeedsRun(_) | State::InRun { .. } if is_corrected => {
+            of(Standing::Corrected, Standing::Started)
+        }
+        // It cannot be tried at present, and nobody waits for that.
+        State::OutOfDate if host.is_untouched && is_corrected => {
+            of(Standing::Failed, Standing::FailedNew)
+        }
+        State::OutOfDate if host.is_untouched => idle,
+        State::NeedsRun(_)
+        | State::InRun { .. }
+        | State::Done
+        | State::OutOfDate
+        | State::Failed { .. } => of(Standing::Disturbed, Standing::Started),
+    }
+}
+
+/// Whether a run now would be the host's first one, or the first one after a service for all node sets.
+fn begins(seen: &Observed, part: &Part, host: &Judged) -> bool {
+    let State::NeedsRun(need) = &host.chain.state else { return false };
+    let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
+    let follows_all = before.is_some_and(|it| is_for_all(seen, it));
+    let is_first = host.is_untouched || follows_all;
+    is_first && !is_failing(&host.live) && !is_for_all(seen, &need.service)
+}
+
+/// What the limits of a deployment do to its hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    /// Whether nothing will be done about any host any more: those that hold the places have failed
+    /// for good, and the others wait for them.
+    pub is_over: bool,
+    /// What is told of those that wait; nothing where nobody does.
+    pub text: Option<String>,
+}
+
+/// What the limits do to the hosts of parts that were judged with them.
+pub fn held(seen: &Observed, parts: &[Part]) -> Held {
+    let waiting: Vec<Hold> =
+        parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.hold).collect();
+    let Some(hold) = waiting.iter().find(|it| **it != Hold::Turn).or(waiting.first()) else {
+        return Held::default();
+    };
+    let attempts = attempts(seen);
+    let rests = |host: &Judged| {
+        is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
+    };
+    let is_over = parts.iter().flat_map(|it| &it.hosts).all(rests);
+    let all = standings(seen, parts);
+    let counts = |it: &Standing| match hold {
+        Hold::Paused => it.fails(),
+        Hold::Turn | Hold::Stuck => it.fails() && it.holds_place(),
+    };
+    let failing: Vec<&str> =
+        all.iter().filter(|it| counts(&it.2)).map(|it| it.1.name.as_str()).collect();
+    let max = seen.deployment.spec.limits().max_unavailable_text();
+    let (n_waiting, n_all) = (waiting.len(), all.len());
+    let cause = match hold {
+        Hold::Turn => format!("as maxUnavailable ({max}) has it"),
+        Hold::Stuck => format!(
+            "all places that maxUnavailable ({max}) allows are held by hosts that fail: {}",
+            named(&failing)
+        ),
+        Hold::Paused => {
+            format!("pauseOnFailure is set, and hosts fail: {}", named(&failing))
+        }
+    };
+    let text = match (hold, is_over) {
+        (Hold::Turn, _) => format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}."),
+        (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
+        (_, true) => {
+            format!("{n_waiting} of {n_all} hosts were left as they are: {cause}. {WAY_ON}")
+        }
+    };
+    Held { is_over, text: Some(text) }
+}
+
+/// How hosts that fail hold up the others no longer.
+const WAY_ON: &str = "Correct their causes; another OpenStackDataPlaneDeployment goes to them first. \
+                      One with a larger maxUnavailable, or with an ansibleLimit that leaves them \
+                      out, goes on without them.";
+
+/// Whether a host has come to a service for all node sets that begins with hosts of which some wait for
+/// their turn.
+fn waits_for_held(seen: &Observed, parts: &[Part], host: &Judged) -> bool {
+    let State::NeedsRun(need) = &host.chain.state else { return false };
+    let is_held =
+        |it: &Part| it.leads(&need.service) && it.hosts.iter().any(|it| it.hold.is_some());
+    is_for_all(seen, &need.service) && parts.iter().any(is_held)
+}
