@@ -21,7 +21,9 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 18] = [
+const OURS: [&str; 20] = [
+    "Deployment.spec.maxUnavailable",
+    "Deployment.spec.pauseOnFailure",
     "Deployment.status.failures",
     "Deployment.status.progress",
     "NodeSet.status.certificates",
