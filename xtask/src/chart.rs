@@ -31,7 +31,7 @@ const KINDS: [&str; 10] = [
 /// A check by its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
