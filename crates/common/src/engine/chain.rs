@@ -241,8 +241,9 @@ fn in_run(
         let services = folded.into_iter().flatten().map(replace).collect();
         return Chain { services, state };
     }
-    // One write says that the chain is running; the services after that are the runs' own news.
-    if has_begun(host.recorded) {
+    // One write says that the chain is running; the services after that are the runs' own news, but
+    // for a cause that is over: who reads it would still act on it.
+    if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
         return Chain { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
@@ -256,6 +257,12 @@ fn in_run(
         service.since = Time(now);
     }
     Chain { services, state }
+}
+
+/// Whether a service whose last failure is recorded has succeeded since.
+fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool {
+    let mut done = folded.iter().flatten().filter(|it| it.state == RunState::Succeeded);
+    done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
 }
 
 /// The next attempt of a service whose inputs changed while its run was under way.

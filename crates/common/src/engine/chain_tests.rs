@@ -205,6 +205,38 @@ fn a_service_whose_successor_ran_is_not_run_again_when_its_own_run_was_cleared_a
 }
 
 #[test]
+fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun() {
+    let second = ServiceRun { name: "b".into(), ..record(RunState::Pending, "A", 1) };
+    let mut first = record(RunState::Running, "A", 2);
+    first.reason = Some(Reason::PodEvicted.as_str().into());
+    first.message = Some("it is tried again by itself.".into());
+    let wanted: Vec<Wanted> = ["a", "b"]
+        .map(|service| Wanted { service: service.into(), ..wanted("A").remove(0) })
+        .into();
+    let at = |status: Value| {
+        let mut object = run("s", &[("n0", tried("A", 1))], &status);
+        object.metadata.labels.get_or_insert_default().insert(SERVICE_LABEL.into(), "b".into());
+        let recorded = [first.clone(), second.clone()];
+        judged_chain(&wanted, &recorded, &[done("A", 2, "Ok"), object], true).services
+    };
+    let told = at(json!({ "JobStatus": "Running" }));
+    assert_eq!(
+        (told[0].state, &told[0].reason, &told[0].message),
+        (RunState::Succeeded, &None, &None)
+    );
+    assert_eq!((told[1].state, told[1].run.as_deref()), (RunState::Running, Some("s")));
+    // What only waits may be withdrawn, and then nothing of it was told.
+    assert_eq!(at(json!({})), [first.clone(), second.clone()]);
+    // Without a cause nothing is written between two services.
+    first.reason = None;
+    let recorded = [first.clone(), second.clone()];
+    let mut object = run("s", &[("n0", tried("A", 1))], &json!({ "JobStatus": "Running" }));
+    object.metadata.labels.get_or_insert_default().insert(SERVICE_LABEL.into(), "b".into());
+    let chain = judged_chain(&wanted, &recorded, &[done("A", 2, "Ok"), object], true);
+    assert_eq!(chain.services, recorded);
+}
+
+#[test]
 fn a_successor_that_was_done_before_says_nothing_about_a_run_that_is_gone() {
     let chain = after_the_first_run_went(RunState::Succeeded, &ended("Succeeded", "n0", "Ok", 1));
     assert!(matches!(chain.state, State::Failed { reason: Reason::ResultUnknown, .. }));
