@@ -51,7 +51,10 @@ REFUSAL = (
     "The message bus refuses nova-compute with ACCESS_REFUSED: user, password or vhost of transport_url is wrong. "
     "Correct it in customServiceConfig"
 )
-UNSTABLE = "The container nova_compute does not stay up: read `podman logs nova_compute` on the host."
+UNSTABLE = (
+    "The container nova_compute does not stay up: ConfigWarnings of the NovaExternalCompute names values that nova refuses; "
+    "else read `podman logs nova_compute` on the host."
+)
 
 
 class NovaRegistered(TemporaryDirectoryTest):

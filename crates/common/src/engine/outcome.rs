@@ -253,10 +253,14 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
         Reason::ResultUnknown => "has no result",
     };
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
+    let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
     let next = match (reason, advice.accept) {
         (Reason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
         (Reason::HostNotOwned, _) => owner_step(failure, advice),
-        _ => reason.next_step(advice.retries, run.attempts.get(host).map_or(0, |it| it.attempt)),
+        (Reason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
+            format!("{SUDO} {}", reason.next_step(advice.retries, attempt))
+        }
+        _ => reason.next_step(advice.retries, attempt),
     };
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
 }
@@ -290,6 +294,16 @@ fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accep
         "{why}: put the host's line, as ssh-keyscan prints it and compared by you, into \
          known_hosts of the ssh Secret; it is tried again by itself."
     )
+}
+
+/// What a user of Ansible needs on the host before anything else can run there.
+const SUDO: &str = "Let ansibleUser become root without a password: on the host, a file below \
+                    /etc/sudoers.d with `USER ALL=(ALL) NOPASSWD: ALL`.";
+
+/// Whether sudo wanted a password, in Ansible's words or in its own.
+fn asks_for_sudo(failure: &HostFailure) -> bool {
+    let said = ["Missing sudo password", "Incorrect sudo password", "sudo: a password is required"];
+    said.iter().any(|it| failure.message.contains(it))
 }
 
 /// The fingerprint in ssh's own warning of a changed key.
@@ -345,6 +359,27 @@ mod tests {
                 message
             }
             Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
+        }
+    }
+
+    #[test]
+    fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() {
+        for (said, is_told) in [("Missing sudo password", true), ("no sudo here", false)] {
+            let status = serde_json::json!({
+                "JobStatus": "Failed",
+                "hosts": [{ "name": "n0", "result": "Failed" }],
+                "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": said }],
+            });
+            let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
+            let object = crate::engine::test_runs::run("r", &attempts, &status);
+            let advice = Advice { retries: Retries::Healing("redeploy"), accept: None };
+            let Outcome::Failed { message, .. } =
+                of(&Run::of(&object).unwrap(), "n0", false, advice)
+            else {
+                panic!("not failed");
+            };
+            assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_told, "{message}");
+            assert!(message.ends_with("or with: redeploy"), "{message}");
         }
     }
 
