@@ -394,7 +394,10 @@ fn data_plane(is_there: bool, role: &Role) -> Option<Finding> {
          exist, so nothing is taken from it: create it or correct spec.dataPlane.",
         role.name_any()
     );
-    Some(Finding::warning(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
+    // Who says itself whether to deploy lacks nothing: no reason for an alarm that stays for ever.
+    let is_decided = role.spec.deploy_strategy.as_ref().is_some_and(|it| it.deploy.is_some());
+    let kind = if is_decided { Finding::waiting } else { Finding::warning };
+    Some(kind(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
 }
 
 /// The sum of the nodes, with the first ones that are not ready by name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use common::api::ansibleee::{AnsibleEe, JobStatus};
 use common::api::dataplane::{Node, Role};
 use common::conditions::declared::undeclared;
-use common::conditions::find;
+use common::conditions::{Severity, find};
 use common::plan::{Plan, Step, Write};
 use common::refusal::Refusal;
 use jiff::{SignedDuration, Timestamp};
@@ -471,6 +471,20 @@ fn going_back_after_a_failure_runs_again() {
     world.set_var("a");
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_missing_data_plane_is_an_alarm_only_for_a_role_that_leaves_the_deployment_to_it() {
+    for (deploy, severity) in [(None, Severity::Warning), (Some(true), Severity::Info)] {
+        let mut world = World::new();
+        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        role.spec.data_plane = Some("plane".into());
+        role.spec.deploy_strategy.as_mut().unwrap().deploy = deploy;
+        world.settle();
+        let status = world.seen.role.as_ref().unwrap().status.as_ref().unwrap();
+        let found = find(&status.conditions, "DataPlaneFound").unwrap();
+        assert_eq!(found.severity, Some(severity));
+    }
 }
 
 #[test]

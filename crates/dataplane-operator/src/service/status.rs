@@ -130,8 +130,9 @@ fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
         absent.into_iter().partition(|it| it.is_optional);
     if !missing.is_empty() {
         let text = format!(
-            "OpenStackDataPlaneService {} cannot be deployed before these exist: {}. Create them, \
-             or set optional: true in a service of your own.",
+            "What lists OpenStackDataPlaneService {} in its services waits until these exist: {}. \
+             Create them for it, or set optional: true in a service of your own. Nobody else needs \
+             them: a NovaExternalCompute is deployed without services.",
             service.name_any(),
             titles(missing)
         );

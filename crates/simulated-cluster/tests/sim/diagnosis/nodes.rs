@@ -111,7 +111,8 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             ns.merge::<DataPlane>(PLANE, change).await?;
         }
         "data-plane-missing" => {
-            role(json!({ "dataPlane": PLANE })).await?;
+            // A role that says itself whether to deploy lacks nothing.
+            role(json!({ "dataPlane": PLANE, "deployStrategy": null })).await?;
         }
         other => bail!("nobody injects {other}"),
     }
