@@ -212,7 +212,7 @@ fn address_of(node: &Node) -> Option<String> {
 }
 
 fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
-    let name = |it: &str| format!("name {}", it.to_ascii_lowercase());
+    let name = |it: &str| format!("name {}", host_address::host(it));
     names.filter(|it| !it.is_empty()).map(name).collect()
 }
 
@@ -293,6 +293,63 @@ mod tests {
         let mut renamed = json!({ "a": at("192.0.2.1"), "c": at("192.0.2.3") });
         renamed["c"]["hostName"] = json!("a.example.org");
         assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a".to_owned())]);
+    }
+
+    #[test]
+    fn two_nodes_at_one_address_are_one_host_however_it_is_spelled_and_two_ports_are_two() {
+        for (one, other, is_one) in [
+            (json!({ "ansibleHost": "192.0.2.1" }), json!({ "ansibleHost": "192.0.2.1" }), true),
+            (
+                json!({ "ansibleHost": "N0.Example.org" }),
+                json!({ "ansibleHost": "n0.example.org." }),
+                true,
+            ),
+            (
+                json!({ "ansibleHost": "2001:db8::1" }),
+                json!({ "ansibleHost": "2001:DB8:0::1" }),
+                true,
+            ),
+            (
+                json!({ "ansibleHost": "192.0.2.1" }),
+                json!({ "node": { "ansibleVars": { "ansible_host": "::ffff:192.0.2.1" } } }),
+                true,
+            ),
+            (
+                json!({ "ansibleHost": "192.0.2.1" }),
+                json!({ "ansibleHost": "192.0.2.1", "node": { "ansiblePort": 2022 } }),
+                false,
+            ),
+        ] {
+            let (old, new) = (node("a", OLD, &one), node("b", NEW, &other));
+            let taken = new.taken(std::slice::from_ref(&old));
+            assert_eq!(taken.len(), usize::from(is_one), "{one} {other}");
+            assert_eq!(old.taken(std::slice::from_ref(&new)), []);
+        }
+    }
+
+    #[test]
+    fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_of_its_owner() {
+        let at = |namespace: &str, created: &str, is_reached: bool| {
+            let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
+                "deployedHash": "h", "since": OLD }]);
+            let node: Node = serde_json::from_value(json!({
+                "apiVersion": "dataplane.openstack.org/v1beta1",
+                "kind": "OpenStackDataPlaneNode",
+                "metadata": { "name": "secret-name", "namespace": namespace, "creationTimestamp": created },
+                "spec": { "ansibleHost": "192.0.2.1" },
+                "status": if is_reached { json!({ "services": services }) } else { json!({}) },
+            }))
+            .unwrap();
+            Claim::of_node(&node)
+        };
+        let taken = |mine: &Claim, other: Claim| mine.taken(&[other]).len();
+        let new = at("mine", NEW, false);
+        assert_eq!(taken(&new, at("theirs", OLD, false)), 0, "naming an address takes nothing");
+        assert_eq!(taken(&at("mine", OLD, false), at("theirs", NEW, true)), 1);
+        assert_eq!(taken(&at("mine", OLD, true), at("theirs", NEW, true)), 0);
+        let text = new.taken(&[at("theirs", OLD, true)])[0].message("OpenStackDataPlaneNode mine");
+        assert!(text.contains("address 192.0.2.1"), "{text}");
+        assert!(!text.contains("theirs") && !text.contains("secret-name"), "{text}");
     }
 
     #[test]

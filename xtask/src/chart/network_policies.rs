@@ -1,4 +1,4 @@
-//! The chart's NetworkPolicies, as rendered objects: no network of ours enforces them.
+//! The network policies of the chart, as rendered objects: no network of ours enforces them.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

@@ -130,6 +130,23 @@ fn job_and_pod_are_owned_and_labelled_so_that_everybody_finds_them() {
 }
 
 #[test]
+fn a_run_of_the_engine_checks_the_owner_first_and_a_hand_made_one_does_not() {
+    let files = |spec: &str| {
+        let mounts = container(spec)["volumeMounts"].clone();
+        let paths: Vec<String> = mounts
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["mountPath"].as_str().unwrap().into())
+            .collect();
+        paths.into_iter().filter(|it| it.starts_with("/opt/edpm/plays/")).collect::<Vec<_>>()
+    };
+    let both = ["/opt/edpm/plays/owner-check.yaml", "/opt/edpm/plays/main.yaml"];
+    assert_eq!(files("{playbook: a.b.c, inputHash: x}"), both);
+    assert_eq!(files("{playbook: a.b.c}"), [""; 0]);
+}
+
+#[test]
 fn arguments_follow_upstreams_contract() {
     let args = |spec: &str| serde_json::from_value::<Vec<String>>(container(spec)["args"].clone());
     let check = |spec: &str, expected: &str| {
@@ -137,6 +154,10 @@ fn arguments_follow_upstreams_contract() {
     };
     check("{playbook: osp.edpm.nova}", "ansible-runner run /runner -p osp.edpm.nova -i nova-1");
     check("{}", "ansible-runner run /runner -p playbook.yaml -i nova-1");
+    let of_engine = "ansible-runner run /runner -p /opt/edpm/plays/main.yaml -i nova-1";
+    for spec in ["{playbook: a.b.c, inputHash: x}", "{role: x, inputHash: x}"] {
+        check(spec, of_engine);
+    }
     check(
         "{playbook: a.yml, playbookContents: '[]'}",
         "ansible-runner run /runner -p playbook.yaml -i nova-1",

@@ -168,6 +168,62 @@ fn a_default_service_that_a_human_changed_stays_as_it_is() {
 }
 
 #[test]
+fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected() {
+    let mut world = World::new();
+    let created = |it: &str| serde_json::from_value(json!(it)).unwrap();
+    host(&mut world, 0).metadata.creation_timestamp = created("2026-01-01T00:00:00Z");
+    let second = host(&mut world, 1);
+    second.metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
+    second.spec.ansible_host = Some("::ffff:192.0.2.10".into());
+    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it)).collect();
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "InputReady"), is("False", "HostTaken"));
+    let text = world.message(1, "InputReady");
+    assert!(text.contains("belongs to OpenStackDataPlaneNode n0, which is older"), "{text}");
+    assert!(world.seen.runs.iter().flat_map(|it| &it.spec.hosts).all(|it| it.name == "n0"));
+    host(&mut world, 1).spec.ansible_host = Some("192.0.2.11".into());
+    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it)).collect();
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
+    let mut world = World::new();
+    world.settle();
+    world.finish(&[("n1", "Failed")]);
+    let run = Arc::make_mut(world.seen.runs.last_mut().unwrap());
+    let failure = json!([{ "host": "n1", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "message": "the host belongs to OpenStackDataPlaneNode old (UID u-7)" }]);
+    run.status.as_mut().unwrap().failures = serde_json::from_value(failure).unwrap();
+    world.settle();
+    assert_eq!(world.condition(1, "DeploymentReady"), is("False", "HostNotOwned"));
+    let text = world.message(1, "DeploymentReady");
+    assert!(text.contains("Host n1 was not touched"), "{text}");
+    assert!(text.contains("belongs to OpenStackDataPlaneNode old (UID u-7)"), "{text}");
+    let command = "openstackdataplanenode/n1 dataplane.openstack.org/take-over=u-7";
+    assert!(text.ends_with(command), "{text}");
+}
+
+#[test]
+fn an_inventory_names_the_owner_of_each_host_and_whom_it_takes_over_from() {
+    let mut world = World::new();
+    let node = host(&mut world, 1);
+    node.metadata.uid = Some("u-1".into());
+    let accepted = ("dataplane.openstack.org/take-over".to_owned(), "u-7, $(id)".to_owned());
+    node.metadata.annotations.get_or_insert_default().extend([accepted]);
+    for name in ["dataplanerole-compute", "dataplanenode-n1"] {
+        let content = inventory(&world, name);
+        let text = content["inventory"].as_str().unwrap();
+        let owner = format!("edpm_owner: !unsafe \"{NAMESPACE}/OpenStackDataPlaneNode/n1\"");
+        assert!(text.contains(&owner), "{text}");
+        assert!(text.contains("edpm_owner_uid: !unsafe \"u-1\""), "{text}");
+        assert!(text.contains("u-7") && !text.contains("$(id)"), "{text}");
+    }
+}
+
+#[test]
 fn a_host_that_an_older_node_set_has_is_refused_by_name_and_the_others_go_on() {
     let mut world = World::new();
     let mut set: NodeSet = object(

@@ -220,3 +220,20 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     world.settle();
     assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
 }
+
+#[test]
+fn a_host_that_belongs_to_another_object_is_not_cleaned_and_holds_nothing() {
+    let mut world = World::new();
+    world.delete_node(false);
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
+    world.end("Failed");
+    let run = world.runs.last_mut().unwrap();
+    let refused = json!([{ "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "message": "the host belongs to OpenStackDataPlaneNode n1 (UID u-1)" }]);
+    run.status.as_mut().unwrap().failures = serde_json::from_value(refused).unwrap();
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
+    assert!(world.events.contains(&"compute HostNotCleaned".to_owned()), "{:?}", world.events);
+    assert!(world.node.is_none(), "{writes:?}");
+}
