@@ -24,6 +24,7 @@ mod neighbours_honest;
 mod node_inputs;
 mod node_set;
 mod node_set_networks;
+mod one_owner;
 mod removal;
 mod runs_by_hand;
 mod service_operator;

@@ -1,0 +1,64 @@
+//! Several nodes at one address: one of them has the host, and the others change nothing on it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::api::dataplane::Node;
+use common::conditions::find;
+use e2e::journey::{conditions, node, ready};
+use e2e::says;
+use kube::api::DeleteParams;
+
+use crate::journey::{deploy, ssh_secret, trace};
+use crate::world::World;
+
+const SOON: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn a_second_node_at_an_address_waits_and_goes_without_a_trace_on_the_host() -> Result<()> {
+    let ns = World::new("one-owner").await?;
+    let host = ns.host("e2e-first", "192.168.122.230");
+    ssh_secret(&ns, &host).await?;
+    deploy(&ns, &[&host]).await?;
+    ready(&ns, &host.name).await?;
+
+    // Another spelling of the address.
+    node(&ns, "e2e-second", "::ffff:192.168.122.230").await?;
+    let words = ["OpenStackDataPlaneNode e2e-first", "address 192.168.122.230"];
+    let is_refused = |it: &Node| says(conditions(it), "InputReady", "HostTaken", &words);
+    ns.wait::<Node>("e2e-second", "refused", SOON, is_refused).await?;
+    ns.api::<Node>().delete("e2e-second", &DeleteParams::default()).await?;
+    ns.gone::<Node>("e2e-second", SOON).await?;
+    ready(&ns, &host.name).await?;
+    assert_eq!(trace(&host), ["hello"]);
+    ns.done().await
+}
+
+#[tokio::test]
+async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_not_told()
+-> Result<()> {
+    let first = World::new("owner-theirs").await?;
+    let host = first.host("e2e-theirs", "192.168.122.231");
+    ssh_secret(&first, &host).await?;
+    deploy(&first, &[&host]).await?;
+    ready(&first, &host.name).await?;
+
+    let second = World::new("owner-mine").await?;
+    ssh_secret(&second, &host).await?;
+    deploy(&second, &[]).await?;
+    node(&second, "e2e-mine", "192.168.122.231").await?;
+    let is_refused = |it: &Node| says(conditions(it), "InputReady", "HostTaken", &["e2e-mine"]);
+    let refused = second.wait::<Node>("e2e-mine", "refused", SOON, is_refused).await?;
+    let text = find(conditions(&refused), "InputReady").map(|it| it.message.as_str());
+    let text = text.unwrap_or_default();
+    assert!(!text.contains("theirs"), "{text}");
+    assert_eq!(trace(&host), ["hello"]);
+
+    // Who had it gives it up.
+    first.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
+    first.gone::<Node>(&host.name, SOON).await?;
+    ready(&second, "e2e-mine").await?;
+    assert_eq!(trace(&host), ["hello", "hello"]);
+    first.done().await?;
+    second.done().await
+}
