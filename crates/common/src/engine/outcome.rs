@@ -372,7 +372,8 @@ mod tests {
             });
             let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
             let object = crate::engine::test_runs::run("r", &attempts, &status);
-            let advice = Advice { retries: Retries::Healing("redeploy"), accept: None };
+            let advice =
+                Advice { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
             let Outcome::Failed { message, .. } =
                 of(&Run::of(&object).unwrap(), "n0", false, advice)
             else {
