@@ -104,7 +104,8 @@ pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
 /// What keeps the services of a group from running, whatever the host.
 #[derive(Clone, Debug, Default)]
 pub struct OfGroup {
-    /// What one service lacks, with its name, in the order of the list.
+    /// What one service is given and does not exist, with the service's name, in the order of the
+    /// list.
     pub of_services: Vec<(String, Fault)>,
     /// What all of them lack.
     pub of_all: Vec<Fault>,
@@ -114,7 +115,7 @@ impl OfGroup {
     /// Everything that is lacking.
     pub fn all(&self) -> Vec<Fault> {
         let of_services = self.of_services.iter().map(|it| &it.1);
-        of_services.chain(&self.of_all).cloned().collect()
+        self.of_all.iter().chain(of_services).cloned().collect()
     }
 
     /// Whether a host that comes to that service has to wait.
@@ -127,22 +128,20 @@ impl OfGroup {
 pub fn of_group(seen: &Observed) -> OfGroup {
     let mut faults = OfGroup::default();
     for name in seen.listed() {
-        let of_service = match seen.services.get(name) {
-            None => seen.parent().map(|it| unknown_service(&it, name)).into_iter().collect(),
-            Some(service) => of_service(seen, name, service),
+        // A list that cannot be meant as it stands is not begun with.
+        let Some(service) = seen.services.get(name) else {
+            faults.of_all.extend(seen.parent().map(|it| unknown_service(&it, name)));
+            continue;
         };
-        faults.of_services.extend(of_service.into_iter().map(|it| (name.clone(), it)));
+        faults.of_all.extend(invalid(service));
+        let sources = sources_of(&service.spec);
+        let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
+        let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
+        faults.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
     }
     faults.of_all.extend(vars::of_role(seen));
     faults.of_all.extend(networks::of_role(seen));
     faults
-}
-
-fn of_service(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
-    let sources = sources_of(&service.spec);
-    let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
-    let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
-    invalid(service).into_iter().chain(missing.map(|it| missing_source(name, it))).collect()
 }
 
 /// Of a service that a parent lists and that does not exist.

@@ -10,7 +10,7 @@ use crate::world::World;
 
 /// Where they are.
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/manifests");
-const ALL: [&str; 3] = ["service.yaml", "node-set.yaml", "deployment.yaml"];
+const ALL: [&str; 4] = ["service.yaml", "node-set.yaml", "empty-values.yaml", "deployment.yaml"];
 
 /// What of `written` is not the same in `kept`, by path: others may add, and nothing may go.
 fn lost(path: &str, written: &Value, kept: &Value) -> Vec<String> {
@@ -47,5 +47,30 @@ async fn manifests_as_upstreams_users_write_them_apply_unchanged() -> Result<()>
         let kept = json(&apply("--dry-run=server")).await?;
         assert_eq!(lost("spec", &written["spec"], &kept["spec"]), [""; 0], "{name}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn objects_without_spec_are_taken_by_the_api_server() -> Result<()> {
+    let ns = World::new("empty-objects").await?;
+    let file = std::env::temp_dir().join(format!("{}.yaml", ns.name));
+    for (api, kind) in [
+        ("ansibleee", "OpenStackAnsibleEE"),
+        ("dataplane", "OpenStackDataPlane"),
+        ("dataplane", "OpenStackDataPlaneNode"),
+        ("dataplane", "OpenStackDataPlaneRole"),
+    ] {
+        for spec in ["", "spec:\n"] {
+            let text = format!(
+                "apiVersion: {api}.openstack.org/v1beta1\nkind: {kind}\nmetadata: {{name: empty}}\n{spec}"
+            );
+            std::fs::write(&file, text)?;
+            let file = file.to_str().context("a path in UTF-8")?;
+            let arguments = ["apply", "-n", &ns.name, "-f", file, "-o", "json", "--dry-run=server"];
+            let kept = json(&arguments).await.with_context(|| format!("{kind} {spec:?}"))?;
+            assert!(kept["spec"].is_object(), "{kind}: {kept}");
+        }
+    }
+    std::fs::remove_file(&file)?;
     Ok(())
 }
