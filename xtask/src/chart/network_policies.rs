@@ -1,4 +1,4 @@
-//! The network policies of the chart, as rendered objects: no network of ours enforces them.
+//! What the chart renders to let the operators' network be bounded, as objects: no network of ours enforces them.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use super::*;
 /// Whether the last run of nova starts it again.
 fn restarts(world: &World) -> bool {
     let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
-    let run = world.seen.runs.iter().filter(is_nova).next_back().unwrap();
+    let run = world.seen.runs.iter().rfind(is_nova).unwrap();
     run.spec.extra_vars["edpm_nova_restart"] == json!(true)
 }
 

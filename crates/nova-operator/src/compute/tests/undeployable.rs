@@ -31,8 +31,8 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         // It does not wear off, and heals with one deployment of the edit.
         assert_eq!(world.settle(), Vec::<String>::new());
         let compute = Arc::clone(&world.seen.compute);
-        let (runs, rendered) = (world.seen.runs.clone(), world.seen.rendered.clone());
-        world.seen = Observed { compute, runs, rendered, ..whole };
+        let (rendered, runs) = (world.seen.rendered.clone(), world.seen.runs.clone());
+        world.seen = Observed { compute, rendered, runs, ..whole };
         assert_eq!(world.n_runs(), 0, "{reason}");
         world.settle();
         world.end("Ok");
