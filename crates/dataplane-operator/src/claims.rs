@@ -128,9 +128,13 @@ impl Claim {
         };
         for key in self.keys() {
             let nodes: Vec<Arc<Node>> = nodes.indexed(BY_HOST, &key);
-            nodes.iter().for_each(|it| add(Self::of_node(it)));
+            for node in nodes {
+                add(Self::of_node(&node));
+            }
             let node_sets: Vec<Arc<NodeSet>> = node_sets.indexed(BY_HOST, &key);
-            node_sets.iter().for_each(|it| add(Self::of_node_set(it)));
+            for node_set in node_sets {
+                add(Self::of_node_set(&node_set));
+            }
         }
         found.remove(&(self.kind.clone(), self.namespace.clone(), self.name.clone()));
         found.into_values().collect()

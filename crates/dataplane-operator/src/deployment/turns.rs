@@ -103,7 +103,8 @@ pub struct Held {
 pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     let waiting: Vec<Hold> =
         parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.hold).collect();
-    let Some(hold) = waiting.iter().find(|it| **it != Hold::Turn).or(waiting.first()) else {
+    let Some(hold) = waiting.iter().find(|it| **it != Hold::Turn).or_else(|| waiting.first())
+    else {
         return Held::default();
     };
     let attempts = attempts(seen);

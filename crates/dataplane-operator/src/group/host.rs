@@ -65,11 +65,11 @@ impl Judged {
     pub fn standing(&self) -> Standing {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
-        let standing = match Standing::of(self.recorded(), was_deployed) {
+        let mut standing = Standing::of(self.recorded(), was_deployed);
+        if standing == Standing::Failed {
             // What is to be tried now may be something else than what failed.
-            Standing::Failed => Standing::of(&self.chain.services, was_deployed),
-            recorded => recorded,
-        };
+            standing = Standing::of(&self.chain.services, was_deployed);
+        }
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
         let is_due = is_under_way || matches!(self.chain.state, State::NeedsRun(_));

@@ -38,13 +38,12 @@ impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| inputs::of_cell_among(&it.deployed_inputs));
-        let standing = match standing(compute) {
+        let mut standing = standing(compute);
+        let is_tried = || is_at_work(compute) || may_run(compute, node);
+        if standing == Standing::Corrected && !is_tried() {
             // It cannot be tried at present, and nobody waits for that.
-            Standing::Corrected if !is_at_work(compute) && !may_run(compute, node) => {
-                Standing::Failed
-            }
-            standing => standing,
-        };
+            standing = Standing::Failed;
+        }
         let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_of);
         Self {
             role,
@@ -125,10 +124,11 @@ impl Group {
         if standing.fails() {
             self.failing.insert(key.clone(), standing.holds_place());
         }
-        match standing {
-            Standing::Ready if waits => drop(self.waiting.insert(key.clone())),
-            Standing::New if waits => drop(self.new.insert(key.clone())),
-            _ => {}
+        if waits && standing == Standing::Ready {
+            self.waiting.insert(key.clone());
+        }
+        if waits && standing == Standing::New {
+            self.new.insert(key.clone());
         }
     }
 
