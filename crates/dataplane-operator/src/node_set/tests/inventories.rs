@@ -73,6 +73,8 @@ fn an_inventory_has_upstreams_shape() {
             "ansible_port": "2022",
             "canonical_hostname": "edpm-compute-0.example.com",
             "ctlplane_ip": "192.0.2.10",
+            "edpm_owner": "openstack/OpenStackDataPlaneNodeSet/compute/edpm-compute-0",
+            "edpm_owner_uid": "compute",
             "network_servicenet_map": { "tenant": "tenant" },
             "networks_lower": { "tenant": "tenant" },
             "nodeset_networks": ["tenant"],
