@@ -32,7 +32,7 @@ fn own(spec: &AnsibleEeSpec) -> Value {
 
 /// Whether a name is `namespace.collection.playbook`; else it is a file of the project.
 fn is_of_collection(name: &str) -> bool {
-    let is_file = name.contains('/') || name.ends_with(".yml") || name.ends_with(".yaml");
+    let is_file = name.contains('/') || [".yml", ".yaml"].iter().any(|it| name.ends_with(it));
     !is_file && name.split('.').count() >= 3
 }
 

@@ -131,7 +131,9 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     let (active, queued): (Vec<usize>, Vec<usize>) =
         order.into_iter().partition(|idx| runs[*idx].state == State::Active);
     let mut holders = Holders::new(runs);
-    active.iter().for_each(|idx| holders.hold(*idx));
+    for idx in &active {
+        holders.hold(*idx);
+    }
     let mut room = Room::beside(active.iter().map(|idx| &runs[*idx]), limits);
     let mut lines: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
     for idx in &queued {
