@@ -5,6 +5,11 @@
 //! told up to a version is the whole truth up to there: an answer to a write that is not newer
 //! brings nothing, and one that is newer must be told by the watch once it gets there, or its object
 //! is gone. That needs no memory of what was deleted, and no clock.
+//!
+//! An etcd that was restored from a backup begins again at an older version. A watch and its lists
+//! contradict then what they have told before, which they never do otherwise: a list is read from a
+//! quorum after it was asked for, so it is not older than what was known by then, and a watch goes
+//! only forward. What contradicts is the truth, and what was known before counts for nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,6 +83,26 @@ struct Watch {
 impl Watch {
     fn covers(&self, key: &Key) -> bool {
         self.namespace.as_ref().is_none_or(|it| *it == key.namespace)
+    }
+
+    /// Whether what the watch tells of an object cannot be where the cache has that version of it.
+    ///
+    /// It would have told that version before, or the cache has a later one. That is usual only of an
+    /// answer that the watch has still to tell, and of a list only where it came since the list began.
+    fn contradicts(&self, key: &Key, held: Option<u64>, version: u64) -> bool {
+        let is_untold = held.is_some_and(|it| self.answers.contains(&(it, key.clone())));
+        let is_usual = is_untold && self.relist.as_ref().is_none_or(|it| it.answered.contains(key));
+        let is_older = version <= self.told || held.is_some_and(|it| version < it);
+        held != Some(version) && is_older && !is_usual
+    }
+
+    /// Etcd is at an older version than it was: nothing is told yet, and the answers are of no world.
+    fn begin_again(&mut self) {
+        self.told = 0;
+        self.answers.clear();
+        if let Some(relist) = &mut self.relist {
+            relist.answered.clear();
+        }
     }
 
     /// The watch has told a version of the object: answers up to it are confirmed or outdated.
@@ -184,18 +209,19 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             }
             Event::InitApply(object) => {
                 let (key, version) = (Key::of(&object), version(object.meta()).unwrap_or_default());
+                let change = self.tell(watch, object);
                 let watch = &mut self.watches[watch];
                 watch.confirm(&key, version);
                 if let Some(relist) = &mut watch.relist {
                     relist.newest = relist.newest.max(version);
                     relist.seen.insert(key);
                 }
-                self.put(object).into_iter().collect()
+                change.into_iter().collect()
             }
             Event::InitDone => self.finish_relist(watch),
             Event::Apply(object) => {
                 let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
-                let change = self.put(object);
+                let change = self.tell(watch, object);
                 change.into_iter().chain(self.advance(watch, &told)).collect()
             }
             Event::Delete(object) => {
@@ -206,9 +232,25 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         }
     }
 
+    /// Takes in an object that a watch or its list tells.
+    fn tell(&mut self, watch: usize, object: Item<K>) -> Option<Change<K>> {
+        object.meta().name.as_ref()?;
+        let key = Key::of(&object);
+        let held = self.objects.get(&key).and_then(|it| version(it.meta()));
+        let watch = &mut self.watches[watch];
+        if version(object.meta()).is_some_and(|it| watch.contradicts(&key, held, it)) {
+            watch.begin_again();
+            return Some(self.replace(key, object));
+        }
+        self.put(object)
+    }
+
     /// The watch has told that version of an object, and with it everything before.
     fn advance(&mut self, watch: usize, (key, version): &(Key, u64)) -> Vec<Change<K>> {
         let watch = &mut self.watches[watch];
+        if *version < watch.told {
+            watch.begin_again();
+        }
         watch.confirm(key, *version);
         watch.told = watch.told.max(*version);
         let untold = watch.untold();
@@ -256,7 +298,12 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         if held.is_some_and(|held| !is_newer(held.meta(), object.meta())) {
             return None;
         }
-        let old = held.and_then(Held::readable).cloned();
+        Some(self.replace(key, object))
+    }
+
+    /// Puts an object in the place of whatever is known under its name.
+    fn replace(&mut self, key: Key, object: Item<K>) -> Change<K> {
+        let old = self.objects.get(&key).and_then(Held::readable).cloned();
         let object = Held::of(object);
         let new = object.readable().cloned();
         self.reindex(&key, old.as_deref(), new.as_deref());
@@ -266,7 +313,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             self.unreadable.insert(key.clone());
         }
         self.objects.insert(key, object);
-        Some(Change { old, new })
+        Change { old, new }
     }
 
     /// Removes an object unless another one of its name has been made since.

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -262,5 +263,238 @@ fn input_item(text: &str) -> Event<Item<ConfigMap>> {
     match input(text) {
         Input::Told(event) => event,
         Input::Answer(_) => panic!("{text} is an answer"),
+    }
+}
+
+#[test]
+fn after_a_restore_of_etcd_the_cache_goes_back_with_it() {
+    let cases: [(&str, &[&str], &[&str]); 7] = [
+        (
+            "an object at an older version",
+            &["list", "item a/1@5", "done", "apply a/1@90", "list", "item a/1@5", "done"],
+            &["a/1@5"],
+        ),
+        (
+            "an own write that is lost",
+            &["list", "item a/1@5", "done", "answer a/1@90", "list", "item a/1@5", "done"],
+            &["a/1@5"],
+        ),
+        (
+            "an object that had been made again",
+            &["list", "item a/1@5", "done", "apply a/2@90", "list", "item a/1@5", "done"],
+            &["a/1@5"],
+        ),
+        (
+            "own writes are seen at once again",
+            &["list", "done", "apply a/1@90", "list", "item a/1@5", "done", "answer a/1@7"],
+            &["a/1@7"],
+        ),
+        (
+            "also where the list has only what had been deleted",
+            &[
+                "list",
+                "item a/1@5",
+                "done",
+                "delete a/1@90",
+                "list",
+                "item a/1@5",
+                "done",
+                "answer a/1@7",
+            ],
+            &["a/1@7"],
+        ),
+        (
+            "where the list tells nothing of it, the first event does",
+            &[
+                "list",
+                "item a/1@5",
+                "done",
+                "apply b/2@90",
+                "list",
+                "item a/1@5",
+                "done",
+                "apply a/1@7",
+                "answer a/1@8",
+            ],
+            &["a/1@8"],
+        ),
+        (
+            "a deletion too",
+            &[
+                "list",
+                "item a/1@5",
+                "done",
+                "apply b/2@90",
+                "list",
+                "item a/1@5",
+                "done",
+                "delete a/1@7",
+                "answer c/3@8",
+            ],
+            &["c/3@8"],
+        ),
+    ];
+    for (case, inputs, expected) in cases {
+        assert_eq!(after(&mut store(), inputs), expected, "{case}");
+    }
+}
+
+/// An etcd with one watch, which can be taken back to a backup.
+#[derive(Clone, Default)]
+struct Etcd {
+    version: u64,
+    /// Name → UID and version.
+    objects: BTreeMap<u8, (u64, u64)>,
+    /// What the watch has still to tell, and answers that are still on their way.
+    events: Vec<String>,
+    answers: Vec<String>,
+}
+
+impl Etcd {
+    fn write(&mut self, name: u8) -> String {
+        self.version += 1;
+        let uid = self.objects.get(&name).map_or(self.version, |it| it.0);
+        self.objects.insert(name, (uid, self.version));
+        let text = format!("n{name}/{uid}@{}", self.version);
+        self.events.push(format!("apply {text}"));
+        text
+    }
+
+    fn delete(&mut self, name: u8) {
+        if let Some((uid, _)) = self.objects.remove(&name) {
+            self.version += 1;
+            self.events.push(format!("delete n{name}/{uid}@{}", self.version));
+        }
+    }
+
+    fn shown(&self) -> Vec<String> {
+        let show = |(name, (uid, version)): (&u8, &(u64, u64))| format!("n{name}/{uid}@{version}");
+        self.objects.iter().map(show).collect()
+    }
+}
+
+/// One thing that happens; the number chooses the object.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Foreign(u8),
+    Own(u8),
+    Delete(u8),
+    /// An own write whose answer comes later, in whatever order.
+    OwnLate(u8),
+    Answer(prop::sample::Index),
+    Hear,
+    /// The watch is cut; an own write falls before or after the list is made.
+    Relist(u8, bool),
+    Backup,
+    Restore,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        3 => (0..4_u8).prop_map(Deed::Foreign),
+        3 => (0..4_u8).prop_map(Deed::Own),
+        2 => (0..4_u8).prop_map(Deed::Delete),
+        2 => (0..4_u8).prop_map(Deed::OwnLate),
+        2 => any::<prop::sample::Index>().prop_map(Deed::Answer),
+        6 => Just(Deed::Hear),
+        1 => (0..4_u8, any::<bool>()).prop_map(|(name, first)| Deed::Relist(name, first)),
+        1 => Just(Deed::Backup),
+        1 => Just(Deed::Restore),
+    ]
+}
+
+/// The watch is opened anew: a list of everything, and an own write meanwhile.
+fn relist(etcd: &mut Etcd, store: &mut Store<ConfigMap>, meanwhile: Option<(u8, bool)>) {
+    after(store, &["list"]);
+    let is_before = meanwhile.is_some_and(|it| it.1);
+    let mut answer = None;
+    if let Some((name, _)) = meanwhile.filter(|_| is_before) {
+        answer = Some(etcd.write(name));
+    }
+    etcd.events.clear();
+    let items = etcd.shown();
+    if let Some((name, _)) = meanwhile.filter(|_| !is_before) {
+        answer = Some(etcd.write(name));
+    }
+    if let Some(text) = answer {
+        after(store, &[&format!("answer {text}")]);
+    }
+    for it in items {
+        after(store, &[&format!("item {it}")]);
+    }
+    after(store, &["done"]);
+}
+
+/// Etcd, its backup and a cache that hears of it.
+struct Scene {
+    etcd: Etcd,
+    backup: Etcd,
+    store: Store<ConfigMap>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let mut scene = Self { etcd: Etcd::default(), backup: Etcd::default(), store: store() };
+        relist(&mut scene.etcd, &mut scene.store, None);
+        scene
+    }
+
+    fn happen(&mut self, deed: Deed) {
+        let Self { etcd, backup, store } = self;
+        match deed {
+            Deed::Foreign(name) => drop(etcd.write(name)),
+            Deed::Own(name) => {
+                let text = etcd.write(name);
+                after(store, &[&format!("answer {text}")]);
+            }
+            Deed::OwnLate(name) => {
+                let text = etcd.write(name);
+                etcd.answers.push(text);
+            }
+            Deed::Delete(name) => etcd.delete(name),
+            Deed::Answer(which) if !etcd.answers.is_empty() => {
+                let text = etcd.answers.remove(which.index(etcd.answers.len()));
+                after(store, &[&format!("answer {text}")]);
+            }
+            Deed::Hear if !etcd.events.is_empty() => {
+                let event = etcd.events.remove(0);
+                after(store, &[&event]);
+            }
+            Deed::Answer(_) | Deed::Hear => {}
+            Deed::Relist(name, is_before) => relist(etcd, store, Some((name, is_before))),
+            Deed::Backup => *backup = etcd.clone(),
+            Deed::Restore => {
+                *etcd = backup.clone();
+                etcd.answers.clear();
+                relist(etcd, store, None);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_cache_that_has_heard_everything_is_as_etcd_is_also_after_a_restore(
+        deeds in prop::collection::vec(deed(), 1..60),
+    ) {
+        let mut scene = Scene::new();
+        deeds.into_iter().for_each(|it| scene.happen(it));
+        let Scene { mut etcd, mut store, .. } = scene;
+        // One more change of another object, so that the watch gets past every answer.
+        etcd.write(9);
+        let events = std::mem::take(&mut etcd.events);
+        events.iter().for_each(|it| drop(after(&mut store, &[it])));
+        let found: Vec<String> = store.all().iter().map(|it| shown(it)).collect();
+        prop_assert_eq!(found, etcd.shown());
+    }
+
+    #[test]
+    fn without_a_restore_a_watch_never_goes_back(deeds in prop::collection::vec(deed(), 1..60)) {
+        let mut scene = Scene::new();
+        for deed in deeds.into_iter().filter(|it| !matches!(it, Deed::Restore)) {
+            let told = scene.store.watches[0].told;
+            scene.happen(deed);
+            prop_assert!(scene.store.watches[0].told >= told, "{:?}", deed);
+        }
     }
 }
