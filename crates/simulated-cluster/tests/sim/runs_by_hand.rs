@@ -58,6 +58,51 @@ async fn a_run_waits_for_the_one_before_it_on_the_same_host() -> Result<()> {
 }
 
 #[tokio::test]
+async fn two_spellings_of_an_address_are_one_host_and_a_foreign_run_that_waits_holds_nobody()
+-> Result<()> {
+    let ns = World::new("by-hand-spellings").await?;
+    let other = World::new("by-hand-foreign").await?;
+    let (address, free) = ("192.0.2.126", "192.0.2.127");
+    let spelling = "[::FFFF:192.0.2.126]";
+    let host = ns.host("spelled-a", address);
+    ns.host("spelled-a", spelling);
+    ns.host("free-b", free);
+    host.hold("");
+    ns.create::<AnsibleEe>("first", run("spelled-a", address)).await?;
+    told(&ns, "first", "Requested", &[]).await?;
+    let mut wide = run("spelled-a", spelling);
+    let local = json!({ "ansible_connection": "local" });
+    let inventory = json!({ "all": { "hosts": { "spelled-a": local, "free-b": local } } });
+    wide["inventory"] = json!(inventory.to_string());
+    let hosts = wide["hosts"].as_array_mut().expect("it has a list");
+    hosts.push(json!({ "name": "free-b", "address": format!("{free}:22") }));
+    ns.create::<AnsibleEe>("wide", wide).await?;
+    told(&ns, "wide", "Queued", &[&format!("first (host spelled-a, {spelling}:22)")]).await?;
+    // It only waits, and so it holds nothing in another namespace.
+    other.create::<AnsibleEe>("past", run("free-b", free)).await?;
+    told(&other, "past", "Ready", &[]).await?;
+    other.create::<AnsibleEe>("stopped", run("spelled-a", address)).await?;
+    let words = "Waits for a run of another namespace (host spelled-a, 192.0.2.126:22)";
+    let stopped = told(&other, "stopped", "Queued", &[words]).await?;
+    let text = serde_json::to_string(&stopped.status)?;
+    assert!(!text.contains("first") && !text.contains(&ns.name), "{text}");
+    host.release();
+    let times = |it: &AnsibleEe| {
+        let status = it.status.clone().unwrap_or_default();
+        (status.start_time.map(|it| it.0), status.completion_time.map(|it| it.0))
+    };
+    let mut runs = vec![
+        times(&told(&ns, "first", "Ready", &[]).await?),
+        times(&told(&ns, "wide", "Ready", &[]).await?),
+        times(&told(&other, "stopped", "Ready", &[]).await?),
+    ];
+    runs.sort_unstable();
+    assert!(runs.windows(2).all(|it| it[1].0 >= it[0].1), "{runs:?}");
+    other.done().await?;
+    ns.done().await
+}
+
+#[tokio::test]
 async fn five_hundred_hosts_that_fail_are_all_counted_and_some_are_told() -> Result<()> {
     let ns = World::new("by-hand-many").await?;
     let names: Vec<String> = (0..500).map(|n| format!("compute-{n:03}.rack.example.org")).collect();
