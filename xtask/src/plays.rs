@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ansibleee_operator::run::job::{Settings, creation};
-use ansibleee_operator::run::validate;
+use ansibleee_operator::run::{playbook, validate};
 use common::api::ansibleee::AnsibleEe;
 use common::engine::build::{self, Deployed, Options, Play, Reach, Recipe, Source};
 use common::engine::mounts::Layout;
@@ -146,7 +146,7 @@ const NEEDS: &[(&str, Place, &str, Held)] = &[
         Absent("the default is the folder that is mounted"),
     ),
     ("update", ExtraVar, "edpm_services_override", Absent("only with servicesOverride")),
-    ("ansible-runner", Args, "-p", As("osp.edpm.nova")),
+    ("ansible-runner", Args, "-p", As("/opt/edpm/plays/main.yaml")),
     ("ansible-runner", Args, "-i", As("nova-edpm-deployment-edpm-0")),
 ];
 
@@ -361,6 +361,8 @@ fn a_run_of_nova_has_what_the_real_plays_need() {
     };
     let faults: Vec<String> = NEEDS.iter().filter_map(check).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let whole = playbook::main(&run.spec);
+    assert!(whole.ends_with(r#"{"import_playbook":"osp.edpm.nova"}]"#), "{whole}");
 }
 
 #[test]
@@ -376,7 +378,12 @@ fn an_inventory_has_the_variables_that_the_real_plays_need() {
 #[test]
 fn nothing_is_mounted_that_no_play_and_no_operator_needs() {
     let (_, pod) = run();
-    let ours = ["/opt/edpm/callback/edpm_result.py", "/opt/edpm/bounds/edpm_bounds.py"];
+    let ours = [
+        "/opt/edpm/callback/edpm_result.py",
+        "/opt/edpm/bounds/edpm_bounds.py",
+        "/opt/edpm/plays/owner-check.yaml",
+        "/opt/edpm/plays/main.yaml",
+    ];
     let needed: Vec<&str> =
         NEEDS.iter().filter(|it| it.1 == Mount).map(|it| it.2).chain(ours).collect();
     for path in mounted(&pod).keys() {

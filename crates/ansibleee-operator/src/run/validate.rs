@@ -365,7 +365,7 @@ mod tests {
             }
         };
         // 500 addresses of the greatest length have 148 KiB with what stands between them.
-        assert_eq!(faults(&spec(500, 70 * 1024)), []);
+        assert_eq!(faults(&spec(500, 66 * 1024)), []);
         let found = faults(&spec(500, 80 * 1024));
         assert!(found[0].message.contains("for fewer hosts each"), "{found:?}");
         assert!(faults(&spec(300, 140 * 1024))[0].message.contains("mount the largest"));

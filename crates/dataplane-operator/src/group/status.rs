@@ -64,13 +64,14 @@ pub fn node_findings(
         vec![provisioning::of(host, asker, of_machines), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let stands = !host.effective.deploy || has_stood(&host.node, role);
-    let is_deployed = findings[2].holds() && stands;
+    let is_deployed = findings[2].holds();
+    let keeps_ready = is_deployed && stands;
     if role.is_none() {
         // Nobody else tells of a node that is its own group.
         findings.extend(refusal.cloned());
     }
     let blocking: Vec<Finding> =
-        findings.iter().filter(|it| !is_deployed || it.type_ != INPUT_READY).cloned().collect();
+        findings.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
     let good = Finding::good(
         READY,
         "Ready",

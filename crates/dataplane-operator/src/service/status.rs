@@ -132,7 +132,7 @@ fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
         let text = format!(
             "What lists OpenStackDataPlaneService {} in its services waits until these exist: {}. \
              Create them for it, or set optional: true in a service of your own. Nobody else needs \
-             them: a NovaExternalCompute is deployed without services.",
+             them.",
             service.name_any(),
             titles(missing)
         );

@@ -478,12 +478,16 @@ proptest! {
         deeds in prop::collection::vec(deed(), 1..60),
     ) {
         let mut scene = Scene::new();
-        deeds.into_iter().for_each(|it| scene.happen(it));
+        for deed in deeds {
+            scene.happen(deed);
+        }
         let Scene { mut etcd, mut store, .. } = scene;
         // One more change of another object, so that the watch gets past every answer.
         etcd.write(9);
         let events = std::mem::take(&mut etcd.events);
-        events.iter().for_each(|it| drop(after(&mut store, &[it])));
+        for event in &events {
+            drop(after(&mut store, &[event]));
+        }
         let found: Vec<String> = store.all().iter().map(|it| shown(it)).collect();
         prop_assert_eq!(found, etcd.shown());
     }
