@@ -6,6 +6,7 @@ pub mod engine;
 pub mod fault;
 pub mod finalizers;
 pub mod hash;
+pub mod keyed;
 pub mod names;
 pub mod plan;
 pub mod rbac;
