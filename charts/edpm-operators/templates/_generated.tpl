@@ -34,6 +34,10 @@
   verbs: ["get", "update"]
 {{- end }}
 
+{{- define "edpm.keys.ansibleee-operator" -}}
+
+{{- end }}
+
 {{- define "edpm.definitions.ansibleee-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
@@ -120,6 +124,16 @@
   verbs: ["get", "update"]
 {{- end }}
 
+{{- define "edpm.keys.dataplane-operator" -}}
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["edpm-digest-key"]
+  verbs: ["get"]
+{{- end }}
+
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
@@ -177,6 +191,16 @@
   resources: ["leases"]
   resourceNames: ["edpm-nova-operator"]
   verbs: ["get", "update"]
+{{- end }}
+
+{{- define "edpm.keys.nova-operator" -}}
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["edpm-digest-key"]
+  verbs: ["get"]
 {{- end }}
 
 {{- define "edpm.definitions.nova-operator" -}}

@@ -7,6 +7,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
 use common::finalizers::{is_held, is_terminating};
+use common::keyed::Keys;
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
@@ -82,6 +83,8 @@ pub struct Observed {
     pub turn: Turn,
     /// What counts only while it is being deleted.
     pub ending: Option<Ending>,
+    /// The keys for digests of what Secrets hold.
+    pub keys: Keys,
 }
 
 /// The sources of a compute.
@@ -163,6 +166,7 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: world.cells_are_ours,
         ending,
+        keys: world.compute_sources.keys().clone(),
     }))
 }
 

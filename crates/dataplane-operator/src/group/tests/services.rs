@@ -33,7 +33,7 @@ fn of_two_sources_with_one_key_the_last_one_is_mounted_alone() {
     }));
     let digests = |keys: &[&str]| Digests {
         version: "1".into(),
-        keys: keys.iter().map(|it| ((*it).to_owned(), "d".to_owned())).collect(),
+        keys: keys.iter().map(|it| ((*it).to_owned(), "d".into())).collect(),
         ..Digests::default()
     };
     world.seen.sources.insert(SourceRef::secret(NAMESPACE, "s"), digests(&["x", "y"]));
