@@ -43,13 +43,13 @@ HIDDEN = "(hidden by no_log)"
 
 # What ssh itself says; a remote "Permission denied" on a file has no list of methods behind it.
 KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authentication failures|Invalid/incorrect password")
+# The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run.
+OWNER_CHECK = re.compile(r"/plays/owner-check\.yaml:\d+$")
 HOST_KEY = re.compile(
     r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known for"
 )
 # What a terminal obeys instead of showing it: whole escape sequences first, then what is left of them, and the marks
 # that turn the direction of a text.
-# The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run.
-OWNER_CHECK = re.compile(r"/owner-check\.yaml:\d+$")
 CONTROLS = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"

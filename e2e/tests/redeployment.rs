@@ -9,7 +9,7 @@ use common::api::nova::ExternalCompute;
 use e2e::demo::{self, Demo, HOSTS, conditions};
 use e2e::holds;
 use kube::ResourceExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Each service with each of its hosts.
 fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
@@ -24,29 +24,15 @@ fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
 #[tokio::test]
 async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
     let demo = Demo::ready().await?;
+    // After an upgrade the first deployment brings what is new in this release.
+    redeploy(&demo).await?;
     let before = demo.ns.list::<AnsibleEe>().await?;
     let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
     let mut containers = Vec::new();
-    let mut instances = Vec::new();
     for host in HOSTS {
         containers.push(demo.containers(host).await?);
-        let compute = demo.ns.api::<ExternalCompute>().get(host).await?;
-        instances.push(compute.status.and_then(|it| it.host_instance));
     }
-    let redeploy = |value| json!({ "dataplane.openstack.org/redeploy": value });
-    let annotate = |value| json!({ "metadata": { "annotations": redeploy(value) } });
-    let role = demo.ns.api::<Role>().get("edpm-compute").await?;
-    demo.ns.merge::<Role>("edpm-compute", annotate(Some(demo::fresh(&role)))).await?;
-    for (host, instance) in HOSTS.iter().zip(instances) {
-        // The compute follows the node's instance, so the news has come through when it is another.
-        let has_heard = |it: &ExternalCompute| {
-            it.status.as_ref().is_some_and(|it| it.host_instance != instance)
-                && holds(conditions(it), "Ready")
-                && holds(conditions(it), "UpToDate")
-        };
-        demo.compute(host, "deployed again", has_heard).await?;
-    }
-    demo.settled().await?;
+    redeploy(&demo).await?;
     let mut runs = demo.ns.list::<AnsibleEe>().await?;
     runs.retain(|it| !known.contains(&it.uid().unwrap_or_default()));
     assert_eq!(pairs(&runs), pairs(&before), "every service ran again on every host");
@@ -63,5 +49,30 @@ async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> 
         assert_eq!(demo.containers(host).await?, before, "containers of {host}");
     }
     demo.ns.merge::<Role>("edpm-compute", annotate(None)).await?;
+    demo.settled().await
+}
+
+fn annotate(value: Option<String>) -> Value {
+    json!({ "metadata": { "annotations": { "dataplane.openstack.org/redeploy": value } } })
+}
+
+/// Deploys all services on both hosts once more, and waits for the end.
+async fn redeploy(demo: &Demo) -> Result<()> {
+    let mut instances = Vec::new();
+    for host in HOSTS {
+        let compute = demo.ns.api::<ExternalCompute>().get(host).await?;
+        instances.push(compute.status.and_then(|it| it.host_instance));
+    }
+    let role = demo.ns.api::<Role>().get("edpm-compute").await?;
+    demo.ns.merge::<Role>("edpm-compute", annotate(Some(demo::fresh(&role)))).await?;
+    for (host, instance) in HOSTS.iter().zip(instances) {
+        // The compute follows the node's instance, so the news has come through when it is another.
+        let has_heard = |it: &ExternalCompute| {
+            it.status.as_ref().is_some_and(|it| it.host_instance != instance)
+                && holds(conditions(it), "Ready")
+                && holds(conditions(it), "UpToDate")
+        };
+        demo.compute(host, "deployed again", has_heard).await?;
+    }
     demo.settled().await
 }

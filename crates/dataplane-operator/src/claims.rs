@@ -146,14 +146,14 @@ impl Claim {
         self.hosts.iter().filter_map(of_host).collect()
     }
 
-    /// A host that belongs to another object: in the same namespace to the older one, else to the one
-    /// whose runs have reached it, so that nobody keeps a host from others by naming its address.
+    /// A host that belongs to another object: in the same namespace to the older one. Across namespaces
+    /// naming an address takes nothing, and who is in service stays so: the other one has it where its
+    /// runs have reached it and ours have not. The host itself decides between two that have.
     fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<Taken> {
         let is_here = self.namespace == other.namespace;
         let is_older = other.age() < self.age();
-        let owns = |it: &&HostClaim| {
-            if is_here { is_older } else { it.is_reached && (is_older || !host.is_reached) }
-        };
+        let owns =
+            |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
         let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
         let owner = is_here.then(|| format!("{} {}", other.kind, other.name));
         Some(Taken { host: host.name.clone(), mark, owner })
@@ -350,7 +350,9 @@ mod tests {
         let new = at("mine", NEW, false);
         assert_eq!(taken(&new, at("theirs", OLD, false)), 0, "naming an address takes nothing");
         assert_eq!(taken(&at("mine", OLD, false), at("theirs", NEW, true)), 1);
-        assert_eq!(taken(&at("mine", OLD, true), at("theirs", NEW, true)), 0);
+        for created in [OLD, NEW] {
+            assert_eq!(taken(&at("mine", created, true), at("theirs", OLD, true)), 0);
+        }
         let text = new.taken(&[at("theirs", OLD, true)])[0].message("OpenStackDataPlaneNode mine");
         assert!(text.contains("address 192.0.2.1"), "{text}");
         assert!(!text.contains("theirs"), "{text}");

@@ -6,6 +6,12 @@ use serde_json::{Value, json};
 
 /// The play that compares owners, for [`CHECK`].
 pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
+/// Where roles of a run are looked for unless it says so itself: as ansible-runner's `-r` does, beside
+/// its own playbook, and where images have theirs.
+pub const ROLES_PATH: (&str, &str) = (
+    "ANSIBLE_ROLES_PATH",
+    "/runner/roles:/runner/project/roles:/runner/project:/usr/share/ansible/roles:/etc/ansible/roles",
+);
 /// The file of the whole playbook, in [`PLAYS_DIR`].
 pub const MAIN: &str = "main.yaml";
 

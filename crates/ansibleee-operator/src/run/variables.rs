@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::EnvVar;
 
 use super::environment::{self, plain};
 use super::job::{Settings, deadline, is_engines};
+use super::playbook;
 use crate::callback;
 
 /// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
@@ -49,6 +50,10 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
         plain("EDPM_RESULT_FILE", RESULT_FILE),
         plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
     ]);
+    let (roles, path) = playbook::ROLES_PATH;
+    if is_engines(spec) && spec.role.is_some() && spec.env.iter().all(|it| it.name != roles) {
+        ours.push(plain(roles, path));
+    }
     let mut env: Vec<EnvVar> = Vec::new();
     let mut folders: Vec<String> = PLUGINS.iter().map(|it| it.with(it.usual)).collect();
     for variable in &spec.env {

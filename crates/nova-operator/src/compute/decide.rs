@@ -277,12 +277,14 @@ fn chain(
     chain::judge(&host, runs, now)
 }
 
-/// Whether a process is not trusted that runs with the right files: a redeploy was asked for since the
-/// last deployment, or the compute is not known to have registered.
+/// Whether a process is not trusted that runs with the right files: a redeploy of the compute was asked
+/// for since the last deployment, or it is not known to have registered. A redeploy of its node alone
+/// leaves it running.
 fn restarts(seen: &Observed, judged: &Judged) -> bool {
     let deployed = seen.compute.status.as_ref().map(|it| &it.deployed_inputs);
     let asked = |it: &Inputs| it.get(REDEPLOY_INPUT).cloned();
-    let is_asked = judged.inputs.as_ref().and_then(asked) != deployed.and_then(asked);
+    let is_asked = seen.compute.annotations().contains_key(REDEPLOY)
+        && judged.inputs.as_ref().and_then(asked) != deployed.and_then(asked);
     let mut services = judged.chain.services.iter();
     is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }
