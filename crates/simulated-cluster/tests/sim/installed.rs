@@ -102,7 +102,7 @@ async fn an_operator_has_no_right_that_its_roles_do_not_name() -> Result<()> {
         let maps = as_operator::<ConfigMap>(ns.sim, operator, &ns.name).await?;
         match operator {
             Operator::AnsibleEe => {
-                forbidden("ansibleee-operator reads a ConfigMap", maps.get("c").await)?
+                forbidden("ansibleee-operator reads a ConfigMap", maps.get("c").await)?;
             }
             Operator::DataPlane | Operator::Nova => drop(maps.get("c").await?),
         }
