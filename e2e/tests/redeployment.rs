@@ -52,7 +52,7 @@ async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> 
     demo.settled().await
 }
 
-fn annotate(value: Option<String>) -> Value {
+fn annotate(value: Option<&str>) -> Value {
     json!({ "metadata": { "annotations": { "dataplane.openstack.org/redeploy": value } } })
 }
 
@@ -64,7 +64,7 @@ async fn redeploy(demo: &Demo) -> Result<()> {
         instances.push(compute.status.and_then(|it| it.host_instance));
     }
     let role = demo.ns.api::<Role>().get("edpm-compute").await?;
-    demo.ns.merge::<Role>("edpm-compute", annotate(Some(demo::fresh(&role)))).await?;
+    demo.ns.merge::<Role>("edpm-compute", annotate(Some(&demo::fresh(&role)))).await?;
     for (host, instance) in HOSTS.iter().zip(instances) {
         // The compute follows the node's instance, so the news has come through when it is another.
         let has_heard = |it: &ExternalCompute| {
