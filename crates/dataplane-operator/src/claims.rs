@@ -89,15 +89,15 @@ impl Claim {
     /// Of a node set.
     pub fn of_node_set(set: &NodeSet) -> Self {
         let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-        let is_reached = |name: &str| {
-            recorded
-                .iter()
-                .any(|it| it.name == name && (it.hash.is_some() || it.state == HostState::Deployed))
-        };
+        let reached: BTreeSet<&str> = recorded
+            .iter()
+            .filter(|it| it.hash.is_some() || it.state == HostState::Deployed)
+            .map(|it| it.name.as_str())
+            .collect();
         let claim = |it: host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
-            is_reached: is_reached(&it.name),
+            is_reached: reached.contains(it.name.as_str()),
             name: it.name,
         };
         Self::of(set, host::hosts(set).into_iter().map(claim).collect())

@@ -127,7 +127,7 @@ fn entry(judged: &Judged, template_key: &str) -> HostEntry {
     }
 }
 
-/// The node itself, whatever role it has; what its role accepts holds for all nodes of it.
+/// The node itself, whatever role it has.
 fn owner(judged: &Judged) -> HostOwner {
     let node = &*judged.node;
     HostOwner {
