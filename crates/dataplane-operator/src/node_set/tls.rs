@@ -39,6 +39,11 @@ const SECRET_PREFIX: &str = "cert-";
 const DEFAULT_ISSUER: &str = "osp-rootca-issuer-internal";
 /// What the keys of certificates that name nothing may be used for.
 const DEFAULT_USAGES: [&str; 3] = ["key encipherment", "digital signature", "server auth"];
+/// How labels begin that are given to an issuer for certificates of hosts and services, and for nothing
+/// else.
+const ISSUER_LABELS: &str = "osp-rootca-issuer-";
+/// Annotation of an issuer that signs for hosts whatever its labels are, with the value `true`.
+const ISSUES_FOR_HOSTS: &str = "dataplane.openstack.org/issues-for-hosts";
 /// Annotations of an issuer with the times of its certificates.
 const DURATION: &str = "osp-rootca-issuer-duration";
 const RENEW_BEFORE: &str = "osp-rootca-issuer-renew-before";
@@ -321,7 +326,19 @@ fn issuer<'a>(wish: &Wish<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> 
     let label = wish.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
     let mut found = issued.issuers.iter().filter(|it| it.labels().contains_key(label));
     match (found.next(), found.next()) {
-        (Some(it), None) => Ok(it),
+        (Some(it), None) if issues_for_hosts(it, label) => Ok(it),
+        (Some(it), None) => {
+            let text = format!(
+                "Certificate {} of OpenStackDataPlaneService {} is to be signed by the Issuer with \
+                 label {label}, but Issuer {} is not meant for hosts: annotate it with \
+                 {ISSUES_FOR_HOSTS}=true, or name a label in tlsCerts that begins with \
+                 {ISSUER_LABELS}.",
+                wish.key,
+                wish.service,
+                it.name_any()
+            );
+            Err(Fault::missing("IssuerNotPermitted", text))
+        }
         (first, _) => {
             let count = if first.is_some() { "several Issuers carry" } else { "no Issuer carries" };
             let text = format!(
@@ -333,6 +350,13 @@ fn issuer<'a>(wish: &Wish<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> 
             Err(Fault::missing("IssuerNotFound", text))
         }
     }
+}
+
+/// Whether who administers an issuer has meant it for hosts: the author of a service names any label, and
+/// most objects carry some, such as `app.kubernetes.io/name`.
+fn issues_for_hosts(issuer: &Issuer, label: &str) -> bool {
+    let is_permitted = issuer.annotations().get(ISSUES_FOR_HOSTS).is_some_and(|it| it == "true");
+    label.starts_with(ISSUER_LABELS) || is_permitted
 }
 
 fn certificate(

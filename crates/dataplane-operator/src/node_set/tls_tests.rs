@@ -29,7 +29,8 @@ fn issuer(name: &str, label: &str) -> Arc<Issuer> {
 }
 
 fn issued() -> Issued {
-    let issuers = vec![issuer("internal", DEFAULT_ISSUER), issuer("other", "other-label")];
+    let issuers =
+        vec![issuer("internal", DEFAULT_ISSUER), issuer("other", "osp-rootca-issuer-other")];
     Issued { is_served: true, issuers, ..Issued::default() }
 }
 
@@ -127,7 +128,7 @@ fn contents_networks_issuer_and_usages_are_the_services() {
     assert_eq!(all["dnsNames"], json!(["n0.ctl.example.com", "n0.int.example.com"]));
     assert_eq!(all.get("ipAddresses"), None);
     let own = spec(json!({
-        "contents": ["ips"], "issuer": "other-label", "keyUsages": ["client auth"],
+        "contents": ["ips"], "issuer": "osp-rootca-issuer-other", "keyUsages": ["client auth"],
         "networks": ["internalapi"],
     }));
     assert_eq!(own["ipAddresses"], json!(["198.51.100.10"]));
@@ -199,6 +200,24 @@ fn an_issuer_that_is_absent_or_not_the_only_one_is_named_by_its_label() {
     assert!(absent.message.contains("no Issuer carries it"), "{}", absent.message);
     let twice = of(vec![issuer("a", DEFAULT_ISSUER), issuer("b", DEFAULT_ISSUER)]);
     assert!(twice.message.contains("several Issuers"), "{}", twice.message);
+}
+
+#[test]
+fn an_issuer_signs_for_hosts_only_where_its_label_or_annotation_says_that_it_is_meant_for_them() {
+    const ANY: &str = "app.kubernetes.io/name";
+    let mut cert = both();
+    cert["issuer"] = json!(ANY);
+    let of = |issuer: &Arc<Issuer>| {
+        written(&agent(&cert), &Issued { issuers: vec![Arc::clone(issuer)], ..issued() })
+    };
+    let mut found = issuer("company", ANY);
+    let fault = of(&found).unwrap_err().remove(0);
+    assert_eq!(fault.reason, "IssuerNotPermitted");
+    assert!(fault.message.contains("Issuer company is not meant for hosts"), "{}", fault.message);
+    for (value, is_permitted) in [("false", false), ("true", true)] {
+        Arc::make_mut(&mut found).annotations_mut().insert(ISSUES_FOR_HOSTS.into(), value.into());
+        assert_eq!(of(&found).is_ok(), is_permitted, "{value}");
+    }
 }
 
 #[test]

@@ -112,6 +112,13 @@ pub(super) const CERTIFICATES: Aspect = aspect(
             "When one does.",
             "Label one, name another in `tlsCerts`, or set `tlsEnabled: false`.",
         ),
+        Word::bad(
+            "IssuerNotPermitted",
+            "The Issuer with that label is not meant for hosts.",
+            "With the Issuer's next change.",
+            "Annotate it with `dataplane.openstack.org/issues-for-hosts: \"true\"`, or name a label that \
+             begins with `osp-rootca-issuer-`.",
+        ),
         NETWORK_MISSING,
         INPUT_MISSING,
     ],
