@@ -20,6 +20,10 @@ pub mod describers;
 
 pub use describers::{BY_HOST, Describers};
 
+/// Annotation on a node or node set: a word for the network in which its addresses hold. An address
+/// with another word is another machine.
+pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
+
 /// The namespace of keys of addresses: an address is one host in all of them.
 const ALL_NAMESPACES: &str = "";
 
@@ -45,6 +49,8 @@ pub struct HostClaim {
     names: BTreeSet<String>,
     /// Its address, as `address y`.
     address: Option<String>,
+    /// In which network the address holds; empty for the one that all share.
+    scope: String,
     /// The same without a port, as `open y`.
     open: Option<String>,
     /// Where it stands in the object.
@@ -94,6 +100,7 @@ impl Claim {
         let host = HostClaim {
             names: names_of_node(node),
             address: address.map(|it| mark(&host_address::endpoint(it))),
+            scope: scope_of(node),
             open: address.map(open),
             path: "spec".into(),
             is_reached,
@@ -110,9 +117,11 @@ impl Claim {
             .filter(|it| it.hash.is_some() || it.state == HostState::Deployed)
             .map(|it| it.name.as_str())
             .collect();
+        let scope = scope_of(set);
         let claim = |it: host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
+            scope: scope.clone(),
             open: Some(open(&it.address())),
             path: format!("spec.nodes[{}]", it.key),
             is_reached: reached.contains(it.name.as_str()),
@@ -224,6 +233,7 @@ impl HostClaim {
     /// By what two hosts are one; `with_names` says whether their names tell.
     fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
         let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
+        let address = address.filter(|_| self.scope == other.scope);
         let name = || self.names.intersection(&other.names).next().filter(|_| with_names);
         address.or_else(name).cloned()
     }
@@ -236,12 +246,14 @@ impl Taken {
         match owner {
             Some(owner) => format!(
                 "Host {host} of {object} belongs to {owner}, which is older and has the same \
-                 {mark}: take it out of one of the two, for a host is deployed by one of them only."
+                 {mark}: take it out of one of the two, for a host is deployed by one of them only.{}",
+                another_machine(mark)
             ),
             None => format!(
                 "Host {host} of {object} has the {mark}, at which an object of another namespace \
                  has deployed its host: correct the address, or ask who administers the cluster \
-                 whose host it is."
+                 whose host it is.{}",
+                another_machine(mark)
             ),
         }
     }
@@ -278,6 +290,23 @@ fn own(node: &Node) -> Option<String> {
         None if has_role => open(&format!("{host}:{SSH_PORT}")),
         port => mark(&host_address::with_port(&host, port.unwrap_or(SSH_PORT))),
     })
+}
+
+/// The word of [`NETWORK_SCOPE`].
+fn scope_of<K: Resource>(object: &K) -> String {
+    let word = object.annotations().get(NETWORK_SCOPE).map(|it| it.trim());
+    word.unwrap_or_default().to_owned()
+}
+
+/// What an author says of one address in two networks.
+fn another_machine(mark: &str) -> String {
+    let is_address = mark.starts_with("address ");
+    let text = || {
+        format!(
+            " If it is another machine at that address in another network, annotate {NETWORK_SCOPE} with a word for that network."
+        )
+    };
+    if is_address { text() } else { String::new() }
 }
 
 fn names_of_node(node: &Node) -> BTreeSet<String> {

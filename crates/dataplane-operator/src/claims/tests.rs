@@ -136,3 +136,39 @@ fn a_claim_is_found_by_each_of_its_marks() {
     let expected = [("", "address 192.0.2.1"), ("ns", "name a"), ("ns", "name a.example.org")];
     assert_eq!(keys, expected.map(|(namespace, it)| Key::new(namespace, it)));
 }
+
+#[test]
+fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
+    let of = |name: &str, namespace: &str, created: &str, scope: &str, is_reached: bool| {
+        let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
+            "deployedHash": "h", "since": OLD }]);
+        let status = json!({ "services": services, "address": "192.0.2.1:22" });
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": name, "namespace": namespace, "creationTimestamp": created,
+                "annotations": { "dataplane.openstack.org/network-scope": scope } },
+            "spec": { "ansibleHost": "192.0.2.1" },
+            "status": if is_reached { status } else { json!({}) },
+        }))
+        .unwrap();
+        Claim::of_node(&node, None)
+    };
+    for (scope, n_taken) in [("", 1), (" ", 1), ("rack-1", 0)] {
+        let new = of("new", "ns", NEW, scope, false);
+        let taken = new.taken(&[of("old", "ns", OLD, "", true)]);
+        assert_eq!(taken.len(), n_taken, "{scope:?}");
+        let taken = new.taken(&[of("old", "theirs", OLD, "", true)]);
+        assert_eq!(taken.len(), n_taken, "{scope:?} across namespaces");
+        let text = taken.first().map(|it| it.message("OpenStackDataPlaneNode new"));
+        let way = "annotate dataplane.openstack.org/network-scope with a word";
+        assert!(text.is_none_or(|it| it.contains(way)));
+    }
+    let new = of("same", "ns", NEW, "rack-1", false);
+    let taken = new.taken(&[of("same", "ns", OLD, "", true)]);
+    // Two kinds may have one name.
+    assert_eq!(taken, [], "it is the object itself");
+    let set = claim("set", NEW, &json!({ "old": at("192.0.2.9") }));
+    assert_eq!(set.taken(&[of("old", "ns", OLD, "rack-1", true)])[0].mark, "name old");
+    assert_eq!(new.taken(&[of("other", "ns", OLD, "rack-1", false)]).len(), 1);
+}
