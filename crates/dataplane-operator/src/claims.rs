@@ -3,9 +3,8 @@
 //! Hosts are compared by their names, within a namespace, and by the canonical form of the address
 //! and port over which they are reached, across namespaces too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::node_set::HostState;
 use common::api::dataplane::{Node, NodeSet, Role};
 use common::host_address;
 use jiff::Timestamp;
@@ -13,6 +12,7 @@ use kube::{Resource, ResourceExt};
 use shell::cache::Key;
 
 use crate::effective::{Effective, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::inputs;
 use crate::node_set::host;
 use crate::vars::Objects;
 
@@ -55,8 +55,8 @@ pub struct HostClaim {
     open: Option<String>,
     /// Where it stands in the object.
     pub path: String,
-    /// Whether a run of the object has succeeded there.
-    is_reached: bool,
+    /// Whether a run of the object has succeeded there, at that address.
+    pub is_reached: bool,
 }
 
 /// A host that another object describes too, which is younger.
@@ -95,8 +95,7 @@ impl Claim {
     /// Of a node that is reached at that address, as `host:port`.
     pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
         let name = node.name_any();
-        let services = node.status.iter().flat_map(|it| &it.services);
-        let is_reached = services.into_iter().any(|it| it.deployed_hash.is_some());
+        let is_reached = address.is_some_and(|it| has_reached(node, it));
         let host = HostClaim {
             names: names_of_node(node),
             address: address.map(|it| mark(&host_address::endpoint(it))),
@@ -112,10 +111,9 @@ impl Claim {
     /// Of a node set.
     pub fn of_node_set(set: &NodeSet) -> Self {
         let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-        let reached: BTreeSet<&str> = recorded
+        let reached: BTreeMap<&str, &str> = recorded
             .iter()
-            .filter(|it| it.hash.is_some() || it.state == HostState::Deployed)
-            .map(|it| it.name.as_str())
+            .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
             .collect();
         let scope = scope_of(set);
         let claim = |it: host::Host<'_>| HostClaim {
@@ -124,7 +122,7 @@ impl Claim {
             scope: scope.clone(),
             open: Some(open(&it.address())),
             path: format!("spec.nodes[{}]", it.key),
-            is_reached: reached.contains(it.name.as_str()),
+            is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
             name: it.name,
         };
         Self::of(set, host::hosts(set).into_iter().map(claim).collect())
@@ -275,6 +273,20 @@ fn told(node: &Node) -> Option<String> {
     let status = node.status.as_ref()?;
     let is_current = status.observed_generation == node.metadata.generation;
     status.address.clone().filter(|_| is_current)
+}
+
+/// Whether a run of the node has succeeded at that address: with the inputs that its status tells, or
+/// with those of its last complete deployment, of which the address is one.
+fn has_reached(node: &Node, address: &str) -> bool {
+    let Some(status) = &node.status else { return false };
+    let deployed = || status.services.iter().filter(|it| it.deployed_hash.is_some());
+    let told = status.address.as_deref();
+    let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
+    let is_present =
+        told.is_some() && deployed().any(|it| it.deployed_hash.as_ref() == Some(&it.hash));
+    let mut spellings = [Some(address), told].into_iter().flatten();
+    let was_deployed = |it| inputs::are_at(&status.deployed_inputs, it);
+    is_present || deployed().next().is_some() && spellings.any(was_deployed)
 }
 
 /// Where a node's own spec says that its host is.

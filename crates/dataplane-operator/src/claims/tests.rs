@@ -111,7 +111,7 @@ fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_o
             "kind": "OpenStackDataPlaneNode",
             "metadata": { "name": format!("of-{namespace}"), "namespace": namespace, "creationTimestamp": created },
             "spec": { "ansibleHost": "192.0.2.1" },
-            "status": if is_reached { json!({ "services": services }) } else { json!({}) },
+            "status": if is_reached { json!({ "services": services, "address": "192.0.2.1:22" }) } else { json!({}) },
         }))
         .unwrap();
         Claim::of_node(&node, None)
@@ -171,4 +171,35 @@ fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
     let set = claim("set", NEW, &json!({ "old": at("192.0.2.9") }));
     assert_eq!(set.taken(&[of("old", "ns", OLD, "rack-1", true)])[0].mark, "name old");
     assert_eq!(new.taken(&[of("other", "ns", OLD, "rack-1", false)]).len(), 1);
+}
+
+#[test]
+fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
+    let inputs = |host: &str| {
+        let digest = |it: &Value| common::hash::short(it);
+        json!({ "ansibleHost": digest(&json!(host)), "ansiblePort": digest(&json!(22)) })
+    };
+    let is_reached = |address: &str, hash: &str, deployed: Value| {
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": "n", "namespace": "ns", "generation": 2 },
+            "spec": { "ansibleHost": address },
+            "status": { "observedGeneration": 1, "address": "192.0.2.1:22", "services": [{
+                "name": "s", "state": "Succeeded", "hash": hash, "attempt": 1,
+                "deployedHash": "h", "since": OLD,
+            }], "deployedInputs": deployed },
+        }))
+        .unwrap();
+        Claim::of_node(&node, None).hosts[0].is_reached
+    };
+    let nothing = || json!({});
+    assert!(is_reached("192.0.2.1", "h", nothing()));
+    assert!(is_reached("::ffff:192.0.2.1", "h", nothing()), "another spelling");
+    assert!(!is_reached("192.0.2.2", "h", nothing()), "it was earned elsewhere");
+    // Other inputs have changed since.
+    assert!(is_reached("192.0.2.1", "other", inputs("192.0.2.1")));
+    assert!(!is_reached("192.0.2.2", "other", inputs("192.0.2.1")));
+    assert!(!is_reached("192.0.2.1", "other", inputs("192.0.2.2")));
+    assert!(!is_reached("192.0.2.1", "other", nothing()));
 }
