@@ -51,7 +51,7 @@ fn judged(
     let read = |it: &Option<DynamicObject>| read(it.as_ref()?, &known);
     let Some(new) = read(&request.object) else { return Verdict::allow() };
     let claim = new.changed_since(read(&request.old_object).as_ref());
-    let others = known.sharing(std::slice::from_ref(&claim));
+    let others = known.sharing(std::slice::from_ref(&claim), None);
     warnings(&claim, &others).into_iter().fold(Verdict::allow(), Verdict::warn)
 }
 

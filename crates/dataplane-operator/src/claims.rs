@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::{Node, NodeSet, Role};
+use common::engine::host_key::HostKey;
 use common::host_address;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -17,8 +18,10 @@ use crate::node_set::host;
 use crate::vars::Objects;
 
 pub mod describers;
+pub mod shared_keys;
 
 pub use describers::{BY_HOST, Describers};
+pub use shared_keys::{ACCEPT_SHARED, key_of};
 
 /// Annotation on a node or node set: a word for the network in which its addresses hold. An address
 /// with another word is another machine.
@@ -36,6 +39,8 @@ pub struct Claim {
     kind: String,
     namespace: String,
     name: String,
+    /// The fingerprints of keys that several of its hosts, or others, may show.
+    shared: BTreeSet<String>,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
 }
@@ -53,6 +58,8 @@ pub struct HostClaim {
     scope: String,
     /// The same without a port, as `open y`.
     open: Option<String>,
+    /// Its own ssh key, where it was learned.
+    pub key: Option<HostKey>,
     /// Where it stands in the object.
     pub path: String,
     /// Whether a run of the object has succeeded there, at that address.
@@ -101,6 +108,7 @@ impl Claim {
             address: address.map(|it| mark(&host_address::endpoint(it))),
             scope: scope_of(node),
             open: address.map(open),
+            key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
             path: "spec".into(),
             is_reached,
             name,
@@ -116,11 +124,13 @@ impl Claim {
             .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
             .collect();
         let scope = scope_of(set);
+        let keys = set.status.as_ref().map(|it| &it.host_keys);
         let claim = |it: host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
             scope: scope.clone(),
             open: Some(open(&it.address())),
+            key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
             path: format!("spec.nodes[{}]", it.key),
             is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
             name: it.name,
@@ -132,13 +142,16 @@ impl Claim {
         let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
         let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
         let namespace = object.namespace().unwrap_or_default();
-        Self { created, kind, namespace, name, hosts }
+        let shared = shared_keys::accepted(object.annotations().get(ACCEPT_SHARED));
+        Self { created, kind, namespace, name, shared, hosts }
     }
 
     /// The keys of the index [`BY_HOST`] by which its hosts are known.
     pub fn keys(&self) -> Vec<Key> {
         let names = self.hosts.iter().flat_map(|it| &it.names);
         let names = names.map(|it| Key::new(&self.namespace, it));
+        let learned = self.hosts.iter().filter_map(|it| it.key.as_ref());
+        let names = names.chain(learned.map(|it| key_of(&self.namespace, it)));
         let addresses = self.hosts.iter().filter_map(|it| it.address.as_ref());
         let addresses = addresses.map(|it| Key::new(ALL_NAMESPACES, it));
         let keys: BTreeSet<Key> = names.chain(addresses).collect();
@@ -264,6 +277,8 @@ impl Taken {
 pub fn keys_of_node(node: &Node) -> Vec<Key> {
     let namespace = node.namespace().unwrap_or_default();
     let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
+    let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let names = names.chain(learned.map(|it| key_of(&namespace, &it)));
     let address = told(node).map(|it| mark(&host_address::endpoint(&it))).or_else(|| own(node));
     names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
 }

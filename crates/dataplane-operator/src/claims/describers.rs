@@ -49,10 +49,11 @@ impl Describers {
     }
 
     /// What all objects say that may describe hosts of these claims, whose own objects are among
-    /// them. Each object is read once, however many hosts it shares.
-    pub fn sharing(&self, claims: &[Claim]) -> Vec<Claim> {
+    /// them. Each object is read once, however many hosts it shares. Besides, what they say that have
+    /// one of these keys.
+    pub fn sharing(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
         let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeMap::new());
-        for key in claims.iter().flat_map(Claim::sought) {
+        for key in claims.iter().flat_map(Claim::sought).chain(keys) {
             let found = self.nodes.indexed(BY_HOST, &key).into_iter();
             nodes.extend(found.map(|it| (Key::of(&*it), it)));
             let found = self.node_sets.indexed(BY_HOST, &key).into_iter();

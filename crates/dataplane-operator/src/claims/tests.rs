@@ -203,3 +203,39 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     assert!(!is_reached("192.0.2.1", "other", inputs("192.0.2.2")));
     assert!(!is_reached("192.0.2.1", "other", nothing()));
 }
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
+fn with_keys(claim: Claim) -> Claim {
+    claim.showing(|_| common::engine::host_key::HostKey::parse(KEY))
+}
+
+#[test]
+fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_host_of_one() {
+    let set = |name, created| with_keys(claim(name, created, &json!({ "a": at("192.0.2.1") })));
+    let other = |created| with_keys(node("n", created, &json!({ "ansibleHost": "192.0.2.2" })));
+    let found = set("set", NEW).shared_keys(&[other(OLD)]);
+    assert_eq!((found.len(), found[0].host.as_str()), (1, "a"));
+    assert_eq!(found[0].other, "host n of OpenStackDataPlaneNode n");
+    assert_eq!(set("set", OLD).shared_keys(&[other(NEW)]), []);
+    let same = with_keys(node("n", OLD, &json!({ "ansibleHost": "192.0.2.1" })));
+    assert_eq!(set("set", NEW).shared_keys(&[same]), [], "it is told as HostTaken");
+    let mut theirs = other(OLD);
+    theirs.namespace = "theirs".into();
+    assert_eq!(set("set", NEW).shared_keys(&[theirs]), []);
+    let hosts = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.2"), "c": at("192.0.2.3") });
+    let mut image = with_keys(claim("image", OLD, &hosts));
+    let found = image.shared_keys(&[]);
+    assert_eq!(found.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    let text = image.shared_keys_text(&found).unwrap();
+    assert!(text.contains("image: b, c shows") && text.contains("host a of"), "{text}");
+    image.shared.insert(found[0].fingerprint.clone());
+    assert_eq!(image.shared_keys(&[]), []);
+}
+
+#[test]
+fn who_shows_a_key_is_found_by_it() {
+    let found = with_keys(node("n", OLD, &json!({}))).keys();
+    assert!(found.contains(&Key::new("ns", format!("key {KEY}"))), "{found:?}");
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::host_key::HostKey;
 use common::engine::rollout::Limits;
 use common::plan::Target;
 use kube::{Resource as _, ResourceExt};
@@ -16,7 +17,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::claims::{Claim, Describers};
+use crate::claims::{Claim, Describers, key_of};
 use crate::default_services;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
@@ -34,6 +35,17 @@ use crate::vars::{Objects, named};
 pub const BY_ROLE: &str = "role";
 /// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
+
+/// The keys of the index [`BY_HOST`](crate::claims::BY_HOST) for what runs were told as hosts' own ssh
+/// keys.
+pub fn told_keys<'a>(
+    namespace: &'a str,
+    runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
+) -> BTreeSet<Key> {
+    let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
+    let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
+    keys.map(|it| key_of(namespace, &it)).collect()
+}
 
 /// Index of runs by the addresses whose hosts told them their own keys.
 pub const BY_HOST_KEY: &str = "host key";
@@ -228,8 +240,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         Claim::of_node_at(node, address.as_deref())
     };
     let own: Vec<Claim> = nodes.iter().zip(&addresses).map(of_node).collect();
-    let claims = world.describers.sharing(&own);
     let others = others(world, &namespace, addresses, &owner);
+    let claims = world.describers.sharing(&own, told_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = movers(world, &namespace, &nodes, &machines);
     let mut seen = Observed {

@@ -21,7 +21,7 @@ use crate::claims::{Claim, Describers};
 use crate::default_services;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
-use crate::group::observe::{BY_HOST_KEY, Inventory};
+use crate::group::observe::{BY_HOST_KEY, Inventory, told_keys};
 use crate::machines::{Machines, Seen};
 use crate::node_set::bundles::Bundle;
 use crate::node_set::host::machine_template;
@@ -160,7 +160,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let runs = runs(world, &namespace, &set);
-    let neighbours = world.describers.sharing(&[Claim::of_node_set(&set)]);
+    let neighbours =
+        world.describers.sharing(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
     let infra = world.others.infra(&world.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(lenders.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());

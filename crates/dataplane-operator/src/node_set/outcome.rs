@@ -253,6 +253,11 @@ impl Outcome {
         }
     }
 
+    /// Whether a deployment has succeeded on some host.
+    pub fn is_in_service(&self) -> bool {
+        self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
+    }
+
     /// How many hosts the last deployment succeeded on.
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::Digests;
 
+use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
@@ -142,6 +143,8 @@ fn findings(
     let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date(seen, judged), service_account()]);
+    let shared = judged.shared_keys.as_ref();
+    findings.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
     findings
 }
 
