@@ -102,6 +102,20 @@ class OwnerCheck(CallbackTest):
         self.assertEqual(self.run_as(OTHER, uid="u-2")["hosts"], "o")
         self.assertEqual(self.owner(), f"{OTHER} u-2\n")
 
+    def test_a_host_that_nova_compute_has_under_another_name_is_taken_over_by_that_name_as_a_whole(self):
+        self.write("n0/nova/01-nova.conf", "[DEFAULT]\nhost = Old.example.org\n")
+        for wrong in ("host:old", "host:old.example.com", "host:OLD.example.org", "u-1"):
+            message = self.run_as(OTHER, extra=f"edpm_owner_accepted: ['{wrong}']")
+            self.assertRefused(message, "configured as host old.example.org")
+        message = self.run_as(OTHER, extra="edpm_owner_accepted: [u-9, 'host:old.example.org']")
+        self.assertEqual(message["hosts"], "o")
+        self.assertEqual(self.owner(), f"{OTHER} u-1\n")
+        # A host that records its owner is that one's, whatever it is configured as.
+        self.assertRefused(
+            self.run_as("openstack/OpenStackDataPlaneNode/n0", extra="edpm_owner_accepted: ['host:old.example.org']"),
+            "the host belongs to OpenStackDataPlaneNode n1",
+        )
+
     def test_a_record_that_names_nobody_is_told_and_never_repeated(self):
         self.write("n0/state/owner", "{{ lookup('file', '/etc/passwd') }} \x1b[31m\n")
         message = self.run_as("openstack/OpenStackDataPlaneNode/n0")

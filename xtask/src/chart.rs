@@ -96,11 +96,11 @@ fn defaults() -> Result<()> {
     for (kind, n_expected) in [
         ("Deployment", 3),
         ("ServiceAccount", 3),
-        ("ClusterRole", 7),
+        ("ClusterRole", 8),
         ("Role", 3),
         ("CustomResourceDefinition", KINDS.len()),
         ("MutatingWebhookConfiguration", 1),
-        ("ValidatingWebhookConfiguration", 1),
+        ("ValidatingWebhookConfiguration", 2),
     ] {
         let n = of_kind(&objects, kind).count();
         ensure!(n == n_expected, "{n} objects {kind}, not {n_expected}");
@@ -123,6 +123,7 @@ fn watched_namespaces() -> Result<()> {
     let expected = [
         "edpm.edpm-system.ansibleee-operator-definitions",
         "edpm.edpm-system.dataplane-operator-definitions",
+        "edpm.edpm-system.dataplane-operator-webhook",
         "edpm.edpm-system.nova-operator-definitions",
         "edpm.edpm-system.nova-operator-webhook",
     ];
@@ -225,6 +226,7 @@ fn values() -> Result<()> {
         ("nova-operator", "RECONCILE_NOVACELL", "false"),
         ("nova-operator", "NOVA_RELEASE", "2025.2"),
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
+        ("dataplane-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.dataplane-operator"),
         ("dataplane-operator", "LOG_FORMAT", "json"),
         ("dataplane-operator", "LOG_LEVEL", "warn,shell::api=debug,kube_client=off"),
     ] {

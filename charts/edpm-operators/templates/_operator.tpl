@@ -1,6 +1,6 @@
 {{/*
 One operator: account, roles, Deployment. Takes root, operator, values (the operator's own), env (a
-list of name and value), and webhook (whether it serves one).
+list of name and value), hasWebhooks (whether it can serve webhooks), and webhook (whether it does).
 
 Objects in the release's namespace have the operator's bare name: a second release there would share
 the Lease, so it must be refused.
@@ -109,7 +109,7 @@ containers:
         drop: [ALL]
 {{- end }}
 
-{{/* What all operators are told, and then their own: by value, or by the key of a ConfigMap. */}}
+{{/* What all operators are told, and then their own. */}}
 {{- define "edpm.env" -}}
 - name: POD_NAMESPACE
   valueFrom:
@@ -127,11 +127,28 @@ containers:
   value: {{ .root.Values.logLevel | quote }}
 {{- range .env }}
 - name: {{ .name }}
-  {{- if .configMap }}
-  valueFrom:
-    configMapKeyRef: {name: {{ .configMap | quote }}, key: {{ .key }}}
-  {{- else }}
   value: {{ .value | quote }}
-  {{- end }}
+{{- end }}
+{{- if .hasWebhooks }}
+{{ include "edpm.webhookEnv" . }}
+{{- end }}
+{{- end }}
+
+{{/* What an operator with webhooks is told of them. */}}
+{{- define "edpm.webhookEnv" -}}
+- name: ENABLE_WEBHOOKS
+  value: {{ .webhook | quote }}
+{{- if .webhook }}
+- name: WEBHOOK_SERVICE
+  value: {{ include "edpm.webhook" . }}
+- name: WEBHOOK_CONFIGURATION
+  value: {{ include "edpm.globalName" . }}
+- name: WEBHOOK_CERTIFICATES
+  value: {{ .root.Values.webhooks.certificates }}
+{{- with .root.Values.webhooks.clientAuthorities }}
+- name: WEBHOOK_CLIENT_AUTHORITIES
+  valueFrom:
+    configMapKeyRef: {name: {{ . | quote }}, key: ca.crt}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -98,7 +98,7 @@ metadata:
     {{- include "edpm.labels" . | nindent 4 }}
 rules:
   - apiGroups: [admissionregistration.k8s.io]
-    resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+    resources: [{{ if eq .operator "nova-operator" }}mutatingwebhookconfigurations, {{ end }}validatingwebhookconfigurations]
     resourceNames: [{{ $name }}]
     verbs: [{{ if include "edpm.certManager" .root }}list, watch{{ else }}list, patch, watch{{ end }}]
 ---

@@ -4,20 +4,28 @@
 //! and port over which they are reached, across namespaces too.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use common::api::dataplane::node_set::HostState;
-use common::api::dataplane::{Node, NodeSet};
+use common::api::dataplane::{Node, NodeSet, Role};
+use common::engine::host_key::HostKey;
 use common::host_address;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
-use shell::cache::{Cache, Key};
+use shell::cache::Key;
 
-use crate::effective::{HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::effective::{Effective, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::inputs;
 use crate::node_set::host;
+use crate::vars::Objects;
 
-/// Index of nodes and node sets by the hosts that they describe.
-pub const BY_HOST: &str = "host";
+pub mod describers;
+pub mod shared_keys;
+
+pub use describers::{BY_HOST, Describers};
+pub use shared_keys::{ACCEPT_SHARED, key_of};
+
+/// Annotation on a node or node set: a word for the network in which its addresses hold. An address
+/// with another word is another machine.
+pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
 
 /// The namespace of keys of addresses: an address is one host in all of them.
 const ALL_NAMESPACES: &str = "";
@@ -31,6 +39,8 @@ pub struct Claim {
     kind: String,
     namespace: String,
     name: String,
+    /// The fingerprints of keys that several of its hosts, or others, may show.
+    shared: BTreeSet<String>,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
 }
@@ -44,8 +54,27 @@ pub struct HostClaim {
     names: BTreeSet<String>,
     /// Its address, as `address y`.
     address: Option<String>,
-    /// Whether a run of the object has succeeded there.
-    is_reached: bool,
+    /// In which network the address holds; empty for the one that all share.
+    scope: String,
+    /// The same without a port, as `open y`.
+    open: Option<String>,
+    /// Its own ssh key, where it was learned.
+    pub key: Option<HostKey>,
+    /// Where it stands in the object.
+    pub path: String,
+    /// Whether a run of the object has succeeded there, at that address.
+    pub is_reached: bool,
+}
+
+/// A host that another object describes too, which is younger.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Withheld<'a> {
+    /// The host.
+    pub host: &'a HostClaim,
+    /// By what it is known to be the same host.
+    pub mark: String,
+    /// The younger object.
+    pub other: &'a Claim,
 }
 
 /// A host that belongs to another object.
@@ -53,6 +82,8 @@ pub struct HostClaim {
 pub struct Taken {
     /// How the refused object calls it.
     pub host: String,
+    /// Where it stands in that object.
+    pub path: String,
     /// By what it is known to be the same host.
     pub mark: String,
     /// The object that has it, by kind and name; `None` where that is in another namespace, of which
@@ -61,25 +92,24 @@ pub struct Taken {
 }
 
 impl Claim {
-    /// Of a node, at the address that its status tells, or its spec where the status speaks of
-    /// another generation.
-    pub fn of_node(node: &Node) -> Self {
-        let status = node.status.as_ref();
-        let is_current =
-            status.is_some_and(|it| it.observed_generation == node.metadata.generation);
-        let told = status.filter(|_| is_current).and_then(|it| it.address.clone());
-        Self::of_node_at(node, told.or_else(|| address_of(node)).as_deref())
+    /// Of a node, at the address that its status tells, or where the status speaks of another
+    /// generation at that which its spec has under this role.
+    pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
+        let spec = || Effective::of(None, role, node, &Objects::new()).address();
+        Self::of_node_at(node, told(node).or_else(spec).as_deref())
     }
 
     /// Of a node that is reached at that address, as `host:port`.
     pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
         let name = node.name_any();
-        let names = [Some(&name), node.spec.host_name.as_ref()].into_iter().flatten();
-        let services = node.status.iter().flat_map(|it| &it.services);
-        let is_reached = services.into_iter().any(|it| it.deployed_hash.is_some());
+        let is_reached = address.is_some_and(|it| has_reached(node, it));
         let host = HostClaim {
-            names: names_of(names.map(String::as_str)),
+            names: names_of_node(node),
             address: address.map(|it| mark(&host_address::endpoint(it))),
+            scope: scope_of(node),
+            open: address.map(open),
+            key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
+            path: "spec".into(),
             is_reached,
             name,
         };
@@ -89,15 +119,20 @@ impl Claim {
     /// Of a node set.
     pub fn of_node_set(set: &NodeSet) -> Self {
         let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
-        let reached: BTreeSet<&str> = recorded
+        let reached: BTreeMap<&str, &str> = recorded
             .iter()
-            .filter(|it| it.hash.is_some() || it.state == HostState::Deployed)
-            .map(|it| it.name.as_str())
+            .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
             .collect();
+        let scope = scope_of(set);
+        let keys = set.status.as_ref().map(|it| &it.host_keys);
         let claim = |it: host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
-            is_reached: reached.contains(it.name.as_str()),
+            scope: scope.clone(),
+            open: Some(open(&it.address())),
+            key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
+            path: format!("spec.nodes[{}]", it.key),
+            is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
             name: it.name,
         };
         Self::of(set, host::hosts(set).into_iter().map(claim).collect())
@@ -107,37 +142,47 @@ impl Claim {
         let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
         let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
         let namespace = object.namespace().unwrap_or_default();
-        Self { created, kind, namespace, name, hosts }
+        let shared = shared_keys::accepted(object.annotations().get(ACCEPT_SHARED));
+        Self { created, kind, namespace, name, shared, hosts }
     }
 
-    /// The keys of the index [`BY_HOST`].
+    /// The keys of the index [`BY_HOST`] by which its hosts are known.
     pub fn keys(&self) -> Vec<Key> {
         let names = self.hosts.iter().flat_map(|it| &it.names);
         let names = names.map(|it| Key::new(&self.namespace, it));
+        let learned = self.hosts.iter().filter_map(|it| it.key.as_ref());
+        let names = names.chain(learned.map(|it| key_of(&self.namespace, it)));
         let addresses = self.hosts.iter().filter_map(|it| it.address.as_ref());
         let addresses = addresses.map(|it| Key::new(ALL_NAMESPACES, it));
         let keys: BTreeSet<Key> = names.chain(addresses).collect();
         keys.into_iter().collect()
     }
 
-    /// What other objects say of the same hosts.
-    pub fn others(&self, nodes: &Cache<Node>, node_sets: &Cache<NodeSet>) -> Vec<Self> {
-        let mut found: BTreeMap<(String, String, String), Self> = BTreeMap::new();
-        let mut add = |it: Self| {
-            found.insert((it.kind.clone(), it.namespace.clone(), it.name.clone()), it);
-        };
-        for key in self.keys() {
-            let nodes: Vec<Arc<Node>> = nodes.indexed(BY_HOST, &key);
-            for node in nodes {
-                add(Self::of_node(&node));
-            }
-            let node_sets: Vec<Arc<NodeSet>> = node_sets.indexed(BY_HOST, &key);
-            for node_set in node_sets {
-                add(Self::of_node_set(&node_set));
-            }
-        }
-        found.remove(&(self.kind.clone(), self.namespace.clone(), self.name.clone()));
-        found.into_values().collect()
+    /// The keys under which others are found that may describe one of its hosts: also those whose
+    /// port is not known yet.
+    pub fn sought(&self) -> Vec<Key> {
+        let open = self.hosts.iter().filter_map(|it| it.open.as_ref());
+        let open: BTreeSet<Key> = open.map(|it| Key::new(ALL_NAMESPACES, it)).collect();
+        self.keys().into_iter().chain(open).collect()
+    }
+
+    /// The object by kind and name.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.kind, self.name)
+    }
+
+    /// The same with those hosts alone that are not as they were.
+    #[must_use]
+    pub fn changed_since(mut self, old: Option<&Self>) -> Self {
+        let was = old.map(|it| it.hosts.as_slice()).unwrap_or_default();
+        self.hosts.retain(|it| !was.contains(it));
+        self
+    }
+
+    /// Whether another claim is of the same object.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.kind.clone(), it.namespace.clone(), it.name.clone());
+        of(self) == of(other)
     }
 
     /// Its hosts that belong to others among these.
@@ -150,17 +195,35 @@ impl Claim {
     /// naming an address takes nothing, and who is in service stays so: the other one has it where its
     /// runs have reached it and ours have not. The host itself decides between two that have.
     fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<Taken> {
+        if self.is_of_same(other) {
+            return None;
+        }
         let is_here = self.namespace == other.namespace;
         let is_older = other.age() < self.age();
         let owns =
             |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
         let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
-        let owner = is_here.then(|| format!("{} {}", other.kind, other.name));
-        Some(Taken { host: host.name.clone(), mark, owner })
+        let (path, owner) = (host.path.clone(), is_here.then(|| other.title()));
+        Some(Taken { host: host.name.clone(), path, mark, owner })
     }
 
-    fn age(&self) -> (Option<Timestamp>, &str, &str, &str) {
-        (self.created, &self.kind, &self.namespace, &self.name)
+    /// What is about to be made is younger than all.
+    fn age(&self) -> (bool, Option<Timestamp>, &str, &str, &str) {
+        (self.created.is_none(), self.created, &self.kind, &self.namespace, &self.name)
+    }
+
+    /// Its hosts that others of its namespace describe too and will not get, each with by what they
+    /// are one and the other object.
+    pub fn withheld<'a>(&'a self, others: &'a [Self]) -> Vec<Withheld<'a>> {
+        let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
+        let mut found = Vec::new();
+        for other in others.iter().filter(is_here).filter(|it| it.age() > self.age()) {
+            for host in &self.hosts {
+                let mark = other.hosts.iter().find_map(|it| host.shared(it, true));
+                found.extend(mark.map(|mark| Withheld { host, mark, other }));
+            }
+        }
+        found
     }
 
     /// The hosts that it describes twice, each with the one that comes before it.
@@ -181,6 +244,7 @@ impl HostClaim {
     /// By what two hosts are one; `with_names` says whether their names tell.
     fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
         let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
+        let address = address.filter(|_| self.scope == other.scope);
         let name = || self.names.intersection(&other.names).next().filter(|_| with_names);
         address.or_else(name).cloned()
     }
@@ -189,30 +253,92 @@ impl HostClaim {
 impl Taken {
     /// Object, cause and next step; `object` is the one that is refused.
     pub fn message(&self, object: &str) -> String {
-        let Self { host, mark, owner } = self;
+        let Self { host, mark, owner, .. } = self;
         match owner {
             Some(owner) => format!(
                 "Host {host} of {object} belongs to {owner}, which is older and has the same \
-                 {mark}: take it out of one of the two, for a host is deployed by one of them only."
+                 {mark}: take it out of one of the two, for a host is deployed by one of them only.{}",
+                another_machine(mark)
             ),
             None => format!(
                 "Host {host} of {object} has the {mark}, at which an object of another namespace \
                  has deployed its host: correct the address, or ask who administers the cluster \
-                 whose host it is."
+                 whose host it is.{}",
+                another_machine(mark)
             ),
         }
     }
 }
 
-/// Where a node's own spec says that its host is, as `host:port`.
-fn address_of(node: &Node) -> Option<String> {
+/// The keys of the index [`BY_HOST`] for a node, by its own spec and status alone.
+///
+/// Where its role may give the port, and the status does not tell it yet, the node is found by its
+/// host at whatever port.
+pub fn keys_of_node(node: &Node) -> Vec<Key> {
+    let namespace = node.namespace().unwrap_or_default();
+    let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
+    let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let names = names.chain(learned.map(|it| key_of(&namespace, &it)));
+    let address = told(node).map(|it| mark(&host_address::endpoint(&it))).or_else(|| own(node));
+    names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
+}
+
+/// The address that a node's status tells, where it speaks of the present spec.
+fn told(node: &Node) -> Option<String> {
+    let status = node.status.as_ref()?;
+    let is_current = status.observed_generation == node.metadata.generation;
+    status.address.clone().filter(|_| is_current)
+}
+
+/// Whether a run of the node has succeeded at that address: with the inputs that its status tells, or
+/// with those of its last complete deployment, of which the address is one.
+fn has_reached(node: &Node, address: &str) -> bool {
+    let Some(status) = &node.status else { return false };
+    let deployed = || status.services.iter().filter(|it| it.deployed_hash.is_some());
+    let told = status.address.as_deref();
+    let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
+    let is_present =
+        told.is_some() && deployed().any(|it| it.deployed_hash.as_ref() == Some(&it.hash));
+    let mut spellings = [Some(address), told].into_iter().flatten();
+    let was_deployed = |it| inputs::are_at(&status.deployed_inputs, it);
+    is_present || deployed().next().is_some() && spellings.any(was_deployed)
+}
+
+/// Where a node's own spec says that its host is.
+fn own(node: &Node) -> Option<String> {
     let own = node.spec.node.as_ref();
     let var = |name: &str| own.and_then(|it| it.ansible_vars.get(name));
     let host = var(HOST_VAR).and_then(plain_host).map(str::to_owned);
     let host = host.or_else(|| node.spec.ansible_host.clone());
     let host = host.or_else(|| node.spec.host_name.clone()).filter(|it| !it.is_empty())?;
     let port = var(PORT_VAR).and_then(plain_port).or_else(|| own?.ansible_port);
-    Some(host_address::with_port(&host, port.unwrap_or(SSH_PORT)))
+    let has_role = node.spec.role.as_ref().is_some_and(|it| !it.is_empty());
+    Some(match port {
+        None if has_role => open(&format!("{host}:{SSH_PORT}")),
+        port => mark(&host_address::with_port(&host, port.unwrap_or(SSH_PORT))),
+    })
+}
+
+/// The word of [`NETWORK_SCOPE`].
+fn scope_of<K: Resource>(object: &K) -> String {
+    let word = object.annotations().get(NETWORK_SCOPE).map(|it| it.trim());
+    word.unwrap_or_default().to_owned()
+}
+
+/// What an author says of one address in two networks.
+fn another_machine(mark: &str) -> String {
+    let is_address = mark.starts_with("address ");
+    let text = || {
+        format!(
+            " If it is another machine at that address in another network, annotate {NETWORK_SCOPE} with a word for that network."
+        )
+    };
+    if is_address { text() } else { String::new() }
+}
+
+fn names_of_node(node: &Node) -> BTreeSet<String> {
+    let name = node.name_any();
+    names_of([Some(&name), node.spec.host_name.as_ref()].into_iter().flatten().map(String::as_str))
 }
 
 fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
@@ -224,146 +350,11 @@ fn mark(address: &str) -> String {
     format!("address {address}")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
-        let set: NodeSet = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNodeSet",
-            "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
-            "spec": { "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": hosts },
-        }))
-        .unwrap();
-        Claim::of_node_set(&set)
-    }
-
-    fn node(name: &str, created: &str, spec: &Value) -> Claim {
-        let node: Node = serde_json::from_value(json!({
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNode",
-            "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
-            "spec": spec,
-        }))
-        .unwrap();
-        Claim::of_node(&node)
-    }
-
-    fn at(address: &str) -> Value {
-        json!({ "ansible": { "ansibleHost": address } })
-    }
-
-    const OLD: &str = "2026-01-01T00:00:00Z";
-    const NEW: &str = "2026-01-02T00:00:00Z";
-
-    #[test]
-    fn the_older_object_has_the_host_whatever_its_kind() {
-        let set = |created| claim("set", created, &json!({ "a": at("192.0.2.1") }));
-        let same_name = json!({ "ansibleHost": "192.0.2.9" });
-        let same_address = json!({ "ansibleHost": "192.0.2.1" });
-        for (name, spec, mark) in [
-            ("a", same_name, "name a"),
-            ("b", same_address, "address 192.0.2.1"),
-            ("b", json!({ "hostName": "A" }), "name a"),
-        ] {
-            let (old, new) = (node(name, OLD, &spec), node(name, NEW, &spec));
-            let taken = set(NEW).taken(std::slice::from_ref(&old));
-            assert_eq!((taken.len(), taken[0].mark.as_str()), (1, mark));
-            assert_eq!(taken[0].owner, Some(format!("OpenStackDataPlaneNode {name}")));
-            assert_eq!(set(OLD).taken(std::slice::from_ref(&new)), []);
-            assert_eq!(old.taken(&[set(NEW)]), []);
-            let text = new.taken(&[set(OLD)])[0].message("OpenStackDataPlaneNode b");
-            assert!(text.contains("belongs to OpenStackDataPlaneNodeSet set"), "{text}");
-        }
-    }
-
-    #[test]
-    fn of_two_objects_of_one_age_the_name_decides_and_hosts_that_differ_are_nobodys_business() {
-        let hosts = json!({ "a": at("192.0.2.1") });
-        let (one, two) = (claim("one", OLD, &hosts), claim("two", OLD, &hosts));
-        assert_eq!(one.taken(std::slice::from_ref(&two)), []);
-        assert_eq!(two.taken(&[one]).len(), 1);
-        let other = claim("zero", OLD, &json!({ "b": at("192.0.2.2") }));
-        assert_eq!(two.taken(&[other]), []);
-    }
-
-    #[test]
-    fn a_host_that_stands_twice_in_one_node_set_is_found() {
-        let nodes = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1"), "c": at("192.0.2.3") });
-        let found = claim("set", OLD, &nodes);
-        assert_eq!(found.twice(), [("b", "a", "address 192.0.2.1".to_owned())]);
-        let mut renamed = json!({ "a": at("192.0.2.1"), "c": at("192.0.2.3") });
-        renamed["c"]["hostName"] = json!("a.example.org");
-        assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a".to_owned())]);
-    }
-
-    #[test]
-    fn two_nodes_at_one_address_are_one_host_however_it_is_spelled_and_two_ports_are_two() {
-        for (one, other, is_one) in [
-            (json!({ "ansibleHost": "192.0.2.1" }), json!({ "ansibleHost": "192.0.2.1" }), true),
-            (
-                json!({ "ansibleHost": "N0.Example.org" }),
-                json!({ "ansibleHost": "n0.example.org." }),
-                true,
-            ),
-            (
-                json!({ "ansibleHost": "2001:db8::1" }),
-                json!({ "ansibleHost": "2001:DB8:0::1" }),
-                true,
-            ),
-            (
-                json!({ "ansibleHost": "192.0.2.1" }),
-                json!({ "node": { "ansibleVars": { "ansible_host": "::ffff:192.0.2.1" } } }),
-                true,
-            ),
-            (
-                json!({ "ansibleHost": "192.0.2.1" }),
-                json!({ "ansibleHost": "192.0.2.1", "node": { "ansiblePort": 2022 } }),
-                false,
-            ),
-        ] {
-            let (old, new) = (node("a", OLD, &one), node("b", NEW, &other));
-            let taken = new.taken(std::slice::from_ref(&old));
-            assert_eq!(taken.len(), usize::from(is_one), "{one} {other}");
-            assert_eq!(old.taken(std::slice::from_ref(&new)), []);
-        }
-    }
-
-    #[test]
-    fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_of_its_owner() {
-        let at = |namespace: &str, created: &str, is_reached: bool| {
-            let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
-                "deployedHash": "h", "since": OLD }]);
-            let node: Node = serde_json::from_value(json!({
-                "apiVersion": "dataplane.openstack.org/v1beta1",
-                "kind": "OpenStackDataPlaneNode",
-                "metadata": { "name": format!("of-{namespace}"), "namespace": namespace, "creationTimestamp": created },
-                "spec": { "ansibleHost": "192.0.2.1" },
-                "status": if is_reached { json!({ "services": services }) } else { json!({}) },
-            }))
-            .unwrap();
-            Claim::of_node(&node)
-        };
-        let taken = |mine: &Claim, other: Claim| mine.taken(&[other]).len();
-        let new = at("mine", NEW, false);
-        assert_eq!(taken(&new, at("theirs", OLD, false)), 0, "naming an address takes nothing");
-        assert_eq!(taken(&at("mine", OLD, false), at("theirs", NEW, true)), 1);
-        for created in [OLD, NEW] {
-            assert_eq!(taken(&at("mine", created, true), at("theirs", OLD, true)), 0);
-        }
-        let text = new.taken(&[at("theirs", OLD, true)])[0].message("OpenStackDataPlaneNode mine");
-        assert!(text.contains("address 192.0.2.1"), "{text}");
-        assert!(!text.contains("theirs"), "{text}");
-    }
-
-    #[test]
-    fn a_claim_is_found_by_each_of_its_marks() {
-        let mut nodes = json!({ "a": at("192.0.2.1") });
-        nodes["a"]["hostName"] = json!("A.example.org");
-        let keys = claim("set", OLD, &nodes).keys();
-        let expected = [("", "address 192.0.2.1"), ("ns", "name a"), ("ns", "name a.example.org")];
-        assert_eq!(keys, expected.map(|(namespace, it)| Key::new(namespace, it)));
-    }
+/// Of `host:port`, at whatever port.
+fn open(address: &str) -> String {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    format!("open {}", host_address::host(host))
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,14 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
     inputs
 }
 
+/// Whether these inputs of a host are those of one at that address, as `host:port`.
+pub fn are_at(inputs: &Inputs, address: &str) -> bool {
+    let Some((host, port)) = address.rsplit_once(':') else { return false };
+    let port: Option<i32> = port.parse().ok();
+    let is = |name: &str, value: &Value| inputs.get(name) == Some(&hash::short(value));
+    is("ansibleHost", &json!(host)) && is("ansiblePort", &json!(port))
+}
+
 /// The inputs that a service adds: what it executes and what it is given.
 ///
 /// `sources` are the objects whose keys become files: `ConfigMap x` → digest of its content.

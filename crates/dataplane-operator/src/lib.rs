@@ -1,5 +1,6 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
+pub mod admission;
 pub mod attachments;
 pub mod baremetal_set;
 pub mod claims;

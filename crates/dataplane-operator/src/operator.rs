@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use shell::api::Api;
-use shell::args::CommonArgs;
+use shell::args::{CommonArgs, WebhookArgs};
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
@@ -22,12 +22,14 @@ use shell::queue::Queue;
 use shell::runtime::Runtime;
 use shell::sources::{self, Sources};
 use shell::vault::Vault;
+use shell::webhook::stand_by;
 
+use crate::admission::{self, Known};
 use crate::attachments::Attachments;
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{self, BaremetalSets};
-use crate::claims::{BY_HOST, Claim};
+use crate::claims::{BY_HOST, Claim, Describers, keys_of_node};
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
 use crate::endpoints::World as Ports;
@@ -55,6 +57,9 @@ pub struct Args {
     /// What all operators share.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// The admission webhooks.
+    #[command(flatten)]
+    pub webhook: WebhookArgs,
 }
 
 /// What the operator may do in the watched namespaces.
@@ -152,15 +157,25 @@ pub const DEFINITIONS: Rule = definitions(&[
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common } = args;
+    let Args { common, webhook } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let candidate = Candidate::of(&runtime, NAME, &common);
+    let known = Known::default();
+    if webhook.enable_webhooks {
+        admission::webhook(&known).serve(&webhook, &mut runtime).await?;
+        let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
+        let (caches, open) = (Describers::new(), Describers::watch);
+        let standing_by = stand_by(candidate.clone(), known.clone(), caches, open, ready, stop);
+        runtime.spawn("admission's watches", standing_by);
+    }
+    let work =
+        async move |candidate: &Candidate, leader: Leader| work(candidate, leader, known).await;
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
 }
 
 /// The watches and the controllers.
-async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
+async fn work(candidate: &Candidate, mut leader: Leader, known: Known) -> Result<()> {
     let machines = Machines::new(candidate.watches());
     let watched = Watched::new(candidate, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
@@ -184,6 +199,8 @@ async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     baremetal_set::wake(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
+    leader.ready().await;
+    known.lead(watched.describers());
     // Another operator's objects may not even be readable, and a watch of what is not there would keep
     // all controllers waiting.
     let is_there = is_served(Arc::clone(&api)).await?;
@@ -273,7 +290,7 @@ impl Watched {
             nodes: Cache::new(vec![
                 (BY_OWNER, Box::new(controller_of)),
                 (BY_ROLE, Box::new(role_of)),
-                (BY_HOST, Box::new(|it| Claim::of_node(it).keys())),
+                (BY_HOST, Box::new(keys_of_node)),
             ]),
             node_sets: Cache::new(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
             deployments: Cache::new(vec![(BY_NODE_SET, Box::new(node_sets_of))]),
@@ -319,7 +336,7 @@ impl Watched {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
-            node_sets: Arc::clone(&self.node_sets),
+            describers: self.describers(),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
@@ -334,7 +351,7 @@ impl Watched {
         Sets {
             node_sets: Arc::clone(&self.node_sets),
             deployments: Arc::clone(&self.deployments),
-            nodes: Arc::clone(&self.nodes),
+            describers: self.describers(),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
@@ -357,6 +374,11 @@ impl Watched {
             pauses: Pauses::default(),
             api: Arc::clone(api),
         }
+    }
+
+    fn describers(&self) -> Describers {
+        let (roles, nodes) = (Arc::clone(&self.roles), Arc::clone(&self.nodes));
+        Describers { roles, nodes, node_sets: Arc::clone(&self.node_sets) }
     }
 
     /// Each road has its own, for their readers are woken by different queues.

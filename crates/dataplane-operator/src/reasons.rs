@@ -7,6 +7,7 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
+use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::{DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use crate::node_set::status::SETUP_READY;
@@ -55,6 +56,19 @@ const HOST_TAKEN: Word = Word::bad(
     "An older object describes the same host: a node, or a node set.",
     "When the other one gives it up.",
     "Take the host out of one of the two.",
+);
+const KEY_SHARED: Word = Word::bad(
+    HOST_KEY_SHARED,
+    "A host shows an ssh host key that an older one of the namespace shows at another address.",
+    "When the host has a key of its own, or the shared one is accepted.",
+    "Make new host keys on it, or annotate the object with the command in the message.",
+);
+/// What is told of hosts that are in service too, which go on.
+const KEY_UNIQUE: Aspect = aspect(
+    HOST_KEY_UNIQUE,
+    "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \
+     depend on it.",
+    &[KEY_SHARED],
 );
 const INPUT_COMPLETE: Word =
     Word::good("InputComplete", "Everything that a deployment needs is there.");
@@ -196,6 +210,7 @@ const NODE: &[Aspect] = &[
             .unknown(),
         ],
     ),
+    KEY_UNIQUE,
     WRITES,
 ];
 
@@ -322,6 +337,7 @@ const INPUTS: &[Word] = &[
     ),
     HOST_ADDRESS_INVALID,
     HOST_TAKEN,
+    KEY_SHARED,
     Word::bad(
         "SshSecretNotNamed",
         "Neither node nor role names an ssh Secret.",

@@ -12,11 +12,12 @@ use crate::compute::warnings::CONFIG_WARNINGS;
 use crate::compute_creation::{Images, default_images};
 use crate::oslo::{self, FIELD, Text};
 use crate::release::{Chosen, Releases, not_judged};
+use crate::watched::Watched;
 
 pub mod cell;
-pub mod known;
 
-pub use known::{Known, stand_by};
+/// The caches that the webhooks of nodes and roles answer from.
+pub type Known = shell::webhook::Known<Watched>;
 
 /// Path of the defaulting webhook.
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";

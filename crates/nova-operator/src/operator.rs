@@ -9,6 +9,7 @@ use shell::args::{CommonArgs, WebhookArgs};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::runtime::Runtime;
+use shell::webhook::stand_by;
 
 use crate::admission::{self, Known};
 use crate::cell::{CellHealth, Probes};
@@ -18,6 +19,7 @@ use crate::oslo::Release;
 use crate::release::{self, Releases};
 use crate::removal::Orphans;
 use crate::service_config::ServiceConfig;
+use crate::watched::Watched;
 use crate::world::{Queues, World};
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -168,7 +170,8 @@ pub async fn run(args: Args) -> Result<()> {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
         webhooks.serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
-        let standing_by = admission::stand_by(candidate.clone(), known.clone(), ready, stop);
+        let (caches, known) = (Watched::new(), known.clone());
+        let standing_by = stand_by(candidate.clone(), known, caches, Watched::watch, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |candidate: &Candidate, leader: Leader| {

@@ -19,6 +19,7 @@ mod certificate;
 mod certificate_tests;
 #[cfg(test)]
 mod cluster;
+mod known;
 mod review;
 mod seen;
 mod server;
@@ -27,6 +28,7 @@ mod tests;
 mod verdict;
 
 pub use certificate::{Certificates, Place};
+pub use known::{Known, stand_by};
 pub use server::{Limits, Presented, serve};
 pub use verdict::{Verdict, difference};
 

@@ -42,6 +42,8 @@ pub enum Operator {
 impl Operator {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::AnsibleEe, Self::DataPlane, Self::Nova];
+    /// Those with webhooks.
+    pub const SERVING: [Self; 2] = [Self::DataPlane, Self::Nova];
 
     /// The name of its program, Deployment and service account.
     pub fn name(self) -> &'static str {
@@ -61,7 +63,7 @@ pub struct Operators {
     client: Client,
     environment: BTreeMap<Operator, Vec<(String, String)>>,
     kubeconfigs: BTreeMap<Operator, PathBuf>,
-    webhook: u16,
+    webhooks: BTreeMap<Operator, u16>,
     lease_seconds: Option<u16>,
     running: Mutex<BTreeMap<Operator, Running>>,
 }
@@ -81,7 +83,7 @@ impl Operators {
         (folder, processes): (&Folder, &Processes),
         plane: &ControlPlane,
         client: &Client,
-        (rendered, webhook, lease_seconds): (&Rendered, u16, Option<u16>),
+        (rendered, webhooks, lease_seconds): (&Rendered, BTreeMap<Operator, u16>, Option<u16>),
     ) -> Result<Self> {
         let mut kubeconfigs = BTreeMap::new();
         let mut environment = BTreeMap::new();
@@ -98,7 +100,7 @@ impl Operators {
             client: client.clone(),
             environment,
             kubeconfigs,
-            webhook,
+            webhooks,
             lease_seconds,
             running: Mutex::default(),
         })
@@ -117,9 +119,9 @@ impl Operators {
             it.arg("--kubeconfig").arg(&self.kubeconfigs[&operator]);
             it.arg(format!("--admin-address=127.0.0.1:{admin}"));
             it.args(self.lease_seconds.map(|it| format!("--lease-duration={it}")));
-            if operator == Operator::Nova {
+            if let Some(port) = self.webhooks.get(&operator) {
                 it.args(["--webhook-address=127.0.0.1", "--webhook-host=127.0.0.1"]);
-                it.arg(format!("--webhook-port={}", self.webhook));
+                it.arg(format!("--webhook-port={port}"));
             }
         })?;
         self.running().insert(operator, Running { process, identity, admin, number });

@@ -1,7 +1,7 @@
 //! The chart as Helm renders it, installed without pods: definitions, rights and webhooks as they are,
 //! but for the address of the webhooks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
+
+use crate::operators::Operator;
 
 /// The release's name.
 pub(crate) const RELEASE: &str = "edpm-operators";
@@ -42,10 +44,10 @@ impl Rendered {
         Ok(Self { objects: objects.into_iter().filter(|it| !it.is_null()).collect() })
     }
 
-    /// What is applied, with webhooks that are called at `port` of the loopback address.
-    pub(crate) fn applied(&self, port: u16) -> Vec<Value> {
+    /// What is applied, with webhooks that are called at their operator's port of the loopback address.
+    pub(crate) fn applied(&self, ports: &BTreeMap<Operator, u16>) -> Vec<Value> {
         let is_applied = |it: &&Value| LEFT_OUT.iter().all(|kind| it["kind"] != **kind);
-        self.objects.iter().filter(is_applied).map(|it| redirected(it, port)).collect()
+        self.objects.iter().filter(is_applied).map(|it| redirected(it, ports)).collect()
     }
 
     /// The release's namespace and those that it is confined to, where it is.
@@ -113,11 +115,14 @@ async fn said(program: &mut Command) -> Result<String> {
 }
 
 /// The object with each webhook's `clientConfig` as a URL of the same path, and nothing else changed.
-fn redirected(object: &Value, port: u16) -> Value {
+fn redirected(object: &Value, ports: &BTreeMap<Operator, u16>) -> Value {
     let mut object = object.clone();
     let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
     for webhook in webhooks.into_iter().flatten() {
-        let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
+        let service = &webhook["clientConfig"]["service"];
+        let path = service["path"].as_str().unwrap_or("/");
+        let name = service["name"].as_str().unwrap_or_default();
+        let port = ports.iter().find(|(it, _)| name.starts_with(it.name())).map_or(0, |it| *it.1);
         webhook["clientConfig"] = json!({ "url": format!("https://127.0.0.1:{port}{path}") });
     }
     object
@@ -163,11 +168,14 @@ mod tests {
     fn only_the_address_of_a_webhook_is_another() {
         let hook =
             |config: Value| json!({ "name": "a", "failurePolicy": "Fail", "clientConfig": config });
-        let service = json!({ "service": { "name": "s", "namespace": "n", "path": "/validate" } });
+        let service =
+            json!({ "name": "nova-operator-webhook", "namespace": "n", "path": "/validate" });
+        let service = json!({ "service": service });
+        let ports = BTreeMap::from([(Operator::DataPlane, 8), (Operator::Nova, 7)]);
         let url = json!({ "url": "https://127.0.0.1:7/validate" });
         let configuration = |it: Value| json!({ "kind": "X", "webhooks": [hook(it)] });
-        assert_eq!(redirected(&configuration(service), 7), configuration(url));
+        assert_eq!(redirected(&configuration(service), &ports), configuration(url));
         let other = json!({ "kind": "Role", "rules": [{ "verbs": ["get"] }] });
-        assert_eq!(redirected(&other, 7), other);
+        assert_eq!(redirected(&other, &ports), other);
     }
 }

@@ -1,5 +1,6 @@
 //! One simulated cluster from its start to its end.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,11 +72,14 @@ impl Simulation {
             Rendered::new(&bin, &options.values),
         )?;
         let client = plane.client().await?;
-        let webhook = ports::free()?;
+        let mut webhooks = BTreeMap::new();
+        for operator in Operator::SERVING {
+            webhooks.insert(operator, ports::free()?);
+        }
         for name in rendered.namespaces() {
             make_namespace(&client, name).await?;
         }
-        apply(&bin, &plane.kubeconfig, &rendered.applied(webhook)).await?;
+        apply(&bin, &plane.kubeconfig, &rendered.applied(&webhooks)).await?;
         let player = Player::start(client.clone()).await?;
         let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
         let brokers = [broker("nova-cell1").await?, broker("nova-cell2").await?];
@@ -85,7 +89,7 @@ impl Simulation {
             (&folder, &processes),
             &plane,
             &client,
-            (&rendered, webhook, options.lease_seconds),
+            (&rendered, webhooks, options.lease_seconds),
         )
         .await?;
         for operator in Operator::ALL {

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::invariants::{of_kind, text, webhooks};
 use super::{env_of, rendered};
 
+/// Which operators serve webhooks.
+const SERVING: [&str; 2] = ["nova-operator", "dataplane-operator"];
+
 /// The webhooks of a configuration.
 pub(super) fn hooks(configuration: &Value) -> impl Iterator<Item = &Value> {
     configuration["webhooks"].as_array().into_iter().flatten()
@@ -46,8 +49,10 @@ pub(super) fn none() -> Result<()> {
     }
     let rights = of_kind(&objects, "ClusterRole").map(|it| text(it, "/metadata/name"));
     ensure!(!rights.into_iter().any(|it| it.ends_with("-webhook")), "a right is left");
-    let enabled = env_of(&objects, "nova-operator", "ENABLE_WEBHOOKS")?;
-    ensure!(enabled == "false", "{enabled}");
+    for operator in SERVING {
+        let enabled = env_of(&objects, operator, "ENABLE_WEBHOOKS")?;
+        ensure!(enabled == "false", "{operator}: {enabled}");
+    }
     Ok(())
 }
 
@@ -57,8 +62,8 @@ pub(super) fn cert_manager() -> Result<()> {
     let names = |kind: &str| -> Vec<String> {
         of_kind(&objects, kind).map(|it| text(it, "/metadata/name").to_owned()).collect()
     };
-    let service = "nova-operator-webhook";
-    ensure!(names("Service") == [service] && names("Secret").is_empty(), "{:?}", names("Secret"));
+    let services = SERVING.map(|it| format!("{it}-webhook"));
+    ensure!(names("Service") == services && names("Secret").is_empty(), "{:?}", names("Secret"));
     let issuers = names("Issuer");
     let mut signed = Vec::new();
     for it in of_kind(&objects, "Certificate") {
@@ -66,25 +71,32 @@ pub(super) fn cert_manager() -> Result<()> {
         ensure!(issuers.iter().any(|it| it == issuer), "no Issuer {issuer}");
         signed.push(text(it, "/spec/secretName"));
     }
-    ensure!(signed == [&format!("{service}-ca"), &format!("{service}-tls")], "{signed:?}");
-    let leaf = of_kind(&objects, "Certificate").find(|it| it["metadata"]["name"] == service);
-    let hosts = leaf.map(|it| it["spec"]["dnsNames"].clone());
-    ensure!(hosts == Some(json!(["nova-operator-webhook.edpm-system.svc"])), "{hosts:?}");
+    let wanted: Vec<String> =
+        services.iter().flat_map(|it| [format!("{it}-ca"), format!("{it}-tls")]).collect();
+    ensure!(signed == wanted, "{signed:?}");
+    for service in &services {
+        let leaf = of_kind(&objects, "Certificate").find(|it| it["metadata"]["name"] == **service);
+        let hosts = leaf.map(|it| it["spec"]["dnsNames"].clone());
+        ensure!(hosts == Some(json!([format!("{service}.edpm-system.svc")])), "{hosts:?}");
+    }
     for configuration in webhooks(&objects) {
-        let from = &configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"];
-        ensure!(*from == format!("edpm-system/{service}"), "{from}");
+        let from = text(configuration, "/metadata/annotations/cert-manager.io~1inject-ca-from");
+        let service = from.strip_prefix("edpm-system/").unwrap_or_default();
+        let operator = service.strip_suffix("-webhook").unwrap_or_default();
+        let name = text(configuration, "/metadata/name");
+        ensure!(SERVING.contains(&operator) && name.ends_with(operator), "{name}: {from}");
     }
     let bound = of_kind(&objects, "Role").chain(of_kind(&objects, "ClusterRole"));
     let rules = bound.flat_map(|it| it["rules"].as_array().into_iter().flatten());
     let mut n_rules = 0;
     for rule in rules {
         let names = rule["resourceNames"].to_string();
-        if names.contains(".nova-operator") || names.contains("webhook-tls") {
+        if names.contains("edpm-system.") || names.contains("webhook-tls") {
             n_rules += 1;
             ensure!(rule["verbs"] == json!(["list", "watch"]), "{rule}");
         }
     }
-    ensure!(n_rules == 2, "{n_rules} rules speak of the webhook's certificate");
+    ensure!(n_rules == 4, "{n_rules} rules speak of the webhook's certificate");
     let maker = env_of(&objects, "nova-operator", "WEBHOOK_CERTIFICATES")?;
     ensure!(maker == "cert-manager", "{maker}");
     Ok(())
@@ -100,7 +112,8 @@ pub(super) fn client_authorities() -> Result<()> {
         .filter(|it| it["name"] == NAME)
         .collect();
     let from = json!({"configMapKeyRef": {"name": "api-server", "key": "ca.crt"}});
-    ensure!(found.len() == 1 && found[0]["valueFrom"] == from, "{found:?}");
+    let is_given = found.iter().all(|it| it["valueFrom"] == from);
+    ensure!(found.len() == SERVING.len() && is_given, "{found:?}");
     let objects = rendered(&[])?;
     ensure!(!json!(objects).to_string().contains(NAME), "it is set where nothing is named");
     Ok(())

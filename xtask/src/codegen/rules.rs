@@ -30,12 +30,14 @@ const OPERATORS: [(&str, &[Rule], Rule); 3] = [
     ),
 ];
 
-/// Where nova-operator's webhooks answer, and when the API server asks them.
-const ADMISSION: [(&str, &str); 7] = [
+/// Where the operators' webhooks answer, and when the API server asks them.
+const ADMISSION: [(&str, &str); 9] = [
     ("edpm.path.mutate", admission::MUTATE),
     ("edpm.path.validate", admission::VALIDATE),
     ("edpm.path.node", admission::cell::NODE),
     ("edpm.path.role", admission::cell::ROLE),
+    ("edpm.path.hosts-of-node", dataplane_operator::admission::NODE),
+    ("edpm.path.hosts-of-node-set", dataplane_operator::admission::NODE_SET),
     ("edpm.condition.node-changes", admission::cell::NODE_CHANGES),
     ("edpm.condition.role-changes", admission::cell::ROLE_CHANGES),
     ("edpm.condition.has-cell", admission::cell::HAS_CELL),
@@ -161,8 +163,10 @@ fn variables(operator: &str) -> BTreeSet<String> {
     let templates = paths::repo().join(CHART).join("templates");
     let own = fs::read_to_string(templates.join(format!("{operator}.yaml"))).unwrap();
     let all = fs::read_to_string(templates.join("_operator.tpl")).unwrap();
+    let has_webhooks = own.contains("\"hasWebhooks\" true");
+    let is_told = |it: &&str| has_webhooks || !it.contains("WEBHOOK");
     let own = own.split("(dict \"name\" \"").skip(1).filter_map(|it| it.split('"').next());
-    let all = all.lines().filter_map(|it| it.strip_prefix("- name: "));
+    let all = all.lines().filter_map(|it| it.strip_prefix("- name: ")).filter(is_told);
     let is_variable = |it: &&str| it.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     own.chain(all).filter(is_variable).map(str::to_owned).collect()
 }

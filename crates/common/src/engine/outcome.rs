@@ -268,9 +268,9 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
 /// What the user does about a host that records another owner.
 fn owner_step(failure: Option<&HostFailure>, advice: Advice<'_>) -> String {
     let help = Reason::HostNotOwned.help();
-    let uid = failure.and_then(|it| owner::recorded_uid(&it.message));
-    let Some(uid) = uid else { return format!("{help}.") };
-    format!("{help}. If it is to be this object's from now on: {}{uid}", advice.take_over)
+    let answer = failure.and_then(|it| owner::answer(&it.message));
+    let Some(answer) = answer else { return format!("{help}.") };
+    format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
 }
 
 /// What the human does about a host whose key is a learned one, or is still to be learned.

@@ -7,17 +7,23 @@ use serde_json::{Value, json};
 
 use crate::api::ansibleee::HostFailure;
 
-/// Annotation on the object that describes a host: UIDs, separated by commas or spaces. A host that
-/// records one of them as its owner's is taken over.
+/// Annotation on the object that describes a host: UIDs and words `host:NAME`, separated by commas or
+/// spaces. A host that records one of the UIDs as its owner's is taken over; so is one that records
+/// nobody and is configured as host NAME.
 pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
 /// The folder of the plays that ansibleee-operator adds, in the pod.
 pub const PLAYS_DIR: &str = "/opt/edpm/plays";
 /// The file of the play that compares the owners, in [`PLAYS_DIR`].
 pub const CHECK: &str = "owner-check.yaml";
 
-/// How many UIDs an annotation may list, and how long one may be.
+/// How many words an annotation may list, and how long one may be.
 const MAX_ACCEPTED: usize = 500;
 const MAX_UID: usize = 63;
+const MAX_NAME: usize = 253;
+/// What precedes the name that a host without a record is configured by.
+const HOST: &str = "host:";
+/// What precedes that name in what the play says.
+const CONFIGURED: &str = "configured as host ";
 
 /// The object whose runs may change a host.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -26,7 +32,7 @@ pub struct HostOwner {
     pub object: String,
     /// The object's UID.
     pub uid: String,
-    /// The UIDs of owners that it takes the host over from.
+    /// What it takes the host over from: UIDs of owners, and `host:NAME`.
     pub accepted: Vec<String>,
 }
 
@@ -42,13 +48,14 @@ impl HostOwner {
     }
 }
 
-/// The UIDs in the value of [`TAKE_OVER`]; what cannot be one is left out.
+/// The words in the value of [`TAKE_OVER`]; what cannot be one is left out.
 pub fn accepted(annotation: Option<&String>) -> Vec<String> {
     let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
-    words.filter(|it| is_uid(it)).take(MAX_ACCEPTED).map(str::to_owned).collect()
+    let is_word = |it: &&str| is_uid(it) || it.strip_prefix(HOST).is_some_and(is_name);
+    words.filter(is_word).take(MAX_ACCEPTED).map(str::to_owned).collect()
 }
 
-/// The command by which a host is taken over, up to the UID; `object` is `resource/name`.
+/// The command by which a host is taken over, up to the word; `object` is `resource/name`.
 pub fn take_over_command(namespace: &str, object: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
 }
@@ -58,11 +65,20 @@ pub fn is_refusal(failure: &HostFailure) -> bool {
     failure.path.strip_prefix(PLAYS_DIR).is_some_and(|it| it.starts_with(&format!("/{CHECK}:")))
 }
 
-/// The UID of the owner that the host records, from what that play says.
-pub fn recorded_uid(message: &str) -> Option<&str> {
+/// The word of [`TAKE_OVER`] that answers what that play says: the UID of the owner that the host
+/// records, else the name that it is configured by.
+pub fn answer(message: &str) -> Option<String> {
+    if let Some((_, name)) = message.split_once(CONFIGURED) {
+        return is_name(name).then(|| format!("{HOST}{name}"));
+    }
     let (_, after) = message.split_once("(UID ")?;
     let (uid, _) = after.split_once(')')?;
-    is_uid(uid).then_some(uid)
+    is_uid(uid).then(|| uid.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
+    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 fn is_uid(text: &str) -> bool {
@@ -75,10 +91,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_uids_are_accepted_from_an_annotation() {
+    fn only_uids_and_names_of_hosts_are_accepted_from_an_annotation() {
         let accepted = |it: &str| accepted(Some(&it.to_owned()));
         assert_eq!(accepted("u-1, u-2 u-3"), ["u-1", "u-2", "u-3"]);
         assert_eq!(accepted("{{ lookup('env', 'HOME') }}, $(id), *"), [""; 0]);
+        assert_eq!(accepted("host:n1.example.org,u-1"), ["host:n1.example.org", "u-1"]);
+        assert_eq!(accepted("host:, host:A, host:$(id), host:a:b, host:{{x}}"), [""; 0]);
         assert_eq!(accepted(&"u,".repeat(1000)).len(), MAX_ACCEPTED);
         assert_eq!(super::accepted(None), [""; 0]);
     }
@@ -93,10 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_uid_is_read_strictly() {
-        assert_eq!(recorded_uid("the host belongs to Node x (UID u-1)"), Some("u-1"));
-        for text in ["", "(UID )", "(UID a b)", "(UID $(id))", "(UID u-1"] {
-            assert_eq!(recorded_uid(text), None, "{text}");
+    fn the_answer_to_a_refusal_is_read_strictly() {
+        assert_eq!(answer("the host belongs to Node x (UID u-1)").as_deref(), Some("u-1"));
+        let configured = "x on this host is configured as host n1.example.org";
+        assert_eq!(answer(configured).as_deref(), Some("host:n1.example.org"));
+        for text in
+            ["", "(UID )", "(UID a b)", "(UID $(id))", "(UID u-1", "configured as host $(id)"]
+        {
+            assert_eq!(answer(text), None, "{text}");
         }
     }
 }

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
+use crate::claims::shared_keys::HOST_KEY_SHARED;
 use crate::effective::Effective;
 use crate::group::faults::{self, Fault, OfGroup, sources_of};
 use crate::group::host_key::{self, Offers};
@@ -48,6 +49,8 @@ pub struct Judged {
     pub record: Option<HostMachine>,
     /// By which key it is known.
     pub trust: Trust,
+    /// What is said of its key, where others showed it before.
+    pub shared_key: Option<String>,
     /// What keeps it from being deployed.
     pub faults: Vec<Fault>,
     /// All inputs of all its services.
@@ -134,7 +137,12 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
     let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
     let redeploy = instance::of(seen.role.as_deref(), node);
     let instance = instance::published(redeploy.as_deref(), installation.as_deref());
+    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
+    let trust = host_key::trust(seen, node, &effective, (record.as_ref(), is_new), offers);
+    let shared_key = host_key::shared(seen, node, &effective, &trust);
     let mut faults = faults::of_node(seen, node, &effective);
+    let waits = shared_key.clone().filter(|_| is_first_deployment(node));
+    faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
     faults.extend_from_slice(&shared.faults.of_all);
     let is_ready = faults.is_empty();
     faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
@@ -151,8 +159,6 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
     }
     let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
     let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());
-    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
-    let trust = host_key::trust(seen, node, &effective, (record.as_ref(), is_new), offers);
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, &effective.name));
     let object = format!("openstackdataplanenode/{}", effective.name);
     let take_over = take_over_command(&seen.namespace, &object);
@@ -193,6 +199,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
         machine,
         record,
         trust,
+        shared_key,
         faults,
         inputs,
         part,

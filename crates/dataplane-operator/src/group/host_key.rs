@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::SourceRef;
 
+use crate::claims::Claim;
 use crate::effective::Effective;
 use crate::group::observe::Observed;
 
@@ -90,6 +91,18 @@ pub fn trust(
     let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
     let since = installed.max(node.creation_timestamp().map(|it| it.0));
     Trust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
+}
+
+/// What is said of a host whose key others showed before.
+pub fn shared(
+    seen: &Observed,
+    node: &Node,
+    effective: &Effective,
+    trust: &Trust,
+) -> Option<String> {
+    let claim = Claim::of_node_at(node, effective.address().as_deref());
+    let claim = claim.showing(|_| trust.key.clone());
+    claim.shared_keys_text(&claim.shared_keys(&seen.claims))
 }
 
 fn is_learned(seen: &Observed, effective: &Effective, has_key: bool) -> bool {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, NodeSet, Role, Service};
+use common::api::dataplane::{DataPlane, Node, Role, Service};
+use common::engine::host_key::HostKey;
 use common::engine::rollout::Limits;
 use common::plan::Target;
 use kube::{Resource as _, ResourceExt};
@@ -16,7 +17,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::claims::Claim;
+use crate::claims::{Claim, Describers, key_of};
 use crate::default_services;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
@@ -34,6 +35,17 @@ use crate::vars::{Objects, named};
 pub const BY_ROLE: &str = "role";
 /// Index of runs, roles and nodes by the UID of their owner.
 pub const BY_OWNER: &str = "owner";
+
+/// The keys of the index [`BY_HOST`](crate::claims::BY_HOST) for what runs were told as hosts' own ssh
+/// keys.
+pub fn told_keys<'a>(
+    namespace: &'a str,
+    runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
+) -> BTreeSet<Key> {
+    let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
+    let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
+    keys.map(|it| key_of(namespace, &it)).collect()
+}
 
 /// Index of runs by the addresses whose hosts told them their own keys.
 pub const BY_HOST_KEY: &str = "host key";
@@ -166,10 +178,10 @@ pub struct World {
     pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
     pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_ROLE`] and [`BY_HOST`](crate::claims::BY_HOST).
+    /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
-    /// All node sets, indexed [`BY_HOST`](crate::claims::BY_HOST).
-    pub node_sets: Arc<Cache<NodeSet>>,
+    /// All who describe hosts.
+    pub describers: Describers,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -224,8 +236,12 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     let owner = owner(role.as_deref(), &nodes);
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
-    let claims = claims(world, &nodes, &addresses);
+    let of_node = |(node, address): (&Arc<Node>, &Option<String>)| {
+        Claim::of_node_at(node, address.as_deref())
+    };
+    let own: Vec<Claim> = nodes.iter().zip(&addresses).map(of_node).collect();
     let others = others(world, &namespace, addresses, &owner);
+    let claims = world.describers.sharing(&own, told_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = movers(world, &namespace, &nodes, &machines);
     let mut seen = Observed {
@@ -318,17 +334,6 @@ fn others(
     let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
-}
-
-/// What all objects that describe one of the nodes' hosts say of it.
-fn claims(world: &World, nodes: &[Arc<Node>], addresses: &[Option<String>]) -> Vec<Claim> {
-    let of_node = |(node, address): (&Arc<Node>, &Option<String>)| {
-        Claim::of_node_at(node, address.as_deref()).others(&world.nodes, &world.node_sets)
-    };
-    let mut claims: Vec<Claim> = nodes.iter().zip(addresses).flat_map(of_node).collect();
-    claims.sort();
-    claims.dedup();
-    claims
 }
 
 async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {

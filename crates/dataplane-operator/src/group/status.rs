@@ -9,6 +9,7 @@ use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::build::{is_reachable, node_inventory_name};
 use crate::group::faults::Fault;
 use crate::group::host::{Judged, may_begin};
@@ -82,6 +83,8 @@ pub fn node_findings(
     let mut all = findings;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
+    let shared = host.shared_key.as_ref();
+    all.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
 

@@ -12,6 +12,7 @@ use common::refusal::{self, Refusal};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::claims::shared_keys::HOST_KEY_SHARED;
 use crate::default_services;
 use crate::group::faults::Fault;
 use crate::group::holding::INVENTORY;
@@ -45,6 +46,8 @@ pub struct Judged<'a> {
     pub service_faults: Vec<Fault>,
     /// By which keys its hosts are known.
     pub trusts: Trusts,
+    /// What is said of hosts whose keys others showed before.
+    pub shared_keys: Option<String>,
     /// What a deployment would depend on.
     pub inputs: Inputs,
     /// How far its machines are.
@@ -165,6 +168,9 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     };
     faults.extend(faults::of_set(seen));
     let trusts = host_keys::trusts(seen, &hosts, &machines);
+    let shared_keys = host_keys::shared(seen, &trusts);
+    let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
+    faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
     let content = if faults.is_empty() && served.missing().is_none() {
         let known_hosts = host_keys::known_hosts(&hosts, &trusts);
         let inventory = inventory::inventory(seen, &hosts, &served);
@@ -184,6 +190,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         hosts,
         faults,
         trusts,
+        shared_keys,
         served,
         content,
     }

@@ -1,10 +1,12 @@
 //! The hosts of a node set, by what its spec alone says: how they are called and reached.
 
 use common::api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
+use common::{hash, host_address};
 use serde_json::Value;
 
 use crate::effective::{CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
 use crate::node_set::ipam::OnNetworks;
+use crate::node_set::outcome::prefix;
 
 /// The network over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -30,6 +32,11 @@ impl Host<'_> {
     /// `host:port`, the identity of the machine for those who must not share it.
     pub fn address(&self) -> String {
         format!("{}:{}", self.ansible_host, self.ansible_port)
+    }
+
+    /// The first digits of the digest of that address, however it is spelled.
+    pub fn address_digest(&self) -> String {
+        prefix(&hash::short(&host_address::with_port(&self.ansible_host, self.ansible_port)))
     }
 
     /// The host where it was reached at another address, as `host:port`.

@@ -9,6 +9,7 @@ use common::engine::known_hosts::{covers, line};
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
+use crate::claims::Claim;
 use crate::group::host_key::{OWN_OPTIONS, Offers};
 use crate::node_set::host::Host;
 use crate::node_set::machines::Machines;
@@ -60,6 +61,13 @@ fn accepted(annotation: Option<&String>, offered: &[HostKey]) -> Option<String> 
     let words = annotation?.split([',', ' ', '\n']);
     let known: Vec<String> = offered.iter().map(HostKey::fingerprint).collect();
     words.map(str::to_owned).find(|it| known.contains(it))
+}
+
+/// What is said of hosts whose keys others showed before.
+pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
+    let key = |name: &str| trusts.get(name)?.key.clone();
+    let claim = Claim::of_node_set(&seen.set).showing(key);
+    claim.shared_keys_text(&claim.shared_keys(&seen.neighbours))
 }
 
 /// The command that accepts a key of a node set's host, up to its fingerprint.

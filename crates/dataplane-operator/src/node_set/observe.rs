@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, Node, NodeSet, Service};
+use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
@@ -17,11 +17,11 @@ use shell::sources::{Digests, SourceRef, Sources, Values};
 use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
-use crate::claims::Claim;
+use crate::claims::{Claim, Describers};
 use crate::default_services;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
-use crate::group::observe::{BY_HOST_KEY, Inventory};
+use crate::group::observe::{BY_HOST_KEY, Inventory, told_keys};
 use crate::machines::{Machines, Seen};
 use crate::node_set::bundles::Bundle;
 use crate::node_set::host::machine_template;
@@ -56,7 +56,7 @@ pub struct Observed {
     pub deployments: Vec<Arc<Deployment>>,
     /// Runs that were told the key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Other objects that describe one of its hosts.
+    /// What all objects say that may describe one of its hosts; its own is among them.
     pub neighbours: Vec<Claim>,
     /// What stands on its inventory Secret, where it exists.
     pub inventory: Option<Inventory>,
@@ -76,12 +76,12 @@ pub struct Observed {
 
 /// The watched world.
 pub struct World {
-    /// All node sets, indexed [`BY_HOST`](crate::claims::BY_HOST).
+    /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
-    /// All nodes, indexed [`BY_HOST`](crate::claims::BY_HOST).
-    pub nodes: Arc<Cache<Node>>,
+    /// All who describe hosts.
+    pub describers: Describers,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_HOST_KEY`].
@@ -160,7 +160,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let runs = runs(world, &namespace, &set);
-    let neighbours = Claim::of_node_set(&set).others(&world.nodes, &world.node_sets);
+    let neighbours =
+        world.describers.sharing(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
     let infra = world.others.infra(&world.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(lenders.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());

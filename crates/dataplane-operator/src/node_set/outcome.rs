@@ -34,6 +34,8 @@ const PREFIX: usize = 8;
 pub struct Outcome {
     /// Each host, in the order of names.
     pub hosts: Vec<NodeSetHost>,
+    /// The digest with which a deployment that is not settled succeeded on a host, by its name.
+    pub succeeded_with: BTreeMap<String, String>,
     /// What failed on the first of those that failed.
     pub failures: Vec<NodeSetFailure>,
     /// The deployments that are under way, the oldest first.
@@ -117,8 +119,8 @@ impl Outcome {
         let known: BTreeMap<&str, &NodeSetHost> =
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
         let host = |name: &&str| {
-            let new =
-                NodeSetHost { name: (*name).to_owned(), state: HostState::Undeployed, hash: None };
+            let (name_of, state) = ((*name).to_owned(), HostState::Undeployed);
+            let new = NodeSetHost { name: name_of, state, hash: None, address: None };
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
             let mut host = known.map_or(new, |it| (*it).clone());
@@ -158,6 +160,9 @@ impl Outcome {
         for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
+            if host.state == HostState::Deployed && is_done(at, progress) {
+                self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
+            }
         }
         let told = deployment.status.iter().flat_map(|it| &it.failures);
         for failure in told.filter(|it| it.node_set == node_set) {
@@ -248,6 +253,11 @@ impl Outcome {
         }
     }
 
+    /// Whether a deployment has succeeded on some host.
+    pub fn is_in_service(&self) -> bool {
+        self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
+    }
+
     /// How many hosts the last deployment succeeded on.
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
@@ -309,6 +319,7 @@ fn size(part: &impl Serialize) -> usize {
     serde_json::to_vec(part).map_or(usize::MAX, |it| it.len())
 }
 
-fn prefix(hash: &str) -> String {
+/// The part of a digest that stands beside a host.
+pub fn prefix(hash: &str) -> String {
     hash.chars().take(PREFIX).collect()
 }

@@ -1,6 +1,8 @@
 //! The status of a node set, from what was judged.
 
-use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
 use common::finalizers::{is_held_by_it_alone, is_terminating};
@@ -9,18 +11,20 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::Digests;
 
+use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
 use crate::inputs::{Inputs, changed};
 use crate::node_set::decide::{Judged, published_inventory};
 use crate::node_set::dns::DNS_DATA_READY;
+use crate::node_set::host::Host;
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::machines::own_set;
 use crate::node_set::observe::{Observed, brings_certificates};
 use crate::node_set::outcome::FAILURES;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_keys, inputs};
+use crate::node_set::{host_keys, inputs, outcome};
 
 /// The account of the runs is there; it takes nothing from `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
@@ -54,7 +58,7 @@ pub fn step(
         conditions: settle(&recorded.conditions, findings, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: outcome.hosts,
+        hosts: with_addresses(judged, outcome.hosts),
         failures: outcome.failures,
         host_keys: host_keys::told(&judged.trusts),
         inventory_secret_name: published_inventory(seen, judged),
@@ -81,6 +85,22 @@ pub fn step(
     let next = wanted.conditions.clone();
     let target = Target::of::<NodeSet>(set);
     status_step(target, set.status.as_ref(), &wanted, &recorded.conditions, &next)
+}
+
+/// The hosts, each with the address at which it was deployed: who has the digest of the present inputs
+/// has the present address; the others keep what is recorded.
+fn with_addresses(judged: &Judged<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
+    let present = inputs::digest(&judged.inputs);
+    let known: BTreeMap<&str, &Host<'_>> =
+        judged.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+    for host in &mut hosts {
+        let has_succeeded = judged.outcome.succeeded_with.get(&host.name) == Some(&present);
+        let is_present = has_succeeded || host.hash.as_ref() == Some(&outcome::prefix(&present));
+        if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
+            host.address = Some(it.address_digest());
+        }
+    }
+    hosts
 }
 
 /// What the inventory is made from. It stays what it was while that is left as it is: a deployment
@@ -123,6 +143,8 @@ fn findings(
     let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date(seen, judged), service_account()]);
+    let shared = judged.shared_keys.as_ref();
+    findings.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
     findings
 }
 

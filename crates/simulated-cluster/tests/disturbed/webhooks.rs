@@ -125,7 +125,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
         own.sim.operators.kill(operator)?;
     }
     own.sim.install().await?;
-    assert_eq!(n_configurations(&own).await?, 2);
+    assert_eq!(n_configurations(&own).await?, 3);
     let down = ["failed calling webhook", "cell.openstackdataplane"];
     refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
 

@@ -61,7 +61,7 @@ async fn webhooks_are_as_the_chart_has_them() -> Result<()> {
             }
         }
     }
-    assert_eq!(n_webhooks, 6);
+    assert_eq!(n_webhooks, 8);
 
     // They are asked: a compute gets its images, and what cannot be read is refused.
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });

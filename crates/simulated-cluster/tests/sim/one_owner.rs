@@ -1,13 +1,17 @@
 //! Several nodes at one address: one of them has the host, and the others change nothing on it.
 
+use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use common::api::dataplane::Node;
 use common::conditions::find;
 use e2e::journey::{conditions, node, ready};
 use e2e::says;
 use kube::api::DeleteParams;
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
 
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
@@ -61,4 +65,46 @@ async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_no
     assert_eq!(trace(&host), ["hello", "hello"]);
     first.done().await?;
     second.done().await
+}
+
+/// What kubectl is told of a node that is only tried: the object is accepted, and not made.
+async fn told(ns: &World, name: &str, address: &str) -> Result<(bool, String)> {
+    let node = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": name, "namespace": ns.name },
+        "spec": { "ansibleHost": address },
+    });
+    let mut kubectl = Command::new(ns.sim.bin.join("kubectl"));
+    kubectl.env("KUBECONFIG", &ns.sim.kubeconfig).args(["create", "--dry-run=server", "-f", "-"]);
+    kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = kubectl.spawn()?;
+    let mut input = process.stdin.take().context("kubectl has no input")?;
+    input.write_all(node.to_string().as_bytes()).await?;
+    drop(input);
+    let output = process.wait_with_output().await?;
+    Ok((output.status.success(), String::from_utf8(output.stderr)?))
+}
+
+#[tokio::test]
+async fn kubectl_is_warned_of_a_host_that_another_object_has_and_nothing_is_refused() -> Result<()>
+{
+    let ns = World::new("host-warning").await?;
+    node(&ns, "e2e-has-it", "192.168.122.231").await?;
+    let words = ["Warning: spec: Host e2e-wants-it", "OpenStackDataPlaneNode e2e-has-it", "older"];
+    // The webhook's caches are a moment behind.
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let asking = async {
+        loop {
+            tick.tick().await;
+            let (is_accepted, said) = told(&ns, "e2e-wants-it", "::ffff:192.168.122.231").await?;
+            anyhow::ensure!(is_accepted, "{said}");
+            if words.iter().all(|it| said.contains(it)) {
+                return Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(SOON, asking).await.context("there is no warning")??;
+    let (is_accepted, said) = told(&ns, "e2e-other", "192.168.122.232").await?;
+    assert!(is_accepted && !said.contains("Warning"), "{said}");
+    ns.done().await
 }

@@ -368,6 +368,9 @@ pub struct NodeSetHost {
     /// The first eight digits of the `configHash` with which it was last deployed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
+    /// The first eight digits of the digest of the address at which a deployment last succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// How far a host of a node set is.

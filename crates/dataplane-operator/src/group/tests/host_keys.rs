@@ -5,6 +5,7 @@ use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{ACCEPT, HostKey};
 
 use super::*;
+use crate::claims::{ACCEPT_SHARED, Claim};
 
 const KEYS: [&str; 3] = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",
@@ -383,4 +384,63 @@ fn no_run_asks_more_than_eighty_hosts() {
     world.settle();
     let sizes: Vec<usize> = world.seen.runs.iter().map(|it| it.spec.hosts.len()).collect();
     assert_eq!(sizes, [80, 20]);
+}
+
+/// What the objects say as they are recorded.
+fn look_around(world: &mut World) {
+    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
+}
+
+#[test]
+fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_service_it_goes_on() {
+    let mut world = World::unknown();
+    let deploys = |world: &mut World, it: bool| {
+        let strategy = serde_json::from_value(json!({ "deploy": it })).unwrap();
+        Arc::make_mut(&mut world.seen.nodes[1]).spec.deploy_strategy = Some(strategy);
+    };
+    deploys(&mut world, false);
+    world.settle();
+    world.tell(&[("n0", 0)], &[]);
+    world.deploy();
+    deploys(&mut world, true);
+    world.settle();
+    look_around(&mut world);
+    world.tell(&[("n1", 0)], &[]);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "InputReady"), is("False", "HostKeyShared"));
+    assert_eq!(world.condition(1, "HostKeyUnique"), is("False", "HostKeyShared"));
+    assert!(!world.seen.runs.iter().any(|it| is_open(it)), "its second service waits");
+    let text = world.message(1, "InputReady");
+    let print = fingerprint(0);
+    let way = format!("openstackdataplanenode/n1 {ACCEPT_SHARED}={print}");
+    assert!(text.contains("host n0 of OpenStackDataPlaneNode n0") && text.contains(&way), "{text}");
+
+    Arc::make_mut(&mut world.seen.nodes[1])
+        .annotations_mut()
+        .insert(ACCEPT_SHARED.into(), format!("SHA256:x, {print}"));
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "InputReady"), is("True", "InputComplete"));
+    let status = world.seen.nodes[1].status.clone().unwrap();
+    assert!(find(&status.conditions, "HostKeyUnique").is_none());
+
+    // As after an upgrade: it is in service, and nobody has accepted anything.
+    Arc::make_mut(&mut world.seen.nodes[1]).annotations_mut().clear();
+    host_edit(&mut world);
+    look_around(&mut world);
+    world.settle();
+    assert_eq!(world.condition(1, "UpToDate"), is("False", "InputsChanged"));
+    world.deploy();
+    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"), "a change is deployed");
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "InputReady"), is("True", "InputComplete"));
+    assert_eq!(world.condition(1, "HostKeyUnique"), is("False", "HostKeyShared"));
+}
+
+/// A change of the second host.
+fn host_edit(world: &mut World) {
+    let node = Arc::make_mut(&mut world.seen.nodes[1]);
+    let own = node.spec.node.get_or_insert_default();
+    own.ansible_vars.insert("changed".into(), json!("yes"));
 }

@@ -175,7 +175,7 @@ fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected
     let second = host(&mut world, 1);
     second.metadata.creation_timestamp = created("2026-01-02T00:00:00Z");
     second.spec.ansible_host = Some("::ffff:192.0.2.10".into());
-    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it)).collect();
+    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "InputReady"), is("False", "HostTaken"));
@@ -183,7 +183,7 @@ fn a_second_node_at_the_address_of_a_first_one_gets_no_run_until_it_is_corrected
     assert!(text.contains("belongs to OpenStackDataPlaneNode n0, which is older"), "{text}");
     assert!(world.seen.runs.iter().flat_map(|it| &it.spec.hosts).all(|it| it.name == "n0"));
     host(&mut world, 1).spec.ansible_host = Some("192.0.2.11".into());
-    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it)).collect();
+    world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
 }

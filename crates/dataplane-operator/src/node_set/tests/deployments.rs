@@ -1,6 +1,7 @@
 //! What deployments do to a node set's status.
 
 use super::*;
+use crate::claims::Claim;
 
 #[test]
 fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
@@ -400,4 +401,28 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
     world.pass();
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
     assert_eq!(world.writes, expected);
+}
+
+#[test]
+fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
+    let mut world = World::new();
+    let reached = |world: &World| -> Vec<bool> {
+        Claim::of_node_set(&world.seen.set).hosts.iter().map(|it| it.is_reached).collect()
+    };
+    world.settle();
+    assert_eq!(reached(&world), [false, false]);
+    world.deployed("d");
+    world.settle();
+    assert_eq!(reached(&world), [true, true]);
+    let set = Arc::make_mut(&mut world.seen.set);
+    let node = set.spec.nodes.get_mut("n0").unwrap().ansible.get_or_insert_default();
+    node.ansible_host = Some("192.0.2.99".into());
+    assert_eq!(reached(&world), [false, true]);
+    world.settle();
+    assert_eq!(reached(&world), [false, true], "it was earned elsewhere");
+    let only = json!({ "servicesOverride": ["web"] });
+    world.deploy("e", &only, &[("n0", 1, "Succeeded"), ("n1", 1, "Succeeded")]);
+    world.end("e", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(reached(&world), [true, true]);
 }

@@ -1,7 +1,7 @@
 //! What keeps a node set from being deployed is told with object, cause and next step.
 
 use super::*;
-use crate::claims::Claim;
+use crate::claims::{ACCEPT_SHARED, Claim};
 
 /// The reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {
@@ -168,4 +168,31 @@ fn an_edit_whose_inputs_are_missing_is_not_ready_and_what_goes_missing_later_und
     world.seen.sources = sources;
     world.settle();
     assert_eq!(world.condition("Ready").0, "True");
+}
+
+#[test]
+fn hosts_of_a_new_node_set_with_one_key_wait_until_that_is_accepted_and_in_service_they_go_on() {
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+    let mut world = World::new();
+    world.settle();
+    let keys = &mut Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap().host_keys;
+    keys.extend(["n0", "n1"].map(|it| (it.to_owned(), KEY.to_owned())));
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("False", "HostKeyShared"));
+    let text = world.message("InputReady");
+    let words = ["n1 shows", "host n0 of OpenStackDataPlaneNodeSet compute", "at two addresses"];
+    assert!(words.iter().all(|it| text.contains(it)), "{text}");
+    let (_, print) = text.rsplit_once("accept-shared-host-key=").unwrap();
+    let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
+    annotations.insert(ACCEPT_SHARED.into(), print.into());
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+
+    world.deployed("d");
+    Arc::make_mut(&mut world.seen.set).annotations_mut().clear();
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+    assert_eq!(world.condition("HostKeyUnique"), is("False", "HostKeyShared"));
 }

@@ -1,48 +1,57 @@
 //! Which caches admission is answered from: every replica has some, whether it leads or not.
 
-use shell::admin::Check;
-use shell::error::Result;
-use shell::leader::Candidate;
-use shell::runtime::Shutdown;
 use tokio::sync::watch;
 
-use crate::watched::Watched;
+use crate::admin::Check;
+use crate::error::Result;
+use crate::leader::{Candidate, Watches};
+use crate::runtime::Shutdown;
 
-#[derive(Clone, Default)]
-enum Stage {
+#[derive(Clone)]
+enum Stage<C> {
     /// Nothing was read yet.
-    #[default]
     Nothing,
     /// Caches of a replica's own, for as long as it does not lead.
-    StandingBy(Watched),
+    StandingBy(C),
     /// The controllers' own.
-    Leading(Watched),
+    Leading(C),
 }
 
 /// The caches that admission is answered from; clones share them.
-#[derive(Clone, Default)]
-pub struct Known(watch::Sender<Stage>);
+pub struct Known<C>(watch::Sender<Stage<C>>);
 
-impl Known {
+impl<C> Clone for Known<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C> Default for Known<C> {
+    fn default() -> Self {
+        Self(watch::Sender::new(Stage::Nothing))
+    }
+}
+
+impl<C: Clone> Known<C> {
     /// The caches, once their first lists have arrived.
-    pub fn now(&self) -> Option<Watched> {
+    pub fn now(&self) -> Option<C> {
         match &*self.0.borrow() {
             Stage::Nothing => None,
-            Stage::StandingBy(watched) | Stage::Leading(watched) => Some(watched.clone()),
+            Stage::StandingBy(caches) | Stage::Leading(caches) => Some(caches.clone()),
         }
     }
 
     /// Answers from the controllers' caches from now on, which are filled.
-    pub fn lead(&self, watched: Watched) {
-        self.0.send_replace(Stage::Leading(watched));
+    pub fn lead(&self, caches: C) {
+        self.0.send_replace(Stage::Leading(caches));
     }
 
     /// Answers from these until the replica leads.
-    fn stand_by(&self, watched: Watched) {
+    fn stand_by(&self, caches: C) {
         self.0.send_if_modified(|stage| {
             let is_first = matches!(stage, Stage::Nothing);
             if is_first {
-                *stage = Stage::StandingBy(watched);
+                *stage = Stage::StandingBy(caches);
             }
             is_first
         });
@@ -55,20 +64,22 @@ impl Known {
     }
 }
 
-/// Keeps caches of this replica's own until it leads; the check passes once anything is known.
+/// Keeps caches of this replica's own, whose watches `open` opens, until it leads; the check passes
+/// once anything is known.
 ///
 /// # Guarantees
 /// There is no gap: the replica's own caches end only after the controllers' have taken their place.
-pub async fn stand_by(
+pub async fn stand_by<C: Clone>(
     candidate: Candidate,
-    known: Known,
+    known: Known<C>,
+    caches: C,
+    open: fn(&C, &mut Watches),
     ready: Check,
     mut stop: Shutdown,
 ) -> Result<()> {
-    let caches = Watched::new();
     let mut watches = candidate.watches();
-    caches.watch(&mut watches);
-    ready.fail("the computes have not been read yet");
+    open(&caches, &mut watches);
+    ready.fail("what admission is answered from has not been read yet");
     let standing_by = async {
         watches.ready().await;
         known.stand_by(caches);
@@ -89,20 +100,15 @@ pub async fn stand_by(
 mod tests {
     use super::*;
 
-    fn is(known: &Known, watched: &Watched) -> bool {
-        known.now().is_some_and(|it| std::sync::Arc::ptr_eq(&it.nodes, &watched.nodes))
-    }
-
     #[tokio::test]
     async fn the_controllers_caches_replace_a_replicas_own_and_stay() {
         let known = Known::default();
         assert!(known.now().is_none());
-        let (own, leading) = (Watched::new(), Watched::new());
-        known.stand_by(own.clone());
-        assert!(is(&known, &own));
-        known.lead(leading.clone());
+        known.stand_by("own");
+        assert_eq!(known.now(), Some("own"));
+        known.lead("leading");
         known.leads().await;
-        known.stand_by(own);
-        assert!(is(&known, &leading));
+        known.stand_by("own");
+        assert_eq!(known.now(), Some("leading"));
     }
 }

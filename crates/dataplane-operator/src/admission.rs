@@ -1,0 +1,87 @@
+//! The admission webhooks of who describes hosts: they warn where another object has a host, and refuse
+//! nothing.
+//!
+//! The controllers judge by the same function, so nothing hangs on a webhook. It answers from caches,
+//! on every replica, and never asks the API server.
+
+use common::api::dataplane::{Node, NodeSet};
+use common::conditions;
+use kube::core::DynamicObject;
+use shell::webhook::{Request, Verdict, Webhook};
+
+use crate::claims::{Claim, Describers, Withheld};
+
+/// Path of the webhook on nodes.
+pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenode";
+/// Path of the webhook on node sets.
+pub const NODE_SET: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenodeset";
+
+/// How many hosts are told of, and how many characters of each: the API server shows 4,096 of all
+/// warnings together.
+const WARNED: usize = 8;
+const WARNED_TEXT: usize = 450;
+
+/// The caches that the webhooks answer from.
+pub type Known = shell::webhook::Known<Describers>;
+
+/// Both webhooks.
+pub fn webhook(known: &Known) -> Webhook {
+    let (of_nodes, of_node_sets) = (known.clone(), known.clone());
+    Webhook::new()
+        .validate(NODE, move |it| judged(it, &of_nodes, of_node))
+        .validate(NODE_SET, move |it| judged(it, &of_node_sets, of_node_set))
+}
+
+/// What cannot be read describes no host here; the controllers tell of it.
+fn of_node(object: &DynamicObject, known: &Describers) -> Option<Claim> {
+    object.clone().try_parse::<Node>().ok().map(|it| known.of_node(&it))
+}
+
+fn of_node_set(object: &DynamicObject, _: &Describers) -> Option<Claim> {
+    object.clone().try_parse::<NodeSet>().ok().map(|it| Claim::of_node_set(&it))
+}
+
+/// Accepts, with a warning for each host that is new in the object, or changed, and is another's too.
+fn judged(
+    request: &Request,
+    known: &Known,
+    read: fn(&DynamicObject, &Describers) -> Option<Claim>,
+) -> Verdict {
+    let Some(known) = known.now() else { return Verdict::allow() };
+    let read = |it: &Option<DynamicObject>| read(it.as_ref()?, &known);
+    let Some(new) = read(&request.object) else { return Verdict::allow() };
+    let claim = new.changed_since(read(&request.old_object).as_ref());
+    let others = known.sharing(std::slice::from_ref(&claim), None);
+    warnings(&claim, &others).into_iter().fold(Verdict::allow(), Verdict::warn)
+}
+
+fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
+    let object = claim.title();
+    let taken = claim.taken(others);
+    let withheld = claim.withheld(others);
+    let withheld = withheld.iter();
+    let withheld =
+        withheld.map(|it| format!("{}: {}", it.host.path, not_for_the_younger(it, &object)));
+    let taken = taken.iter().map(|it| format!("{}: {}", it.path, it.message(&object)));
+    let all: Vec<String> = taken.chain(withheld).collect();
+    let text = |it: &String| conditions::trimmed(it, WARNED_TEXT);
+    let mut told: Vec<String> = all.iter().take(WARNED).map(text).collect();
+    if all.len() > WARNED {
+        told.push(format!("{} more hosts are described by others too", all.len() - WARNED));
+    }
+    told
+}
+
+/// Of a host that a younger object describes too.
+fn not_for_the_younger(withheld: &Withheld<'_>, object: &str) -> String {
+    let Withheld { host, mark, other } = withheld;
+    format!(
+        "Host {} of {object} is described by {} too, which is younger and has the same {mark}: \
+         nothing more is deployed for that one. Take the host out of one of the two.",
+        host.name,
+        other.title()
+    )
+}
+
+#[cfg(test)]
+mod tests;
