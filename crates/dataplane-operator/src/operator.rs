@@ -8,6 +8,7 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
+use common::keyed::Keys;
 use common::rbac::{EVENTS, Rule, definitions};
 use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
@@ -162,7 +163,8 @@ pub async fn run(args: Args) -> Result<()> {
 /// The watches and the controllers.
 async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
     let machines = Machines::new(candidate.watches());
-    let watched = Watched::new(candidate, Others::new(|| candidate.watches()), machines);
+    let keys = candidate.keys().await?;
+    let watched = Watched::new(candidate, keys, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources);
@@ -251,10 +253,11 @@ struct Watched {
     others: Arc<Others>,
     machines: Arc<Machines>,
     metal3: Arc<Metal3>,
+    keys: Keys,
 }
 
 impl Watched {
-    fn new(candidate: &Candidate, others: Others, machines: Machines) -> Self {
+    fn new(candidate: &Candidate, keys: Keys, others: Others, machines: Machines) -> Self {
         // Inventories that are edited or deleted by hand are known by what is left of our own fields.
         let secrets = sources::metadata(
             NAME,
@@ -290,6 +293,7 @@ impl Watched {
             others: Arc::new(others),
             machines: Arc::new(machines),
             metal3,
+            keys,
         }
     }
 
@@ -362,7 +366,7 @@ impl Watched {
     /// Each road has its own, for their readers are woken by different queues.
     fn sources(&self) -> Arc<Sources> {
         let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
-        Sources::keeping(&[KNOWN_HOSTS], secrets, config_maps)
+        Sources::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
     }
 
     fn planes(&self) -> plane::observe::World {

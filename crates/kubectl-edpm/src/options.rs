@@ -34,7 +34,8 @@ pub struct File {
 pub struct Content {
     /// All its keys.
     pub files: Vec<File>,
-    /// The hash that statuses of deployments have of it.
+    /// The hash that statuses of deployments have of it; of a Secret those of a release that did not
+    /// key it.
     pub hash: String,
     /// The keys that it had when it was last applied, where that is kept.
     pub applied: Option<Vec<File>>,

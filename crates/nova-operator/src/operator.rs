@@ -189,7 +189,7 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = candidate.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
-    let world = World::new(candidate, drives_cells);
+    let world = World::new(candidate, &candidate.keys().await?, drives_cells);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);
