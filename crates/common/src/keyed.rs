@@ -29,10 +29,20 @@ const ID: usize = 6;
 #[derive(Clone, Default)]
 pub struct Keys(Option<Arc<Known>>);
 
+#[derive(Clone)]
 struct Known {
     /// The present one first.
     keys: Vec<Hmac<Sha256>>,
-    ids: Arc<[String]>,
+    ring: Arc<Ring>,
+}
+
+/// What is known of the keys without having them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Ring {
+    /// Of the keys, the present one first.
+    ids: Vec<String>,
+    /// Whether texts without a key stay as they were recorded.
+    leaves_plain: bool,
 }
 
 impl Keys {
@@ -47,7 +57,18 @@ impl Keys {
                 ids.push(id);
             }
         }
-        Self(Some(Arc::new(Known { keys, ids: ids.into() })))
+        Self(Some(Arc::new(Known { keys, ring: Arc::new(Ring { ids, leaves_plain: false }) })))
+    }
+
+    /// The same, but what was recorded without a key is not renewed: a release that knows no keys can
+    /// still compare it.
+    #[must_use]
+    pub fn leaving_plain(self) -> Self {
+        Self(self.0.map(|known| {
+            let mut known = Arc::unwrap_or_clone(known);
+            Arc::make_mut(&mut known.ring).leaves_plain = true;
+            Arc::new(known)
+        }))
     }
 
     /// The digest of what a Secret holds; `plain` is the one of a release that knew no keys.
@@ -55,7 +76,7 @@ impl Keys {
         let Some(known) = &self.0 else { return plain.into() };
         let mut texts: Vec<String> = known.keys.iter().map(|it| mac(it, content)).collect();
         texts.push(plain);
-        Digest { open: String::new(), secret: Some(Keyed { ids: Arc::clone(&known.ids), texts }) }
+        Digest { open: String::new(), secret: Some(Keyed { ring: Arc::clone(&known.ring), texts }) }
     }
 
     /// The digest of bytes that a Secret holds.
@@ -66,7 +87,7 @@ impl Keys {
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keys").field(&self.0.as_ref().map(|it| &it.ids)).finish()
+        f.debug_tuple("Keys").field(&self.0.as_ref().map(|it| &it.ring)).finish()
     }
 }
 
@@ -93,8 +114,7 @@ pub struct Digest {
 
 #[derive(Clone, Eq, PartialEq)]
 struct Keyed {
-    /// Of the keys, the present one first.
-    ids: Arc<[String]>,
+    ring: Arc<Ring>,
     /// By each key, then by none.
     texts: Vec<String>,
 }
@@ -123,10 +143,10 @@ impl Digest {
         parts: impl IntoIterator<Item = &'a Self>,
         make: impl Fn(View) -> String,
     ) -> Self {
-        let ids = parts.into_iter().find_map(|it| Some(Arc::clone(&it.secret.as_ref()?.ids)));
-        let secret = ids.map(|ids| {
-            let texts = (0..=ids.len()).map(|it| make(View(Some(it)))).collect();
-            Keyed { ids, texts }
+        let ring = parts.into_iter().find_map(|it| Some(Arc::clone(&it.secret.as_ref()?.ring)));
+        let secret = ring.map(|ring| {
+            let texts = (0..=ring.ids.len()).map(|it| make(View(Some(it)))).collect();
+            Keyed { ring, texts }
         });
         Self { open: make(View(None)), secret }
     }
@@ -150,8 +170,8 @@ impl Digest {
 
     /// What is written of it.
     pub fn text(&self) -> String {
-        let Some(Keyed { ids, texts }) = &self.secret else { return self.open.clone() };
-        let (id, text) = (&ids[0], &texts[0]);
+        let Some(Keyed { ring, texts }) = &self.secret else { return self.open.clone() };
+        let (id, text) = (&ring.ids[0], &texts[0]);
         if self.is_single() {
             format!("{id}:{text}")
         } else {
@@ -164,12 +184,12 @@ impl Digest {
     /// Of a text by a key that is lost nobody can tell what the Secrets held: it counts as the same
     /// where all else is.
     pub fn is(&self, text: &str) -> bool {
-        let Some(Keyed { ids, texts }) = &self.secret else { return self.open == text };
+        let Some(Keyed { ring, texts }) = &self.secret else { return self.open == text };
         let Some((id, open, digest)) = parts(text) else {
             return texts.last().is_some_and(|it| it == text);
         };
         let is_known = |it: usize| texts[it] == digest;
-        open == self.seen() && ids.iter().position(|it| it == id).is_none_or(is_known)
+        open == self.seen() && ring.ids.iter().position(|it| it == id).is_none_or(is_known)
     }
 
     /// Whether two texts were written of one thing, as far as that can be told.
@@ -179,8 +199,16 @@ impl Digest {
 
     /// Whether a text counts as written of the same although its key is lost.
     pub fn is_lost(&self, text: &str) -> bool {
-        let Some(Keyed { ids, .. }) = &self.secret else { return false };
-        parts(text).is_some_and(|(id, ..)| !ids.iter().any(|it| it == id)) && self.is(text)
+        let Some(Keyed { ring, .. }) = &self.secret else { return false };
+        parts(text).is_some_and(|(id, ..)| !ring.ids.iter().any(|it| it == id)) && self.is(text)
+    }
+
+    /// Whether a text that was written of the same is to be written anew: it is by another key, or by
+    /// none where such texts are not left as they are.
+    pub fn renews(&self, text: &str) -> bool {
+        let Some(Keyed { ring, .. }) = &self.secret else { return false };
+        let is_left = ring.leaves_plain && !is_keyed(text);
+        !is_left && self.is(text) && text != self.text()
     }
 
     /// What was written where it was written of the same; else what is to be written.
@@ -271,7 +299,7 @@ pub struct Renewal {
 impl Renewal {
     /// Writes a text by the present key, where it was written of the same.
     pub fn of(&mut self, text: &mut String, digest: &Digest) {
-        if !digest.is(text) {
+        if !digest.renews(text) {
             return;
         }
         if digest.is_lost(text)

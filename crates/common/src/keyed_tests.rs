@@ -121,6 +121,21 @@ fn inputs_are_kept_as_they_were_recorded_until_they_change() {
 }
 
 #[test]
+fn what_was_recorded_without_a_key_can_be_left_as_it_is() {
+    let (plain, old) = (service(&Keys::default(), PASSWORD, "a"), keys(b"old", &[]));
+    for (password, image) in [(PASSWORD, "a"), (b"other".as_slice(), "a"), (PASSWORD, "b")] {
+        let present = service(&keys(b"new", &[b"old"]).leaving_plain(), password, image);
+        let is_same = present == service(&keys(b"new", &[b"old"]).leaving_plain(), PASSWORD, "a");
+        assert_eq!((present.is(&plain.text()), present.renews(&plain.text())), (is_same, false));
+        // What is written of something new has the key all the same, and older keys are replaced.
+        assert!(is_keyed(&present.text()));
+        assert_eq!(present.renews(&service(&old, PASSWORD, "a").text()), is_same);
+    }
+    let renewed = service(&keys(b"new", &[]), PASSWORD, "a");
+    assert!(renewed.renews(&plain.text()) && !renewed.renews(&renewed.text()));
+}
+
+#[test]
 fn a_renewal_writes_what_is_the_same_by_the_present_key_and_tells_lost_keys() {
     let (lost, present) = (keys(b"lost", &[]), keys(b"new", &[]));
     let digest = present.of_bytes(PASSWORD);

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use shell::api::Api;
-use shell::args::CommonArgs;
+use shell::args::{CommonArgs, DigestArgs};
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
@@ -56,6 +56,9 @@ pub struct Args {
     /// What all operators share.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// Digests of what Secrets hold.
+    #[command(flatten)]
+    pub digests: DigestArgs,
 }
 
 /// What the operator may do in the watched namespaces.
@@ -153,17 +156,19 @@ pub const DEFINITIONS: Rule = definitions(&[
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common } = args;
+    let Args { common, digests } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let candidate = Candidate::of(&runtime, NAME, &common);
+    let work = async move |candidate: &Candidate, leader: Leader| {
+        work(candidate, leader, candidate.keys(&digests).await?).await
+    };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
 }
 
 /// The watches and the controllers.
-async fn work(candidate: &Candidate, mut leader: Leader) -> Result<()> {
+async fn work(candidate: &Candidate, mut leader: Leader, keys: Keys) -> Result<()> {
     let machines = Machines::new(candidate.watches());
-    let keys = candidate.keys().await?;
     let watched = Watched::new(candidate, keys, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);

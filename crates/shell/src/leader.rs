@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::admin::{Check, Health};
 use crate::api::Api;
-use crate::args::CommonArgs;
+use crate::args::{CommonArgs, DigestArgs};
 use crate::cache::{Absorb, Cache, Scope, Watchable};
 use crate::controller::{self, Controller};
 use crate::digest_key;
@@ -82,8 +82,9 @@ impl Candidate {
     }
 
     /// The installation's keys for digests of what Secrets hold, which are made where there are none.
-    pub async fn keys(&self) -> Result<Keys> {
-        digest_key::keys(&self.client, &self.namespace).await
+    pub async fn keys(&self, args: &DigestArgs) -> Result<Keys> {
+        let keys = digest_key::keys(&self.client, &self.namespace).await?;
+        Ok(if args.rewrite_unkeyed_digests { keys } else { keys.leaving_plain() })
     }
 
     /// What the process counts about itself.

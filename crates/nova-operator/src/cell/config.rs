@@ -85,7 +85,7 @@ fn rendered(
         let is_same = hash.is(&it.hash) && !hash.is_lost(&it.hash);
         is_same && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
     });
-    if intact.is_some_and(|it| it.hash == hash.text()) {
+    if intact.is_some_and(|it| !hash.renews(&it.hash)) {
         return (hash, None, None);
     }
     let object = json!({

@@ -151,7 +151,7 @@ pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs) -> Files {
         hash::digest(&(RENDERER, says_how_to_stop, view.all(inputs)))
     });
     let intact = seen.rendered.as_ref().and_then(|it| Some((it, intact(it, &digest)?)));
-    if let Some((_, listed)) = intact.clone().filter(|(it, _)| it.hash == digest.text()) {
+    if let Some((_, listed)) = intact.clone().filter(|(it, _)| !digest.renews(&it.hash)) {
         return Files { listed, step: None, renewing: None };
     }
     let files = rendered(seen, complete);

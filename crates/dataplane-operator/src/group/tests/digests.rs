@@ -136,6 +136,34 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
 }
 
 #[test]
+fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
+    let mut world = deployed(&Keys::default());
+    let digests = |world: &World| -> Vec<_> {
+        let statuses = world.seen.nodes.iter().map(|it| it.status.clone().unwrap());
+        statuses.map(|it| (it.services, it.deployed_inputs)).collect()
+    };
+    let before = digests(&world);
+    for keys in [keys(b"key", &[]).leaving_plain(), Keys::default()] {
+        world.read(&keys, VALUE);
+        world.touch();
+        assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
+        assert_eq!(digests(&world), before);
+    }
+    // The next upgrade finds the key that the first one left, and may renew them.
+    world.read(&keys(b"key", &[]), VALUE);
+    world.touch();
+    assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
+    assert_ne!(digests(&world), before);
+    // What is deployed meanwhile is keyed, so that the release before deploys it again.
+    let mut world = deployed(&Keys::default());
+    world.read(&keys(b"key", &[]).leaving_plain(), "another");
+    world.deploy();
+    assert!(digests(&world)[0].0.iter().any(|it| it.hash.contains(':')));
+    world.read(&Keys::default(), "another");
+    assert!(World::n_runs(&world.settle()) > 0);
+}
+
+#[test]
 fn an_upgrade_in_the_middle_of_a_deployment_goes_on_with_its_runs() {
     let keyed = keys(b"key", &[]);
     for is_queueing in [false, true] {

@@ -124,6 +124,32 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
 }
 
 #[test]
+fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
+    let mut world = World::deployed();
+    let digests = |world: &World| {
+        let status = world.seen.compute.status.clone().unwrap();
+        (status.services, status.deployed_inputs, status.hash)
+    };
+    let before = digests(&world);
+    for keys in [keys(b"key", &[]).leaving_plain(), Keys::default()] {
+        world = world.keyed(&keys);
+        // The files' digests are nobody's inputs: who made them anew has keyed them.
+        world.seen.rendered = None;
+        world.touch();
+        assert_eq!(world.settle(), ["files", "status"]);
+        assert_eq!((digests(&world), world.n_runs()), (before.clone(), 0));
+    }
+    let mut world = world.keyed(&keys(b"key", &[]).leaving_plain());
+    world.touch();
+    assert_eq!(world.settle(), ["status"], "plain files stay too");
+    // The next upgrade finds the key that the first one left, and may renew them.
+    let mut world = world.keyed(&keys(b"key", &[]));
+    world.touch();
+    assert_eq!(world.settle(), ["files", "status"]);
+    assert_eq!((digests(&world) == before, world.n_runs()), (false, 0));
+}
+
+#[test]
 fn an_upgrade_in_the_middle_of_a_deployment_goes_on_with_its_runs() {
     let keyed = keys(b"key", &[]);
     for n_before in 0..8 {
