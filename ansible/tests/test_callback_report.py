@@ -38,7 +38,23 @@ class Reports(CallbackTest):
         self.assertLessEqual(len(self.raw), 4096)
 
     def test_the_play_of_nova_reports_the_files_of_the_pod(self):
-        for name, text in (("01-nova.conf", "[DEFAULT]\n"), ("my.conf", "x"), ("ssh-privatekey", "k")):
+        self.assertEqual(self.reported({"01-nova.conf": "[DEFAULT]\n", "my.conf": "x", "ssh-privatekey": "k"}),
+                         {"01-nova.conf": "62fb8fa57dc9"})
+
+    def test_secret_values_have_no_part_in_what_the_play_of_nova_reports(self):
+        def digest(text):
+            return self.reported({"01-nova.conf": text})["01-nova.conf"]
+
+        # The same text and digests are known to `kubectl edpm` (crates/kubectl-edpm/src/options.rs).
+        text = ("[DEFAULT]\ntransport_url = rabbit://nova:hunter2@h/\ndebug = true\n"
+                "memcache = http://u:hunter2@h, http://h\n[keystone]\n#Admin-Password: hunter2\n  hunter2\nx = 1\n")
+        self.assertEqual(digest(text), digest(text.replace("hunter2", "another")))
+        self.assertEqual(digest(text), "595d1c78f778")
+        self.assertNotEqual(digest(text), digest(text.replace("x = 1", "x = 2")))
+        self.assertNotEqual(digest(text), digest(text.replace("@h/", "@h2/").replace("http://h", "http://h2")))
+
+    def reported(self, files):
+        for name, text in files.items():
             self.write(f"configs/{name}", text)
         message, done = self.play("""
             - hosts: all
@@ -50,7 +66,7 @@ class Reports(CallbackTest):
         """, options=("-e", f"folder={self.directory}/configs",
                       "-e", f"tasks={COLLECTION / 'roles' / 'edpm_nova' / 'tasks' / 'report.yml'}"))
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(json.loads(message["report"]), {"files": {"01-nova.conf": "62fb8fa57dc9"}})
+        return json.loads(message["report"])["files"]
 
 
 if __name__ == "__main__":

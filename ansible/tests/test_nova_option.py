@@ -106,11 +106,11 @@ class NovaOption(TemporaryDirectoryTest):
         moment = time.time() + seconds
         os.utime(path, (moment, moment))
 
-    def ask(self, section, option, hide="false"):
+    def ask(self, section, option, hide="false", salt="edpm_ask_salt=s"):
         result = self.directory / "result"
         done = self.command(
             BIN / "ansible-playbook", "-v", "-i", "h,", "-c", "local", "-e", "ansible_become=false", PLAY,
-            "-e", f"edpm_ask_section={section} edpm_ask_option={option} edpm_ask_salt=s edpm_ask_hide={hide}",
+            "-e", f"edpm_ask_section={section} edpm_ask_option={option} {salt} edpm_ask_hide={hide}",
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin",
                 "ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback"),
@@ -168,6 +168,13 @@ class NovaOption(TemporaryDirectoryTest):
         self.assertEqual(by_name["said"], by_name["asked"]["by_files"])
         self.assertEqual(by_name["said"]["digest"], hashlib.sha256(b"shunter2").hexdigest()[:8])
         self.assertTrue(self.ask("DEFAULT", "memcache")["said"]["hidden"])
+
+    def test_digests_of_secret_values_can_be_compared_with_each_other_alone(self):
+        self.start()
+        reports = [self.ask("libvirt", "some-password", hide="true", salt="") for _ in range(2)]
+        digests = [report["said"]["digest"] for report in reports]
+        self.assertEqual(digests, [report["asked"]["by_files"]["digest"] for report in reports])
+        self.assertNotEqual(*digests)
 
     def test_a_value_that_no_file_sets_is_novas_own(self):
         self.start()

@@ -49,11 +49,12 @@ impl Installation {
         Ok(Self { client: client.clone(), values })
     }
 
-    /// Upgrades it to the chart of this working tree.
-    pub async fn upgrade(&self) -> Result<()> {
+    /// Upgrades it to the chart of this working tree, with further values as `--set` has them.
+    pub async fn upgrade(&self, further: &[&str]) -> Result<()> {
         let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/edpm-operators");
         let values = ["--values", &self.values, "--set", "dnsPolicy=Default"];
-        self.helm(&[&["upgrade", RELEASE, chart], &values[..]].concat()).await
+        let further: Vec<&str> = further.iter().flat_map(|it| ["--set", *it]).collect();
+        self.helm(&[&["upgrade", RELEASE, chart], &values[..], &further[..]].concat()).await
     }
 
     /// Takes the last upgrade back.

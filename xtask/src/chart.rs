@@ -198,6 +198,7 @@ fn values() -> Result<()> {
         "ansibleee.taskTimeout=1800",
         "runner.resources.limits.memory=1Gi",
         "nova.reconcileNovaCell=false",
+        "secretDigests.rewriteUnkeyed=false",
         "nova.release=2025.2",
         "logLevel=warn\\,shell::api=debug\\,kube_client=off",
         "dnsPolicy=Default",
@@ -224,6 +225,8 @@ fn values() -> Result<()> {
         ("nova-operator", "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT", "r/compute:1"),
         ("nova-operator", "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT", "r/libvirt:1"),
         ("nova-operator", "RECONCILE_NOVACELL", "false"),
+        ("nova-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
+        ("dataplane-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
         ("nova-operator", "NOVA_RELEASE", "2025.2"),
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
         ("dataplane-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.dataplane-operator"),
@@ -273,6 +276,7 @@ fn typos() -> Result<()> {
         ("ansibleee.allowedServiceAccounts={a b}", "allowedServiceAccounts"),
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
+        ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("webhooks.certificates=me", "certificates"),
     ] {
         refused(&[IMAGE, wrong], named).with_context(|| wrong.to_owned())?;

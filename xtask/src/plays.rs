@@ -193,7 +193,7 @@ fn inventory() -> String {
         },
     });
     let key = SourceRef::secret("openstack", "key");
-    let keys = BTreeMap::from([("ssh-privatekey".to_owned(), "1".to_owned())]);
+    let keys = BTreeMap::from([("ssh-privatekey".to_owned(), "1".into())]);
     let seen = Observed {
         set: Arc::new(serde_json::from_value(set).unwrap()),
         namespace: "openstack".into(),

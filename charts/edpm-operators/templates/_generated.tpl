@@ -31,6 +31,10 @@
   verbs: ["get", "update"]
 {{- end }}
 
+{{- define "edpm.keys.ansibleee-operator" -}}
+
+{{- end }}
+
 {{- define "edpm.definitions.ansibleee-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
@@ -117,6 +121,16 @@
   verbs: ["get", "update"]
 {{- end }}
 
+{{- define "edpm.keys.dataplane-operator" -}}
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["edpm-digest-key"]
+  verbs: ["get"]
+{{- end }}
+
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
@@ -174,6 +188,16 @@
   resources: ["leases"]
   resourceNames: ["edpm-nova-operator"]
   verbs: ["get", "update"]
+{{- end }}
+
+{{- define "edpm.keys.nova-operator" -}}
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["edpm-digest-key"]
+  verbs: ["get"]
 {{- end }}
 
 {{- define "edpm.definitions.nova-operator" -}}

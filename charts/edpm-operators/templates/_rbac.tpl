@@ -55,6 +55,10 @@ metadata:
     {{- include "edpm.labels" . | nindent 4 }}
 rules:
   {{- include (printf "edpm.election.%s" .operator) .root | nindent 2 }}
+  {{- with include (printf "edpm.keys.%s" .operator) .root }}
+  # The first operator makes the key for digests of what Secrets hold; the chart never does.
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- if .webhook }}
   # The chart makes the Secret, the operator fills and renews it; it watches this name alone. What
   # cert-manager fills is only read.

@@ -14,10 +14,15 @@ use sha2::{Digest, Sha256};
 /// # Assumptions
 /// The keys of all maps are strings or numbers.
 pub fn digest<T: Serialize + ?Sized>(value: &T) -> String {
+    of_bytes(canonical(value))
+}
+
+/// A value's canonical JSON: what [`digest`] is made of.
+pub fn canonical<T: Serialize + ?Sized>(value: &T) -> String {
     let value = serde_json::to_value(value).expect("inputs are structs, maps, lists and scalars");
     let mut canonical = String::new();
     write_canonical(&value, &mut canonical);
-    of_bytes(canonical)
+    canonical
 }
 
 /// The first ten characters of [`digest`]: enough for a name that a human reads.

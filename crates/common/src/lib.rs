@@ -7,6 +7,7 @@ pub mod fault;
 pub mod finalizers;
 pub mod hash;
 pub mod host_address;
+pub mod keyed;
 pub mod names;
 pub mod plan;
 pub mod plays;

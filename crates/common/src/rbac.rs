@@ -1,5 +1,7 @@
 //! What an operator is allowed to do, as data: the chart's roles are rendered from it.
 
+use crate::keyed::SECRET;
+
 /// Verbs on resources of API groups, as in a Role's rule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rule {
@@ -34,6 +36,9 @@ impl Rule {
 /// What the election needs in the operator's own namespace.
 pub const ELECTION: Rule =
     Rule::of(&["coordination.k8s.io"], &["leases"], &["create", "get", "update"]);
+
+/// What the key for digests of Secrets needs in the operators' own namespace.
+pub const DIGEST_KEY: Rule = Rule::of(&[""], &["secrets"], &["create", "get"]).named(&[SECRET]);
 
 /// Whose these definitions are may be asked, in the whole cluster.
 pub const fn definitions(names: &'static [&'static str]) -> Rule {

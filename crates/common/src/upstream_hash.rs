@@ -1,14 +1,17 @@
 //! Hashes of content as upstream's operators publish them in statuses.
 //!
-//! Humans compare the hash of an object with the one that a deployment recorded, to see whether the
-//! deployment is out of date: ours are the same, so that both sides may be of either project.
+//! Humans compare the hash of a ConfigMap with the one that a deployment recorded, to see whether the
+//! deployment is out of date: ours are the same, so that both sides may be of either project. What is
+//! published of a Secret is keyed, so that nobody can try passwords with it.
 //! Nothing here decides whether anything runs; that is [`crate::hash`].
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
+
+use crate::keyed::{Digest, Keys};
 
 /// The characters of a hash: 27 that cannot spell a word.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -30,22 +33,29 @@ const ESCAPED: [(char, &str); 5] = [
 /// The fields of structs stand in the order in which Go has them, and those that Go leaves out where
 /// they are empty are left out; the keys of maps are texts.
 pub fn of<T: Serialize + ?Sized>(value: &T) -> String {
-    let json = serde_json::to_string(value).expect("content is structs, maps, lists and scalars");
-    let bytes: Vec<String> = Sha256::digest(go_json(&json)).iter().map(u8::to_string).collect();
+    let bytes: Vec<String> = Sha256::digest(go_json(value)).iter().map(u8::to_string).collect();
     let printed = format!("[{}]", bytes.join(" "));
     printed.bytes().map(|it| char::from(LETTERS[usize::from(it) % LETTERS.len()])).collect()
 }
 
-/// The hash of a Secret's content.
+#[derive(Serialize)]
+struct SecretContent<'a> {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    data: &'a BTreeMap<String, ByteString>,
+    #[serde(rename = "type", skip_serializing_if = "str::is_empty")]
+    type_: &'a str,
+}
+
+/// The hash of a Secret's content as upstream's operators publish it, and ours did before digests of
+/// Secrets had a key.
 pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
-    #[derive(Serialize)]
-    struct Content<'a> {
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        data: &'a BTreeMap<String, ByteString>,
-        #[serde(rename = "type", skip_serializing_if = "str::is_empty")]
-        type_: &'a str,
-    }
-    of(&Content { data, type_ })
+    of(&SecretContent { data, type_ })
+}
+
+/// The digest of a Secret's content by the installation's keys.
+pub fn of_secret_by(keys: &Keys, data: &BTreeMap<String, ByteString>, type_: &str) -> Digest {
+    let content = SecretContent { data, type_ };
+    keys.digest(go_json(&content).as_bytes(), of(&content))
 }
 
 /// The hash of a ConfigMap's content.
@@ -65,8 +75,9 @@ pub fn of_config_map(
 }
 
 /// JSON as Go writes it: of what it escapes, nothing can stand outside of a string.
-fn go_json(json: &str) -> String {
-    ESCAPED.iter().fold(json.to_owned(), |text, (found, escape)| text.replace(*found, escape))
+fn go_json<T: Serialize + ?Sized>(value: &T) -> String {
+    let json = serde_json::to_string(value).expect("content is structs, maps, lists and scalars");
+    ESCAPED.iter().fold(json, |text, (found, escape)| text.replace(*found, escape))
 }
 
 #[cfg(test)]
@@ -132,7 +143,7 @@ mod tests {
     #[test]
     fn texts_are_escaped_as_go_does_it() {
         let text = "a < b > c & d \u{2028} \u{2029} \u{8}\u{c}\u{1}\u{7f} ä \"\\\n";
-        let json = go_json(&serde_json::to_string(text).unwrap());
+        let json = go_json(text);
         let expected = r#""a \u003c b \u003e c \u0026 d \u2028 \u2029 \b\f\u0001"#.to_owned()
             + "\u{7f} ä "
             + r#"\"\\\n""#;
@@ -154,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_escaped_reads_as_what_was_written(text in "\\PC*|[<>&\u{2028}\u{2029}\\\\\"u0-9]*") {
-            let json = go_json(&serde_json::to_string(&text).unwrap());
+            let json = go_json(&text);
             prop_assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), Value::from(text));
         }
     }

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::baremetal::ConfigDriveFormat;
 use common::hash;
+use common::keyed::{Digest, Keys};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 
@@ -85,10 +86,19 @@ impl Drive {
     /// SHA-256 of its files in hexadecimal: another drive, another hash. It does not depend on the form,
     /// nor on the compressor.
     pub fn hash(&self) -> String {
+        hash::of_bytes(self.canonical())
+    }
+
+    /// The same by these keys, for whoever may see the hash: root's password may be short.
+    pub fn digest(&self, keys: &Keys) -> Digest {
+        keys.of_bytes(self.canonical().as_bytes())
+    }
+
+    fn canonical(&self) -> String {
         let files = self.files();
         let texts: BTreeMap<&str, &str> =
             files.iter().map(|(name, text)| (*name, text.expose().as_str())).collect();
-        hash::digest(&texts)
+        hash::canonical(&texts)
     }
 
     /// Why the form that the human wants cannot be had with that version of the API.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::api::dataplane::{Service, ServiceSpec};
 use common::engine::build::Options;
 use common::hash;
+use common::keyed::{self, Digest};
 use serde_json::{Value, json};
 
 use crate::effective::Effective;
@@ -15,7 +16,7 @@ use crate::vars;
 const VERSION: &str = "v1";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub type Inputs = BTreeMap<String, String>;
+pub use common::keyed::Inputs;
 
 /// The inputs of a host that every service depends on.
 ///
@@ -40,14 +41,14 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
     }
     let vars = host.vars.iter().filter(|it| !host.origins.contains_key(it.0));
     for (name, value) in vars.chain(&host.replaced_vars) {
-        inputs.insert(format!("ansibleVars.{name}"), hash::short(value));
+        inputs.insert(format!("ansibleVars.{name}"), hash::short(value).into());
     }
     inputs.extend(vars::inputs(&host.origins));
     inputs
 }
 
-/// Whether these inputs of a host are those of one at that address, as `host:port`.
-pub fn are_at(inputs: &Inputs, address: &str) -> bool {
+/// Whether these recorded inputs of a host are those of one at that address, as `host:port`.
+pub fn are_at(inputs: &BTreeMap<String, String>, address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let port: Option<i32> = port.parse().ok();
     let is = |name: &str, value: &Value| inputs.get(name) == Some(&hash::short(value));
@@ -57,7 +58,7 @@ pub fn are_at(inputs: &Inputs, address: &str) -> bool {
 /// The inputs that a service adds: what it executes and what it is given.
 ///
 /// `sources` are the objects whose keys become files: `ConfigMap x` → digest of its content.
-pub fn of_service(service: &Service, name: &str, sources: &BTreeMap<String, String>) -> Inputs {
+pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
     let spec = &service.spec;
     let executed = json!({
         "playbook": spec.playbook,
@@ -65,32 +66,29 @@ pub fn of_service(service: &Service, name: &str, sources: &BTreeMap<String, Stri
         "role": spec.role,
         "type": service_type(spec, name),
     });
-    let mut inputs = Inputs::from([(format!("service {name}"), hash::short(&executed))]);
+    let mut inputs = Inputs::from([(format!("service {name}"), hash::short(&executed).into())]);
     inputs.extend(sources.clone());
     inputs
 }
 
 /// The hash of a service on a host.
-pub fn hash(inputs: [&Inputs; 2]) -> String {
-    hash::digest(&(VERSION, inputs))
+pub fn hash(inputs: [&Inputs; 2]) -> Digest {
+    Digest::combined(inputs.iter().flat_map(|it| it.values()), |view| {
+        hash::digest(&(VERSION, inputs.map(|it| view.all(it))))
+    })
 }
 
 /// The hash of what a run now would do.
-pub fn run_hash(full: &str, options: &Options) -> String {
+pub fn run_hash(full: &Digest, options: &Options) -> Digest {
     if !options.is_partial() {
-        return full.to_owned();
+        return full.clone();
     }
-    hash::digest(&(full, &options.tags, &options.skip_tags, &options.limit))
+    full.map(|full| hash::digest(&(full, &options.tags, &options.skip_tags, &options.limit)))
 }
 
 /// The names of the inputs in which two deployments differ.
-pub fn changed(deployed: &Inputs, present: &Inputs) -> Vec<String> {
-    let names = deployed.keys().chain(present.keys());
-    let mut changed: Vec<String> =
-        names.filter(|it| deployed.get(*it) != present.get(*it)).cloned().collect();
-    changed.sort();
-    changed.dedup();
-    changed
+pub fn changed(deployed: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
+    keyed::changed(deployed, present)
 }
 
 /// The inline playbook, under its present or its deprecated name.
@@ -106,7 +104,7 @@ pub fn service_type(spec: &ServiceSpec, name: &str) -> String {
 fn add(inputs: &mut Inputs, name: &str, value: &Value) {
     let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     if !is_empty {
-        inputs.insert(name.to_owned(), hash::short(value));
+        inputs.insert(name.to_owned(), hash::short(value).into());
     }
 }
 
@@ -120,9 +118,9 @@ mod tests {
     #[test]
     fn a_changed_an_added_and_a_removed_input_are_named() {
         let digest = |pairs: &[(&str, &str)]| -> Inputs {
-            pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+            pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).into())).collect()
         };
-        let deployed = digest(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let deployed = keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
         let present = digest(&[("a", "1"), ("b", "2"), ("d", "1")]);
         assert_eq!(changed(&deployed, &present), ["b", "c", "d"]);
     }
@@ -130,8 +128,8 @@ mod tests {
     #[test]
     fn options_change_what_a_run_does_but_not_the_full_hash() {
         let tags = Options { tags: Some("x".into()), ..Options::default() };
-        assert_eq!(run_hash("h", &Options::default()), "h");
-        assert_ne!(run_hash("h", &tags), "h");
+        assert_eq!(run_hash(&"h".into(), &Options::default()), "h".into());
+        assert_ne!(run_hash(&"h".into(), &tags), "h".into());
     }
 
     /// Golden: another value here would deploy every host again after an upgrade.
@@ -139,7 +137,7 @@ mod tests {
     fn the_hash_of_the_same_inputs_never_changes() {
         let host = Inputs::from([("hostName".into(), "abc".into())]);
         let service = Inputs::from([("service a".into(), "def".into())]);
-        assert_eq!(hash([&host, &service]), GOLDEN);
+        assert_eq!(hash([&host, &service]).text(), GOLDEN);
     }
 
     const GOLDEN: &str = "0e608c31dd3cd8190a061f3fcd4f3ae5d2e195b1427aee43e1a4d2bc18e81b57";

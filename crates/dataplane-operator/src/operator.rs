@@ -8,13 +8,14 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
+use common::keyed::Keys;
 use common::rbac::{EVENTS, Rule, definitions};
 use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use shell::api::Api;
-use shell::args::{CommonArgs, WebhookArgs};
+use shell::args::{CommonArgs, DigestArgs, WebhookArgs};
 use shell::cache::{Absorb, Cache, Key, MetadataCache};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
@@ -60,6 +61,9 @@ pub struct Args {
     /// The admission webhooks.
     #[command(flatten)]
     pub webhook: WebhookArgs,
+    /// Digests of what Secrets hold.
+    #[command(flatten)]
+    pub digests: DigestArgs,
 }
 
 /// What the operator may do in the watched namespaces.
@@ -157,7 +161,7 @@ pub const DEFINITIONS: Rule = definitions(&[
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook } = args;
+    let Args { common, webhook, digests } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let candidate = Candidate::of(&runtime, NAME, &common);
     let known = Known::default();
@@ -168,16 +172,21 @@ pub async fn run(args: Args) -> Result<()> {
         let standing_by = stand_by(candidate.clone(), known.clone(), caches, open, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work =
-        async move |candidate: &Candidate, leader: Leader| work(candidate, leader, known).await;
+    let work = async move |candidate: &Candidate, leader: Leader| {
+        work(candidate, leader, (candidate.keys(&digests).await?, known)).await
+    };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
 }
 
 /// The watches and the controllers.
-async fn work(candidate: &Candidate, mut leader: Leader, known: Known) -> Result<()> {
+async fn work(
+    candidate: &Candidate,
+    mut leader: Leader,
+    (keys, known): (Keys, Known),
+) -> Result<()> {
     let machines = Machines::new(candidate.watches());
-    let watched = Watched::new(candidate, Others::new(|| candidate.watches()), machines);
+    let watched = Watched::new(candidate, keys, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources);
@@ -268,10 +277,11 @@ struct Watched {
     others: Arc<Others>,
     machines: Arc<Machines>,
     metal3: Arc<Metal3>,
+    keys: Keys,
 }
 
 impl Watched {
-    fn new(candidate: &Candidate, others: Others, machines: Machines) -> Self {
+    fn new(candidate: &Candidate, keys: Keys, others: Others, machines: Machines) -> Self {
         // Inventories that are edited or deleted by hand are known by what is left of our own fields.
         let secrets = sources::metadata(
             NAME,
@@ -307,6 +317,7 @@ impl Watched {
             others: Arc::new(others),
             machines: Arc::new(machines),
             metal3,
+            keys,
         }
     }
 
@@ -384,7 +395,7 @@ impl Watched {
     /// Each road has its own, for their readers are woken by different queues.
     fn sources(&self) -> Arc<Sources> {
         let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
-        Sources::keeping(&[KNOWN_HOSTS], secrets, config_maps)
+        Sources::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
     }
 
     fn planes(&self) -> plane::observe::World {

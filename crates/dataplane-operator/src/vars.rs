@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::api::dataplane::NodeSection;
 use common::api::shared::DataSource;
 use common::hash;
+use common::keyed::{Digest, Inputs};
+use serde::Serialize;
 use serde_json::Value;
 use shell::sources::SourceRef;
 use shell::vault::Content;
@@ -26,7 +28,7 @@ pub struct Origin {
     /// Its key.
     pub key: String,
     /// Digest of the value.
-    pub digest: String,
+    pub digest: Digest,
     /// Whether the node names the object; else its role.
     pub is_of_node: bool,
 }
@@ -84,7 +86,7 @@ pub fn of_level(
     objects: &Objects,
 ) -> Origins {
     let origin = |it: Given<'_>| {
-        let digest = it.content.digest(it.key).unwrap_or_default().to_owned();
+        let digest = it.content.digest(it.key).cloned().unwrap_or_default();
         (it.name, Origin { source: it.source, key: it.key.to_owned(), digest, is_of_node })
     };
     let given = given(namespace, &section.ansible_vars_from, objects);
@@ -110,13 +112,18 @@ pub fn set_by(section: &NodeSection) -> BTreeSet<&'static str> {
 /// The inputs that origins are: `ansibleVarsFrom Secret x` → digest of what it gives.
 ///
 /// A key that something stronger sets is not among them: changing it changes nothing.
-pub fn inputs(origins: &Origins) -> BTreeMap<String, String> {
-    let mut given: BTreeMap<String, BTreeMap<&str, &str>> = BTreeMap::new();
+pub fn inputs(origins: &Origins) -> Inputs {
+    let mut given: BTreeMap<String, BTreeMap<&str, Digest>> = BTreeMap::new();
     for (name, origin) in origins {
         let title = format!("ansibleVarsFrom {}", title(&origin.source));
-        given.entry(title).or_default().insert(name, &origin.digest);
+        given.entry(title).or_default().insert(name, origin.digest.clone());
     }
-    given.into_iter().map(|(title, vars)| (title, hash::short(&vars))).collect()
+    given.into_iter().map(|(title, vars)| (title, short(&vars))).collect()
+}
+
+/// The digest of digests by name.
+pub fn short<K: Ord + Serialize>(digests: &BTreeMap<K, Digest>) -> Digest {
+    Digest::combined(digests.values(), |view| hash::short(&view.all(digests)))
 }
 
 /// `Secret x` or `ConfigMap x`.

@@ -137,7 +137,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let wish = Wish {
         instance: instance.clone(),
         host: name.clone(),
-        drive: drive.hash(),
+        drive: drive.hash().into(),
         adopt: bring.adopt,
         provide: bring.provide,
         attempts: bring.attempts,

@@ -49,7 +49,8 @@ pub fn deployment(node: &Node) -> Option<String> {
 /// What is noted on a machine before it is deployed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Ledger {
-    /// Hash of the config drive; empty where the machine is adopted, for then it gets none.
+    /// Digest of the config drive, by the key that the installation had then; empty where the machine is
+    /// adopted, for then it gets none.
     pub drive: String,
     /// Which attempt is the next one, or runs, or was the last one; 1 for the first.
     pub attempt: u32,
@@ -77,7 +78,7 @@ impl Ledger {
     /// The note before the first attempt to give a machine what is wished.
     pub(crate) fn first(node: &Node, wish: &Wish) -> Self {
         Self {
-            drive: wish.drive.clone(),
+            drive: wish.drive.text(),
             attempt: 1,
             after: None,
             since: node.provision_updated_at.clone(),
@@ -156,6 +157,6 @@ pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
         CHECKSUM.contains(&key.as_str()) || node.instance_info.get(key) == Some(value)
     };
     own.iter().all(same)
-        && Ledger::of(node).is_some_and(|it| it.drive == wish.drive && it.wrote == own)
+        && Ledger::of(node).is_some_and(|it| wish.drive.is(&it.drive) && it.wrote == own)
         && ramdisk::agrees(node, &wish.instance, wish.ramdisk.as_ref())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::baremetal::Image;
+use common::keyed::Digest;
 use config_drive::Secret;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -34,7 +35,7 @@ pub struct Wish {
     /// Which disk gets it; Ironic's own choice where empty.
     pub root_device: BTreeMap<String, String>,
     /// Hash of its config drive; empty where it is adopted, for then it gets none.
-    pub drive: String,
+    pub drive: Digest,
     /// The network data of its ramdisk; what others wrote, or DHCP, where absent.
     pub ramdisk: Option<Secret<Value>>,
     /// Whether it runs already, and is only taken over.
@@ -235,7 +236,7 @@ fn arrived(node: &Node, wish: &Wish) -> Next {
     let wait = |cause| Next::Wait { seconds: SOON, cause };
     match node.power_state.as_deref() {
         Some("power on") => {
-            let is_current = Ledger::of(node).is_none_or(|it| it.drive == wish.drive);
+            let is_current = Ledger::of(node).is_none_or(|it| wish.drive.is(&it.drive));
             Next::Done { is_current: wish.adopt || is_current }
         }
         _ if is_moving => wait(Cause::Working),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use common::api::baremetal::{DeprovisionPolicy, Image, Machine};
+use common::keyed::Digest;
 use config_drive::Secret;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -68,7 +69,7 @@ fn waits(state: &str, seconds: u32, cause: Cause) {
 #[test]
 fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_human_says_so() {
     use DeprovisionPolicy::{Deprovision, Retain};
-    let adopted = Wish { adopt: true, drive: String::new(), ..wish() };
+    let adopted = Wish { adopt: true, drive: Digest::default(), ..wish() };
     let (adopted, deployed) = (ours("active", &adopted), ours("active", &wish()));
     let unknown = Node { instance_info: serde_json::Map::new(), ..deployed.clone() };
     for (node, expected) in [(&adopted, Retain), (&deployed, Deprovision), (&unknown, Retain)] {
@@ -380,7 +381,7 @@ fn an_image_that_ironic_converts_begins_no_new_count() {
 
 #[test]
 fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
-    let adopting = Wish { adopt: true, drive: String::new(), ..wish() };
+    let adopting = Wish { adopt: true, drive: Digest::default(), ..wish() };
     for of in [&adopting, &wish()] {
         assert_eq!(at(&ours("deploy failed", of), &adopting), Next::Stop(Cause::NotRunning));
     }
@@ -675,7 +676,7 @@ fn network_of(host: &str) -> Option<Secret<Value>> {
 
 fn of(set: usize, host: &str) -> Wish {
     let instance = INSTANCES[&(set, host)].clone();
-    let (host, drive) = (host.to_owned(), "d1".to_owned());
+    let (host, drive) = (host.to_owned(), "d1".into());
     let ramdisk = network_of(&host);
     Wish { instance, host, drive, ramdisk, provide: true, attempts: ATTEMPTS, ..Wish::default() }
 }

@@ -10,7 +10,7 @@ use kube::runtime::wait::await_condition;
 use nova_operator::oslo::Release;
 use nova_operator::release;
 
-use crate::app::{Terminal, now, told_host};
+use crate::app::{Terminal, told_host};
 use crate::args::Trace;
 use crate::cluster::Cluster;
 use crate::diff::Options;
@@ -140,8 +140,7 @@ async fn answer(
     option: (&str, &str),
     terminal: &mut Terminal<'_>,
 ) -> Result<std::result::Result<Answer, String>> {
-    let salt = now().as_nanosecond().to_string();
-    let made = pattern(host).and_then(|it| question(it, &host.name, option, &salt));
+    let made = pattern(host).and_then(|it| question(it, &host.name, option));
     let Some(wanted) = made else {
         let text = "cannot be asked: no run of an operator that has reached it is kept";
         return Ok(Err(format!("{} {text}", host.name)));

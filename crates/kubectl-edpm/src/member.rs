@@ -142,7 +142,12 @@ impl<'a> Member<'a> {
         let wanted = |service: &String| {
             let hash = of_service(service).map(|it| it.0.hash.clone()).unwrap_or_default();
             let group = self.set_name().to_owned();
-            Wanted { service: service.clone(), run_hash: hash.clone(), hash, group }
+            Wanted {
+                service: service.clone(),
+                run_hash: hash.clone().into(),
+                hash: hash.into(),
+                group,
+            }
         };
         let wanted: Vec<Wanted> = progress.services.iter().map(wanted).collect();
         let text = self.failure(deployment).map(|it| it.1);

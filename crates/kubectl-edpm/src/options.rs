@@ -23,8 +23,10 @@ pub struct File {
     pub source: String,
     /// The object that runs mount it from.
     pub object: Object,
-    /// The begin of its SHA-256, as our plays tell it.
+    /// The begin of its SHA-256.
     pub digest: String,
+    /// The same without its secret values, as our play tells it where others can read it.
+    pub open_digest: String,
     /// Its options.
     pub entries: Vec<Entry>,
 }
@@ -34,7 +36,8 @@ pub struct File {
 pub struct Content {
     /// All its keys.
     pub files: Vec<File>,
-    /// The hash that statuses of deployments have of it.
+    /// The hash that statuses of deployments have of it; of a Secret those of a release that did not
+    /// key it.
     pub hash: String,
     /// The keys that it had when it was last applied, where that is kept.
     pub applied: Option<Vec<File>>,
@@ -99,14 +102,67 @@ impl Object {
 impl File {
     /// A key of an object that is a source itself.
     pub fn of_key(object: &Object, namespace: &str, name: &str, content: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(content);
         Self {
             name: name.to_owned(),
             source: object.title(namespace),
             object: object.clone(),
             digest: hash::of_bytes(content)[..DIGEST].to_owned(),
-            entries: parse(&String::from_utf8_lossy(content)).0,
+            open_digest: hash::of_bytes(without_secrets(&text))[..DIGEST].to_owned(),
+            entries: parse(&text).0,
         }
     }
+}
+
+/// A file's text without the values of options that a name calls secret, and without logins in URLs: to
+/// the letter what the play `report.yml` of `osp.edpm.edpm_nova` leaves out.
+fn without_secrets(text: &str) -> String {
+    let mut lines = Vec::new();
+    let mut is_secret = false;
+    for line in text.split('\n') {
+        if is_secret && line.starts_with([' ', '\t']) {
+            continue;
+        }
+        let key = line.find(['=', ':']).map(|end| &line[..=end]);
+        let key = key.filter(|it| SECRET_NAMES.iter().any(|name| has(it, name)));
+        is_secret = key.is_some();
+        lines.push(key.map_or_else(|| without_logins(line), str::to_owned));
+    }
+    lines.join("\n")
+}
+
+/// What the names of options have in them whose values our play leaves out.
+const SECRET_NAMES: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "connection",
+    "transport_url",
+    "fixed_key",
+    "auth_key",
+    "access_key",
+    "private_key",
+];
+
+fn has(key: &str, name: &str) -> bool {
+    key.to_ascii_lowercase().contains(name)
+}
+
+/// `scheme://user:password@host` without its user.
+fn without_logins(line: &str) -> String {
+    const SEPARATOR: &str = "://";
+    let mut parts = line.split(SEPARATOR);
+    let mut open = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(['/', '?', '#', ' ', '\t']).unwrap_or(part.len());
+        let begin = part[..end].rfind('@').map_or(0, |it| it + 1);
+        open += SEPARATOR;
+        open += &part[begin..];
+    }
+    open
 }
 
 /// How much of a file's digest our plays tell.
@@ -210,6 +266,23 @@ mod tests {
         for (key, value) in open {
             assert!(!is_secret(key, value), "{key}");
         }
+    }
+
+    #[test]
+    fn secret_values_have_no_part_in_what_a_play_tells_of_a_file() {
+        // As in ansible/tests/test_callback_report.py.
+        let text = "[DEFAULT]\ntransport_url = rabbit://nova:hunter2@h/\ndebug = true\n\
+                    memcache = http://u:hunter2@h, http://h\n[keystone]\n#Admin-Password: hunter2\n  \
+                    hunter2\nx = 1\n";
+        let object = Object { is_secret: true, name: "s".into() };
+        let of = |text: &str| File::of_key(&object, "ns", "01-nova.conf", text.as_bytes());
+        let file = of(text);
+        assert_eq!(file.open_digest, "595d1c78f778");
+        assert_ne!(file.digest, file.open_digest);
+        assert_eq!(of(&text.replace("hunter2", "another")).open_digest, file.open_digest);
+        assert_ne!(of(&text.replace("x = 1", "x = 2")).open_digest, file.open_digest);
+        let open = of("[libvirt]\ncpu_models = Nehalem\n");
+        assert_eq!(open.digest, open.open_digest);
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub(crate) fn deployed_with_present_inputs(world: &mut World) {
 /// Has a run's play tell which files it was given.
 pub(crate) fn tell(run: &mut AnsibleEe, files: &[File]) {
     let digests: BTreeMap<&str, &str> =
-        files.iter().map(|it| (it.name.as_str(), it.digest.as_str())).collect();
+        files.iter().map(|it| (it.name.as_str(), it.open_digest.as_str())).collect();
     run.status.as_mut().unwrap().report = Some(json!({ "files": digests }).to_string());
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use clap::{ArgAction, Parser};
 use common::api::nova::{Cell, ExternalCompute};
+use common::keyed::Keys;
 use common::rbac::{EVENTS, Rule, definitions};
-use shell::args::{CommonArgs, WebhookArgs};
+use shell::args::{CommonArgs, DigestArgs, WebhookArgs};
 use shell::error::Result;
 use shell::leader::{Candidate, Leader};
 use shell::runtime::Runtime;
@@ -33,6 +34,9 @@ pub struct Args {
     /// What all operators share.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// Digests of what Secrets hold.
+    #[command(flatten)]
+    pub digests: DigestArgs,
     /// The admission webhooks.
     #[command(flatten)]
     pub webhook: WebhookArgs,
@@ -160,7 +164,7 @@ pub const DEFINITIONS: Rule =
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, images, reconcile_novacell, nova_release } = args;
+    let Args { common, digests, webhook, images, reconcile_novacell, nova_release } = args;
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
@@ -175,7 +179,8 @@ pub async fn run(args: Args) -> Result<()> {
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |candidate: &Candidate, leader: Leader| {
-        work(candidate, leader, known, images, releases, reconcile_novacell).await
+        let keys = candidate.keys(&digests).await?;
+        work(candidate, leader, keys, known, images, releases, reconcile_novacell).await
     };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
@@ -185,6 +190,7 @@ pub async fn run(args: Args) -> Result<()> {
 async fn work(
     candidate: &Candidate,
     mut leader: Leader,
+    keys: Keys,
     known: Known,
     images: Images,
     releases: Releases,
@@ -192,7 +198,7 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = candidate.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
-    let world = World::new(candidate, drives_cells);
+    let world = World::new(candidate, &keys, drives_cells);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);

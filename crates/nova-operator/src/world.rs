@@ -7,6 +7,7 @@ use std::time::Duration;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role, Service};
 use common::api::nova::{Cell, ExternalCompute};
+use common::keyed::Keys;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
 use shell::api::Api;
@@ -77,7 +78,9 @@ pub struct World {
 
 impl World {
     /// An empty world, which [`World::watch`] fills.
-    pub fn new(candidate: &Candidate, cells_are_ours: bool) -> Arc<Self> {
+    ///
+    /// Digests of what Secrets hold are by `keys`.
+    pub fn new(candidate: &Candidate, keys: &Keys, cells_are_ours: bool) -> Arc<Self> {
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
         let Watched { nodes, roles, computes, runs } = watched;
@@ -93,7 +96,7 @@ impl World {
             Arc::<Cache<AnsibleEe>>::clone(&runs),
             Arc::<MetadataCache<Secret>>::clone(&secrets),
         ];
-        let sources = || Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
+        let sources = || Sources::new(keys, Arc::clone(&secrets), Arc::clone(&config_maps));
         let (compute_sources, cell_sources, service_sources) = (sources(), sources(), sources());
         let (vault, api) = (Vault::default(), candidate.api(absorbing));
         Arc::new(Self {

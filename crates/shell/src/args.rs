@@ -98,6 +98,23 @@ impl CommonArgs {
     }
 }
 
+/// Options of an operator that writes digests of what Secrets hold.
+#[derive(Args, Clone, Debug)]
+pub struct DigestArgs {
+    /// Write digests without a key, of a release before there were keys, anew with the next write of
+    /// their status; without it they stay until their host is deployed anew, so that that release still
+    /// knows them.
+    #[arg(
+        long,
+        env = "REWRITE_UNKEYED_DIGESTS",
+        default_value_t = true,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub rewrite_unkeyed_digests: bool,
+}
+
 /// Options of an operator with admission webhooks.
 #[derive(Args, Clone, Debug)]
 pub struct WebhookArgs {

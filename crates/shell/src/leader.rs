@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use common::keyed::Keys;
 use futures::future::BoxFuture;
 use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
 use crate::admin::{Check, Health};
 use crate::api::Api;
-use crate::args::CommonArgs;
+use crate::args::{CommonArgs, DigestArgs};
 use crate::cache::{Absorb, Cache, Scope, Watchable};
 use crate::controller::{self, Controller};
+use crate::digest_key;
 use crate::error::{Error, Result};
 use crate::lease::{LeadershipWatch, leading};
 use crate::metrics::Metrics;
@@ -59,6 +61,7 @@ pub struct Candidate {
     claimed: Vec<String>,
     manager: &'static str,
     instance: String,
+    namespace: String,
 }
 
 impl Candidate {
@@ -74,7 +77,14 @@ impl Candidate {
             claimed: args.claim_kinds.clone(),
             manager,
             instance: runtime.instance(),
+            namespace: runtime.namespace().to_owned(),
         }
+    }
+
+    /// The installation's keys for digests of what Secrets hold, which are made where there are none.
+    pub async fn keys(&self, args: &DigestArgs) -> Result<Keys> {
+        let keys = digest_key::keys(&self.client, &self.namespace).await?;
+        Ok(if args.rewrite_unkeyed_digests { keys } else { keys.leaving_plain() })
     }
 
     /// What the process counts about itself.

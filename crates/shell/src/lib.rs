@@ -8,6 +8,7 @@ pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod controller;
+pub mod digest_key;
 pub mod doors;
 pub mod error;
 pub mod leader;

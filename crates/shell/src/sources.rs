@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use common::{hash, upstream_hash};
+use common::keyed::{Digest, Keys};
+use common::upstream_hash;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -42,10 +43,11 @@ impl SourceRef {
 pub struct Digests {
     /// Its resource version.
     pub version: String,
-    /// The hash of its whole content, as upstream's operators publish it.
-    pub published: String,
+    /// The hash of its whole content, as upstream's operators publish it; of a Secret by the
+    /// installation's key.
+    pub published: Digest,
     /// Key → digest of the value.
-    pub keys: BTreeMap<String, String>,
+    pub keys: BTreeMap<String, Digest>,
     /// Key → text, of the keys that are no secret and that the reader of the sources asked for.
     pub texts: BTreeMap<String, Arc<str>>,
 }
@@ -55,31 +57,56 @@ pub struct Digests {
 pub struct Values {
     /// Its resource version.
     pub version: String,
-    /// The hash of its whole content, as upstream's operators publish it.
-    pub published: String,
+    /// The hash of its whole content, as upstream's operators publish it; of a Secret by the
+    /// installation's key.
+    pub published: Digest,
     content: BTreeMap<String, Vec<u8>>,
+    /// By which the digests of a Secret are made.
+    keys: Keys,
 }
 
 impl Values {
-    /// The values of an opaque Secret, as of a version.
+    /// The values of an opaque Secret, as of a version; their digests have no key.
     pub fn new(version: impl Into<String>, values: BTreeMap<String, Vec<u8>>) -> Self {
-        let data = values.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
-        Self::of_secret(version.into(), data, "Opaque")
+        Self::keyed(version, values, &Keys::default())
     }
 
-    fn of_secret(version: String, data: BTreeMap<String, ByteString>, type_: &str) -> Self {
-        let published = upstream_hash::of_secret(&data, type_);
+    /// The same, with digests by these keys.
+    pub fn keyed(
+        version: impl Into<String>,
+        values: BTreeMap<String, Vec<u8>>,
+        keys: &Keys,
+    ) -> Self {
+        let data = values.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
+        Self::of_data(version.into(), data, "Opaque", keys)
+    }
+
+    /// The values of a Secret that was read, with digests by these keys.
+    pub fn of_secret(read: Secret, keys: &Keys) -> Self {
+        let version = read.resource_version().unwrap_or_default();
+        let type_ = read.type_.unwrap_or_default();
+        Self::of_data(version, read.data.unwrap_or_default(), &type_, keys)
+    }
+
+    fn of_data(
+        version: String,
+        data: BTreeMap<String, ByteString>,
+        type_: &str,
+        keys: &Keys,
+    ) -> Self {
+        let published = upstream_hash::of_secret_by(keys, &data, type_);
         let content = data.into_iter().map(|(key, value)| (key, value.0)).collect();
-        Self { version, published, content }
+        Self { version, published, content, keys: keys.clone() }
     }
 
     fn of_config_map(version: String, read: ConfigMap) -> Self {
         let texts = read.data.unwrap_or_default();
         let binary = read.binary_data.unwrap_or_default();
-        let published = upstream_hash::of_config_map(&texts, &binary);
+        let published = upstream_hash::of_config_map(&texts, &binary).into();
         let texts = texts.into_iter().map(|(key, text)| (key, text.into_bytes()));
         let binary = binary.into_iter().map(|(key, value)| (key, value.0));
-        Self { version, published, content: texts.chain(binary).collect() }
+        let content = texts.chain(binary).collect();
+        Self { version, published, content, keys: Keys::default() }
     }
 
     /// The value of a key.
@@ -104,7 +131,7 @@ impl Values {
 
     /// What may be known of them everywhere.
     pub fn digests(&self) -> Digests {
-        let keys = self.content.iter().map(|(key, value)| (key.clone(), hash::of_bytes(value)));
+        let keys = self.content.iter().map(|(key, value)| (key.clone(), self.keys.of_bytes(value)));
         let (version, published) = (self.version.clone(), self.published.clone());
         Digests { version, published, keys: keys.collect(), texts: BTreeMap::new() }
     }
@@ -113,13 +140,6 @@ impl Values {
     fn digests_with(&self, kept: &[&str]) -> Digests {
         let text = |key: &&str| Some(((*key).to_owned(), Arc::from(self.text(key)?)));
         Digests { texts: kept.iter().filter_map(text).collect(), ..self.digests() }
-    }
-}
-
-impl From<Secret> for Values {
-    fn from(read: Secret) -> Self {
-        let version = read.resource_version().unwrap_or_default();
-        Self::of_secret(version, read.data.unwrap_or_default(), &read.type_.unwrap_or_default())
     }
 }
 
@@ -141,6 +161,7 @@ pub struct Sources {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
     kept: &'static [&'static str],
+    keys: Keys,
     digests: Mutex<BTreeMap<SourceRef, Digests>>,
     readers: Mutex<BTreeMap<Key, BTreeSet<SourceRef>>>,
     /// Held while a source of its share is read, so that nobody else reads the same content.
@@ -151,22 +172,29 @@ pub struct Sources {
 const SHARES: usize = 16;
 
 impl Sources {
-    /// Over two caches of metadata, which their owner watches.
+    /// Over two caches of metadata, which their owner watches; the digests of Secrets are by `keys`.
     pub fn new(
+        keys: &Keys,
         secrets: Arc<MetadataCache<Secret>>,
         config_maps: Arc<MetadataCache<ConfigMap>>,
     ) -> Arc<Self> {
-        Self::keeping(&[], secrets, config_maps)
+        Self::keeping(&[], keys, secrets, config_maps)
     }
 
     /// The same; the texts of these keys, which are no secret, are kept beside the digests.
     pub fn keeping(
         kept: &'static [&'static str],
+        keys: &Keys,
         secrets: Arc<MetadataCache<Secret>>,
         config_maps: Arc<MetadataCache<ConfigMap>>,
     ) -> Arc<Self> {
         let (digests, readers, reading) = (Mutex::default(), Mutex::default(), Default::default());
-        Arc::new(Self { secrets, config_maps, kept, digests, readers, reading })
+        Arc::new(Self { secrets, config_maps, kept, keys: keys.clone(), digests, readers, reading })
+    }
+
+    /// The keys by which the digests of Secrets are made.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Calls `wake` with each reader of a source that changes.
@@ -222,7 +250,7 @@ impl Sources {
         }
         if source.is_secret {
             let read: Option<Secret> = api.get(&source.key).await?;
-            return Ok(read.map(Values::from));
+            return Ok(read.map(|it| Values::of_secret(it, &self.keys)));
         }
         let read: Option<ConfigMap> = api.get(&source.key).await?;
         Ok(read.map(|it| Values::of_config_map(it.resource_version().unwrap_or_default(), it)))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use common::keyed::Digest;
 use tokio::sync::Mutex;
 
 use crate::api::Api;
@@ -28,8 +29,8 @@ struct Known {
 
 impl Content {
     /// The digest of a key's value; `None` where there is no such key.
-    pub fn digest(&self, key: &str) -> Option<&str> {
-        self.0.digests.keys.get(key).map(String::as_str)
+    pub fn digest(&self, key: &str) -> Option<&Digest> {
+        self.0.digests.keys.get(key)
     }
 }
 

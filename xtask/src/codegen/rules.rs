@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::CommandFactory as _;
-use common::rbac::{ELECTION, Rule};
+use common::rbac::{DIGEST_KEY, ELECTION, Rule};
 use nova_operator::admission;
 
 use super::chart::CHART;
@@ -52,6 +52,7 @@ fn template() -> Generated {
     for (operator, rules, definitions) in OPERATORS {
         define(&mut text, &format!("edpm.rules.{operator}"), &listed(rules));
         define(&mut text, &format!("edpm.election.{operator}"), &election(operator));
+        define(&mut text, &format!("edpm.keys.{operator}"), &digest_key(rules));
         define(&mut text, &format!("edpm.definitions.{operator}"), &listed(&[definitions]));
     }
     for (name, content) in ADMISSION {
@@ -71,10 +72,18 @@ fn listed(rules: &[Rule]) -> String {
 
 /// Only the operator's own Lease; a create cannot be bound to a name.
 fn election(operator: &str) -> String {
-    let lease = format!("edpm-{operator}");
-    let (create, rest): (Vec<&str>, Vec<&str>) =
-        ELECTION.verbs.iter().partition(|it| **it == "create");
-    listed_one(&ELECTION, &create, &[]) + &listed_one(&ELECTION, &rest, &[&lease])
+    bound(&ELECTION, &[&format!("edpm-{operator}")])
+}
+
+/// Only of operators that read Secrets, and only their own key.
+fn digest_key(rules: &[Rule]) -> String {
+    let reads = rules.iter().any(|it| it.resources.contains(&"secrets"));
+    if reads { bound(&DIGEST_KEY, DIGEST_KEY.resource_names) } else { String::new() }
+}
+
+fn bound(rule: &Rule, names: &[&str]) -> String {
+    let (create, rest): (Vec<&str>, Vec<&str>) = rule.verbs.iter().partition(|it| **it == "create");
+    listed_one(rule, &create, &[]) + &listed_one(rule, &rest, names)
 }
 
 fn listed_one(rule: &Rule, verbs: &[&str], names: &[&str]) -> String {
@@ -139,6 +148,17 @@ fn a_lease_is_bound_to_its_name_but_for_its_creation() {
     let rules = election("x-operator");
     assert!(rules.contains("resourceNames: [\"edpm-x-operator\"]\n  verbs: [\"get\", \"update\"]"));
     assert!(rules.contains("[\"leases\"]\n  verbs: [\"create\"]"), "{rules}");
+}
+
+#[test]
+fn the_key_of_digests_is_read_by_its_name_and_by_operators_that_read_secrets_alone() {
+    let rules = OPERATORS.map(|it| digest_key(it.1));
+    assert_eq!(rules[0], "", "the runs' operator");
+    for rules in &rules[1..] {
+        let get = "[\"secrets\"]\n  resourceNames: [\"edpm-digest-key\"]\n  verbs: [\"get\"]";
+        assert!(rules.contains(get), "{rules}");
+        assert!(rules.contains("[\"secrets\"]\n  verbs: [\"create\"]"), "{rules}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::api::dataplane::service_run::{RunState, ServiceRun};
 use crate::engine::outcome::{self, Outcome, Reason};
 use crate::engine::retry::{self, Retries};
 use crate::engine::run::{Attempt, Run};
+use crate::keyed::{Digest, Renewal};
 
 /// One service as it should be on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,9 +15,9 @@ pub struct Wanted {
     /// Its name.
     pub service: String,
     /// Hash of all inputs of the service on this host.
-    pub hash: String,
+    pub hash: Digest,
     /// Hash of what a run now would do: `hash`, or `hash` with tags and limit where those narrow it.
-    pub run_hash: String,
+    pub run_hash: Digest,
     /// Hosts whose attempts agree in this may share a run.
     pub group: String,
 }
@@ -128,6 +129,18 @@ pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
     is_untouched && service.deployed_hash.is_some()
 }
 
+/// Writes the hashes of services by the present key, where they are those that were recorded. An
+/// attempt that is not over, or that failed, keeps the hash by which its run is known.
+pub fn renew(services: &mut [ServiceRun], wanted: &[Wanted], renewal: &mut Renewal) {
+    for service in services {
+        let Some(wanted) = wanted.iter().find(|it| it.service == service.name) else { continue };
+        if service.state == RunState::Succeeded {
+            renewal.of(&mut service.hash, &wanted.run_hash);
+        }
+        renewal.of_some(service.deployed_hash.as_mut(), &wanted.hash);
+    }
+}
+
 /// What is to be done about one service.
 enum Next {
     Nothing,
@@ -177,7 +190,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     let Some(run) = runs.iter().find(has_ended) else {
         if has_been_passed(host, seen, runs) {
             succeed(&mut service);
-            let is_whole = |it: &Wanted| it.service == seen.name && it.hash == seen.hash;
+            let is_whole = |it: &Wanted| it.service == seen.name && it.hash.is(&seen.hash);
             if host.wanted.iter().any(is_whole) {
                 service.deployed_hash = Some(seen.hash.clone());
             }
@@ -277,7 +290,7 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    if !run.carries(host.name, seen) || seen.hash == wanted.run_hash {
+    if !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
         return None;
     }
     let untouched = if run.has_begun() { None } else { untouched(host, wanted, seen) };
@@ -289,11 +302,11 @@ fn overtaken(
 ///
 /// Once a chain has begun, its later services may have as well, for only its first run is recorded.
 fn untouched(host: &Host<'_>, wanted: &Wanted, seen: &ServiceRun) -> Option<ServiceRun> {
-    let is_as_deployed = seen.deployed_hash.as_ref() == Some(&wanted.run_hash);
+    let deployed = seen.deployed_hash.as_ref().filter(|it| wanted.run_hash.is(it));
     let is_untouched =
         seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
-    (is_as_deployed && is_untouched).then(|| {
-        let mut service = ServiceRun { hash: wanted.run_hash.clone(), ..seen.clone() };
+    deployed.filter(|_| is_untouched).map(|deployed| {
+        let mut service = ServiceRun { hash: deployed.clone(), ..seen.clone() };
         succeed(&mut service);
         service
     })
@@ -366,7 +379,7 @@ fn next(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Next {
-    let same = seen.filter(|it| it.hash == wanted.run_hash);
+    let same = seen.filter(|it| wanted.run_hash.is(&it.hash));
     // No run of this host is unfinished, and one that is finished was folded in.
     if let Some(service) = seen.and_then(|it| untouched(host, wanted, it)) {
         return Next::Untouched(service);
@@ -463,11 +476,11 @@ fn attempt(
         .filter(|it| it.service == wanted.service)
         .filter_map(|it| it.attempts.get(host.name).map(|it| it.attempt));
     let last = carried.chain(seen.map(|it| it.attempt)).max().unwrap_or(0);
-    let is_retry = seen.filter(|it| it.hash == wanted.run_hash);
+    let is_retry = seen.filter(|it| wanted.run_hash.is(&it.hash));
     ServiceRun {
         name: wanted.service.clone(),
         state: RunState::Pending,
-        hash: wanted.run_hash.clone(),
+        hash: wanted.run_hash.text(),
         attempt: last + 1,
         run: None,
         deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),

@@ -7,6 +7,7 @@ use super::*;
 use crate::api::ansibleee::AnsibleEe;
 use crate::engine::run::SERVICE_LABEL;
 use crate::engine::test_runs::{attempt as tried, ended, record, run};
+use crate::keyed::Keys;
 
 const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
 
@@ -15,7 +16,7 @@ fn now() -> Timestamp {
 }
 
 fn wanted(hash: &str) -> Vec<Wanted> {
-    let hash = hash.to_owned();
+    let hash = Digest::from(hash);
     vec![Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() }]
 }
 
@@ -435,4 +436,96 @@ fn the_number_of_an_attempt_is_above_all_that_were_ever_made() {
     old.status = done("Z", 7, "Ok").status;
     let chain = judged("A", &[record(RunState::Succeeded, "B", 2)], &[old], true);
     assert_eq!(chain.state, needs("A", 8));
+}
+
+/// What a service is that a Secret has a part in, by the present key, and what of it was written by
+/// none, by an older key and by one that is lost.
+fn keyed(password: &str) -> (Vec<Wanted>, [String; 3]) {
+    let made = |keys: &Keys| {
+        let secret = keys.of_bytes(password.as_bytes());
+        Digest::combined([&secret], |view| crate::hash::digest(&("v1", view.of(&secret))))
+    };
+    let hash = made(&Keys::new(b"new", [&b"old"[..]]));
+    let texts = [Keys::default(), Keys::new(b"old", []), Keys::new(b"lost", [])];
+    let wanted = Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() };
+    (vec![wanted], texts.map(|it| made(&it).text()))
+}
+
+#[test]
+fn a_success_that_was_recorded_by_an_older_key_a_lost_one_or_none_counts() {
+    let (wanted, texts) = keyed("a");
+    for text in &texts {
+        let recorded = [record(RunState::Succeeded, text, 3)];
+        let chain = judged_chain(&wanted, &recorded, &[], true);
+        assert_eq!(
+            (chain.state, chain.services.as_slice()),
+            (State::Done, &recorded[..]),
+            "{text}"
+        );
+    }
+    // Another content is another attempt, but for the lost key, of which nobody can tell.
+    let (other, _) = keyed("b");
+    for text in &texts[..2] {
+        let chain = judged_chain(&other, &[record(RunState::Succeeded, text, 3)], &[], true);
+        assert_eq!(chain.state, needs(&other[0].hash.text(), 4));
+    }
+}
+
+#[test]
+fn an_attempt_that_was_recorded_by_an_older_key_or_none_keeps_its_run() {
+    let (wanted, texts) = keyed("a");
+    for text in &texts {
+        // Recorded, and not made yet.
+        let pending = [record(RunState::Pending, text, 4)];
+        let chain = judged_chain(&wanted, &pending, &[], true);
+        assert_eq!((chain.state, chain.services.as_slice()), (needs(text, 4), &pending[..]));
+        // Under way, and done.
+        let recorded = [record(RunState::Running, text, 4)];
+        let chain = judged_chain(&wanted, &recorded, &[running(text, 4)], true);
+        assert!(matches!(chain.state, State::InRun { .. }), "{chain:?}");
+        assert_eq!(chain.services, recorded);
+        let chain = judged_chain(&wanted, &recorded, &[done(text, 4, "Ok")], true);
+        assert_eq!(service(&chain).0, RunState::Succeeded);
+        assert_eq!(chain.state, State::Done);
+        // What failed is tried again as the same.
+        let done = [done(text, 4, "Unreachable")];
+        let again = judged_chain(&wanted, &recorded, &done, true);
+        assert_eq!(service(&again), (RunState::Pending, wanted[0].hash.text().as_str(), 5));
+        assert_eq!(again.services[0].failures, 1);
+    }
+}
+
+#[test]
+fn inputs_that_go_back_before_anything_began_are_what_was_deployed_by_whichever_key() {
+    let (wanted, texts) = keyed("a");
+    for text in &texts {
+        let mut recorded = record(RunState::Pending, "B", 5);
+        recorded.deployed_hash = Some(text.clone());
+        let chain = judged_chain(&wanted, &[recorded], &[], true);
+        assert_eq!(service(&chain), (RunState::Succeeded, text.as_str(), 5));
+        assert_eq!(chain.state, State::Done);
+    }
+}
+
+#[test]
+fn only_what_succeeded_is_renewed_so_that_runs_are_known_by_their_hashes() {
+    let (wanted, texts) = keyed("a");
+    for (state, is_renewed) in [
+        (RunState::Pending, false),
+        (RunState::Running, false),
+        (RunState::Failed, false),
+        (RunState::Succeeded, true),
+    ] {
+        let mut service = record(state, &texts[0], 1);
+        service.deployed_hash = Some(texts[0].clone());
+        let mut services = [service.clone()];
+        renew(&mut services, &wanted, &mut Renewal::default());
+        let present = wanted[0].hash.text();
+        service.deployed_hash = Some(present.clone());
+        service.hash = if is_renewed { present } else { service.hash };
+        assert_eq!(services, [service]);
+    }
+    let mut other = [record(RunState::Succeeded, "B", 1)];
+    renew(&mut other, &wanted, &mut Renewal::default());
+    assert_eq!(other[0].hash, "B");
 }

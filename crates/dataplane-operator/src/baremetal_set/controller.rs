@@ -116,6 +116,7 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
     let neighbours = world.sets.all().into_iter().filter(is_near).collect();
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
+    seen.keys = world.sources.keys().clone();
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
         seen.machines = look::look(&world.pool, &user(&seen), ironic, &secrets).await;
         world.recall(&mut seen);

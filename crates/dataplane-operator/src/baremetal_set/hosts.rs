@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
+use common::keyed::Digest;
 use config_drive::of_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::ramdisk::is_left;
@@ -214,7 +215,7 @@ fn place<'a>(
                 Standing::Faulty(Some(node))
             }
             (Some(wanted), Some(node)) => {
-                let wish = wish(ironic, host, wanted, Some(node));
+                let wish = wish(seen, ironic, host, wanted, Some(node));
                 Standing::At(node, next(node, &wish, now))
             }
             (Some(wanted), None) => match lost(seen, machines, &host.name) {
@@ -239,19 +240,27 @@ fn place<'a>(
             continue;
         };
         host.standing = match taken {
-            Ok(node) => Standing::At(node, next(node, &wish(ironic, host, wanted, None), now)),
+            Ok(node) => {
+                Standing::At(node, next(node, &wish(seen, ironic, host, wanted, None), now))
+            }
             Err(none) => Standing::Without(none),
         };
     }
 }
 
 /// What a host's machine shall be. Where its faults let nobody tell the drive, it is what it is.
-fn wish(ironic: &Ironic, host: &Host<'_>, wanted: &BaremetalHost, node: Option<&Node>) -> Wish {
+fn wish(
+    seen: &Observed,
+    ironic: &Ironic,
+    host: &Host<'_>,
+    wanted: &BaremetalHost,
+    node: Option<&Node>,
+) -> Wish {
     let present = || node.and_then(Ledger::of).map(|it| it.drive).unwrap_or_default();
     let drive = match &host.drive {
-        Some(drive) => drive.hash(),
-        None if wanted.adopt => String::new(),
-        None => present(),
+        Some(drive) => drive.digest(&seen.keys),
+        None if wanted.adopt => Digest::default(),
+        None => present().into(),
     };
     Wish {
         instance: host.instance.clone(),

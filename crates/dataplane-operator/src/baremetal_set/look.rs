@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::api::baremetal::{BaremetalSet, Ironic};
 use common::hash;
+use common::keyed::Digest;
 use config_drive::Secret;
 use ironic::Error;
 use ironic_client::pool::Purpose;
@@ -92,8 +93,9 @@ fn lack(ironic: &Ironic, what: &str) -> String {
 }
 
 /// Key → digest of a Secret.
-fn digests(content: Option<&Content>) -> Vec<(&str, Option<&str>)> {
-    content.iter().flat_map(|it| it.keys().map(|key| (key, it.digest(key)))).collect()
+fn digests(content: Option<&Content>) -> Vec<(&str, Option<String>)> {
+    let text = |it: &'_ Content, key| it.digest(key).map(Digest::text);
+    content.iter().flat_map(|it| it.keys().map(|key| (key, text(it, key)))).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
 use common::finalizers::{is_held, is_terminating};
+use common::keyed::Keys;
 use config_drive::of_set::Texts;
 use config_drive::{ApiVersion, Secret};
 use ironic::{Error, Node};
@@ -37,6 +38,8 @@ pub struct Observed {
     pub refused: BTreeMap<String, Refused>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
     pub is_abandoned: bool,
+    /// The keys for digests of what Secrets hold.
+    pub keys: Keys,
 }
 
 /// Ironic's machines.
@@ -83,7 +86,17 @@ impl Observed {
             .collect();
         let (machines, refused) = (Err(Unseen::NotAsked), BTreeMap::new());
         let metal3 = metal3::Seen::default();
-        Self { set, namespace, texts, neighbours, machines, metal3, refused, is_abandoned: false }
+        Self {
+            set,
+            namespace,
+            texts,
+            neighbours,
+            machines,
+            metal3,
+            refused,
+            is_abandoned: false,
+            keys: Keys::default(),
+        }
     }
 
     /// The hosts that are to be; none of a set that goes, once nobody else holds it.

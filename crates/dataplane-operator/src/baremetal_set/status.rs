@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
 use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
-use common::plan::{Step as Write, Target, status_step};
+use common::keyed::{Inputs, Renewal};
+use common::plan::{Step as Write, Target};
 use common::refusal::{self, Refusal};
 use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
@@ -52,7 +53,9 @@ pub fn step(
     let matters = if words == most { whole_words } else { matters(words) };
     let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
     let hosts = hosts(seen, judged, &matters, words);
-    whole(seen, findings, up_to_date(seen, judged), hosts, refusal, now)
+    let drive = |it: &Host<'_>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
+    let drives = judged.hosts.iter().filter_map(drive).collect();
+    whole(seen, findings, up_to_date(seen, judged), (hosts, &drives), refusal, now)
 }
 
 /// The status step of what was found: all that Ready depends on, whether machines are up to date, and the
@@ -61,7 +64,7 @@ pub(super) fn whole(
     seen: &Observed,
     mut findings: Vec<Finding>,
     up_to_date: Finding,
-    hosts: BTreeMap<String, HostStatus>,
+    (mut hosts, drives): (BTreeMap<String, HostStatus>, &Inputs),
     refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Option<Write> {
@@ -74,14 +77,29 @@ pub(super) fn whole(
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date]);
     let generation = set.metadata.generation;
+    for (name, drive) in drives {
+        // What is noted on the machine stays as it was noted; here it goes by the present key.
+        let noted = hosts.get_mut(name).and_then(|it| it.config_drive_hash.as_mut());
+        if let Some(noted) = noted.filter(|it| drive.is(it)) {
+            let told = seen.set.told(name).and_then(|it| it.config_drive_hash.as_ref());
+            *noted = drive.kept(told.or(Some(noted)));
+        }
+    }
     let wanted = BaremetalSetStatus {
         observed_generation: generation,
         conditions: settle(&previous, findings, generation, now),
         baremetal_hosts: hosts,
         applied: seen.applied().cloned(),
     };
-    let next = wanted.conditions.clone();
-    status_step(Target::of(set), observed, &wanted, &previous, &next)
+    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    for (name, host) in &mut renewed.baremetal_hosts {
+        if let Some(drive) = drives.get(name) {
+            renewal.of_some(host.config_drive_hash.as_mut(), drive);
+        }
+    }
+    let conditions = (previous.as_slice(), wanted.conditions.as_slice());
+    let way_on = "A machine gets another config drive when it is deployed anew.";
+    renewal.step(Target::of(set), observed, (&wanted, &renewed), conditions, way_on)
 }
 
 /// What keeps a host from being done.

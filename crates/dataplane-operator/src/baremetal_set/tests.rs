@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::baremetal::{BaremetalSet, HostStatus};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
+use common::keyed::{KEY_LOST, Keys};
 use common::plan::{Notice, Plan, Step, Write};
 use ironic::model::Model;
 use ironic::{Error, State};
@@ -22,6 +23,7 @@ use crate::reasons::KINDS;
 
 mod cases;
 mod crashes;
+mod digests;
 mod inputs;
 mod leaving;
 mod metal3;
@@ -39,6 +41,8 @@ struct Lab {
     unseen: Option<Unseen>,
     version: &'static str,
     is_abandoned: bool,
+    /// For digests of what Secrets hold; none at a release that knew none.
+    keys: Keys,
     /// Forgotten by an operator that dies.
     pauses: Pauses,
     /// Machines for which Ironic has no worker, by UUID.
@@ -102,6 +106,7 @@ impl Lab {
             unseen: None,
             version: "1.66",
             is_abandoned: false,
+            keys: Keys::default(),
             pauses: Pauses::default(),
             busy: BTreeSet::new(),
             life: Life::default(),
@@ -153,6 +158,7 @@ impl Lab {
             seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
         }
         seen.is_abandoned = self.is_abandoned;
+        seen.keys = self.keys.clone();
         seen.refused = self.pauses.of(&place(), &self.model.nodes);
         Some(seen)
     }

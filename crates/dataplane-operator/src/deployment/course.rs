@@ -7,6 +7,7 @@ use common::api::dataplane::NodeSetProgress;
 use common::engine::chain::{self, Chain};
 use common::engine::{Host, Run, State, Wanted};
 use common::hash;
+use common::keyed::Digest;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -32,7 +33,7 @@ impl<'a> Course<'a> {
     /// Of a node set with the runs that touch its hosts.
     pub fn of(common: &Common<'a>, name: &str, kept: &'a NodeSetProgress) -> Self {
         let wanted = |service: &String| {
-            let hash = hash_of(common.seen, service);
+            let hash = Digest::from(hash_of(common.seen, service));
             Wanted {
                 service: service.clone(),
                 run_hash: hash.clone(),

@@ -26,7 +26,7 @@ pub fn expanded(
     let record = |(idx, wanted): (usize, &Wanted)| {
         let untouched = record(wanted);
         if idx < done {
-            let hash = Some(wanted.hash.clone());
+            let hash = Some(wanted.hash.text());
             let (state, attempt) = (RunState::Succeeded, DONE);
             return ServiceRun { state, attempt, deployed_hash: hash, ..untouched };
         }
@@ -57,7 +57,7 @@ fn record(wanted: &Wanted) -> ServiceRun {
     ServiceRun {
         name: wanted.service.clone(),
         state: RunState::Pending,
-        hash: wanted.run_hash.clone(),
+        hash: wanted.run_hash.text(),
         attempt: 1,
         run: None,
         deployed_hash: None,
@@ -160,8 +160,8 @@ mod tests {
     fn wanted(n_services: usize) -> Vec<Wanted> {
         let service = |idx: usize| Wanted {
             service: format!("s{idx}"),
-            hash: format!("h{idx}"),
-            run_hash: format!("h{idx}"),
+            hash: format!("h{idx}").into(),
+            run_hash: format!("h{idx}").into(),
             group: "g".into(),
         };
         (0..n_services).map(service).collect()

@@ -41,9 +41,11 @@ pub fn used(
         let is_given = given.iter().any(|it| it.is_same(&named));
         let hashes =
             if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
-        let is_other = hashes.get(&named.name).is_some_and(|it| *it != digests.published);
-        let hash = if is_given && is_other { MIXED } else { digests.published.as_str() };
-        hashes.insert(named.name, hash.to_owned());
+        let recorded = hashes.get(&named.name);
+        let is_other = recorded.is_some_and(|it| !digests.published.is(it));
+        let present = digests.published.kept(recorded);
+        let hash = if is_given && is_other { MIXED.to_owned() } else { present };
+        hashes.insert(named.name, hash);
     }
 }
 

@@ -7,8 +7,10 @@ use common::api::dataplane::{
 };
 use common::conditions::{self, Condition, Finding, READY, settle};
 use common::engine::Run;
-use common::plan::{Step, Target, status_step};
+use common::keyed::Renewal;
+use common::plan::{Step, Target};
 use jiff::Timestamp;
+use shell::sources::SourceRef;
 
 use crate::deployment::judge::{Part, attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::observe::Observed;
@@ -97,7 +99,16 @@ impl Judgement<'_> {
         wanted.conditions = settle(&previous, self.findings(&wanted.failures), generation, now);
         wanted.node_set_conditions = self.node_set_conditions(&wanted, now);
         let next = wanted.conditions.clone();
-        status_step(Target::of(deployment), observed, &wanted, &previous, &next)
+        let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+        for (name, text) in &mut renewed.secret_hashes {
+            let source = SourceRef::secret(&self.seen.namespace, name);
+            if let Some(digests) = self.seen.sources.get(&source) {
+                renewal.of(text, &digests.published);
+            }
+        }
+        let (status, conditions) = ((&wanted, &renewed), (previous.as_slice(), next.as_slice()));
+        let way_on = "To bring a change to the hosts, create another OpenStackDataPlaneDeployment.";
+        renewal.step(Target::of(deployment), observed, status, conditions, way_on)
     }
 
     /// Progress and failures, and what was used and done.

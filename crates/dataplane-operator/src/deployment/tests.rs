@@ -23,6 +23,7 @@ use crate::reasons::KINDS;
 
 mod certificates;
 mod deaths;
+mod digests;
 mod ends;
 mod inputs;
 mod machines;
@@ -95,9 +96,9 @@ fn service(name: &str, spec: &Value) -> (String, Arc<Service>) {
 }
 
 fn digests(version: &str, keys: &[&str]) -> Digests {
-    let keys = keys.iter().map(|it| ((*it).to_owned(), version.to_owned())).collect();
+    let keys = keys.iter().map(|it| ((*it).to_owned(), version.into())).collect();
     let texts = BTreeMap::from([("known_hosts".to_owned(), Arc::from(KNOWN))]);
-    Digests { version: version.into(), published: format!("n{version}q"), keys, texts }
+    Digests { version: version.into(), published: format!("n{version}q").into(), keys, texts }
 }
 
 impl World {

@@ -1,6 +1,5 @@
 //! The judgement on one host of a group: what holds for it, what is wrong, what comes next.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::api::dataplane::{HostMachine, Node, ServiceRun};
@@ -12,6 +11,7 @@ use common::engine::retry::Retries;
 use common::engine::rollout::Standing;
 use common::engine::{Host, Run, State, Wanted, limit};
 use common::hash;
+use common::keyed::{Digest, texts};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
@@ -27,6 +27,7 @@ use crate::group::vars;
 use crate::group::{instance, parts};
 use crate::inputs::{self, Inputs};
 use crate::machines::Course;
+use crate::vars::short;
 
 /// One host, judged.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Judged {
     pub faults: Vec<Fault>,
     /// All inputs of all its services.
     pub inputs: Inputs,
+    /// Its services as they should be.
+    pub wanted: Vec<Wanted>,
     /// Which of the role's inventory objects has it, see [`parts`].
     pub part: usize,
     /// Where it stands.
@@ -150,7 +153,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
     let has_unknown_vars = vars::are_unknown(&faults);
     let part = parts::of_host(seen, &effective.name);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
-    of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it))));
+    of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it).into())));
     let (mut wanted, inputs) = wanted(seen, &effective, part, &of_host, recorded);
     if has_unknown_vars {
         for it in &mut wanted {
@@ -202,6 +205,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
         shared_key,
         faults,
         inputs,
+        wanted,
         part,
         chain,
         hold,
@@ -288,7 +292,7 @@ fn wanted(
 /// deployed.
 fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
     let record = recorded.iter().find(|it| it.name == name);
-    let hash = record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone());
+    let hash = Digest::from(record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone()));
     Wanted { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
 }
 
@@ -300,7 +304,7 @@ fn group(
 ) -> String {
     let options = &effective.options;
     hash::digest(&(
-        of_service,
+        texts(of_service),
         &effective.env,
         &effective.extra_mounts,
         &effective.network_attachments,
@@ -310,13 +314,13 @@ fn group(
 }
 
 /// `ConfigMap x` → digest of its content, for each object that a service names and that exists.
-fn source_digests(seen: &Observed, service: &str) -> BTreeMap<String, String> {
-    let Some(service) = seen.services.get(service) else { return BTreeMap::new() };
+fn source_digests(seen: &Observed, service: &str) -> Inputs {
+    let Some(service) = seen.services.get(service) else { return Inputs::new() };
     sources_of(&service.spec)
         .into_iter()
         .filter_map(|it| {
             let digests = seen.sources.get(&it.source(&seen.namespace))?;
-            Some((it.title(), hash::short(&digests.keys)))
+            Some((it.title(), short(&digests.keys)))
         })
         .collect()
 }

@@ -2,9 +2,10 @@
 
 use common::api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, ServiceRun};
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
-use common::engine::chain::{has_begun, is_as_deployed};
+use common::engine::chain::{has_begun, is_as_deployed, renew};
 use common::engine::rollout::Hold;
 use common::engine::{State, changed_text};
+use common::keyed::{Renewal, kept};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -13,6 +14,7 @@ use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::build::{is_reachable, node_inventory_name};
 use crate::group::faults::Fault;
 use crate::group::host::{Judged, may_begin};
+use crate::group::instance::redeploy_command;
 use crate::group::machines::Asker;
 use crate::group::observe::{Observed, data_plane_of};
 use crate::group::{provisioning, vars};
@@ -290,14 +292,19 @@ pub fn node_step(
         machine: host.record.clone(),
         services: host.chain.services.clone(),
         deployed_inputs: if is_complete && !host.has_unknown_vars {
-            host.inputs.clone()
+            kept(&observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default(), &host.inputs)
         } else {
             observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
         },
     };
     let next = wanted.conditions.clone();
+    let way_on = format!("To deploy it again: {}", redeploy_command(node));
     let step = |wanted: &NodeStatus| {
-        status_step(Target::of::<Node>(node), observed, wanted, &previous, &next)
+        let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+        renew(&mut renewed.services, &host.wanted, &mut renewal);
+        renewal.of_inputs(&mut renewed.deployed_inputs, &host.inputs);
+        let conditions = (previous.as_slice(), next.as_slice());
+        renewal.step(Target::of::<Node>(node), observed, (wanted, &renewed), conditions, &way_on)
     };
     if matches!(host.chain.state, State::NeedsRun(_) | State::InRun { .. }) {
         // A key that was learned on the way is told with the next write; until then its run tells.

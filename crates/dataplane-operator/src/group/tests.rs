@@ -78,7 +78,7 @@ impl World {
         role.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
         let services = ["install-os", "run-os"]
             .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
-        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
         let digests = Digests { version: "1".into(), keys, texts, ..Digests::default() };
         let seen = Observed {
@@ -666,6 +666,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
 }
 
 mod crashes;
+mod digests;
 mod holding;
 mod host_keys;
 mod limits;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::api::shared::DataSource;
 use common::engine::secret_vars::{GROUP_KEY, files};
 use common::hash;
+use common::keyed::Digest;
 use common::plan::Step;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -123,14 +124,16 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&Effective]) -> Option<Step>
     }
     let hash = digest(&layout);
     let keys = || layout.keys().copied();
-    let is_intact = |it: &Inventory| it.hash == hash && it.owned.has([INVENTORY_HASH], keys());
+    // By a lost key nobody sees a change.
+    let is_same = |text: &str| hash.is(text) && !hash.is_lost(text);
+    let is_intact = |it: &Inventory| is_same(&it.hash) && it.owned.has([INVENTORY_HASH], keys());
     if known.is_some_and(is_intact) {
         return None;
     }
     let target = target_of::<Secret>(seen, name);
     let object = json!({
         "metadata": {
-            "annotations": { INVENTORY_HASH: hash },
+            "annotations": { INVENTORY_HASH: hash.text() },
             "labels": { "edpm.openstack.org/inventory": "true" },
         },
         "type": "Opaque",
@@ -140,12 +143,18 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&Effective]) -> Option<Step>
 }
 
 /// Made of digests alone, so that the annotation tells nothing that a status does not tell.
-fn digest(layout: &Layout<'_>) -> String {
-    let digests = |vars: &BTreeMap<&str, &Origin>| -> BTreeMap<String, String> {
-        vars.iter().map(|(name, it)| ((*name).to_owned(), it.digest.clone())).collect()
-    };
-    let files: BTreeMap<&str, _> = layout.iter().map(|(file, it)| (*file, digests(it))).collect();
-    hash::short(&files)
+fn digest(layout: &Layout<'_>) -> Digest {
+    let all = layout.values().flat_map(|it| it.values()).map(|it| &it.digest);
+    Digest::combined(all, |view| {
+        let file = |vars: &BTreeMap<&str, &Origin>| -> BTreeMap<String, String> {
+            let text = |(name, it): (&&str, &&Origin)| {
+                ((*name).to_owned(), view.of(&it.digest).to_owned())
+            };
+            vars.iter().map(text).collect()
+        };
+        let files: BTreeMap<&str, _> = layout.iter().map(|(name, it)| (*name, file(it))).collect();
+        hash::short(&files)
+    })
 }
 
 fn content(layout: &Layout<'_>, objects: &Objects) -> BTreeMap<String, ByteString> {

@@ -156,11 +156,13 @@ fn releases(seen: &Observed) -> Vec<Step> {
 pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     let hosts = served::hosts(seen);
     let machines = Machines::of(seen, &hosts, now);
-    let outcome = outcome(seen, &hosts, &machines);
     let mut faults = faults::of_hosts(seen, &hosts);
-    let served = served::of(seen, &hosts, &faults, !outcome.under_way.is_empty());
+    let is_frozen = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
+    let served = served::of(seen, &hosts, &faults, is_frozen);
+    let inputs: Inputs =
+        inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
+    let outcome = outcome(seen, &hosts, &machines, &inputs);
     // A host that is not what it should be gets no machine either.
-    let is_frozen = !outcome.under_way.is_empty();
     let asked_of_machines = if faults.is_empty() {
         machines::step(seen, &hosts, &machines, &served, is_frozen)
     } else {
@@ -183,7 +185,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     };
     Judged {
         service_faults: faults::of_services(seen),
-        inputs: inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect(),
+        inputs,
         machines,
         asked_of_machines,
         outcome,
@@ -196,7 +198,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     }
 }
 
-fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Outcome {
+fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines, inputs: &Inputs) -> Outcome {
     let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
@@ -204,7 +206,9 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Outcome 
     let services = seen.services.iter().chain(&seen.brought);
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
-    outcome::of(&seen.set, &names, &seen.deployments, &versions, &machines.replaced())
+    let present = inputs::digest(inputs);
+    let (set, deployments) = (&seen.set, &seen.deployments);
+    outcome::of(set, &names, deployments, (&present, &versions), &machines.replaced())
 }
 
 /// The name of the Secret with the inventory, once there is one.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use common::api::dataplane::AnsibleOpts;
 use common::hash;
+use common::keyed::{Digest, texts};
 use serde_json::{Value, json};
 use shell::vault::Content;
 
@@ -14,7 +15,7 @@ use crate::inputs::{Inputs, of_service};
 use crate::node_set::host::{self, Host};
 use crate::node_set::observe::Observed;
 use crate::node_set::served::{self, Served};
-use crate::vars::{named, title};
+use crate::vars::{named, short, title};
 
 /// The list of parts below; a new number would mean another digest for everyone, so it never changes
 /// for what exists: new parts enter only where they are set.
@@ -42,13 +43,13 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
     }
     for (name, value) in &opts.ansible_vars {
         let name = format!("nodeTemplate.ansible.ansibleVars.{name}");
-        inputs.insert(name, hash::short(value));
+        inputs.insert(name, hash::short(value).into());
     }
     for host in hosts {
-        inputs.insert(format!("nodes.{}", host.key), of_host(host));
+        inputs.insert(format!("nodes.{}", host.key), of_host(host).into());
     }
     for (name, service) in &seen.services {
-        inputs.extend(of_service(service, name, &BTreeMap::new()));
+        inputs.extend(of_service(service, name, &Inputs::new()));
     }
     inputs.extend(of_variables(seen));
     inputs.extend(served::inputs(seen, served));
@@ -56,8 +57,8 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
 }
 
 /// The digest of all parts.
-pub fn digest(inputs: &Inputs) -> String {
-    hash::digest(&(VERSION, inputs))
+pub fn digest(inputs: &Inputs) -> Digest {
+    Digest::combined(inputs.values(), |view| hash::digest(&(VERSION, view.all(inputs))))
 }
 
 fn of_host(host: &Host<'_>) -> String {
@@ -76,27 +77,27 @@ fn of_host(host: &Host<'_>) -> String {
     for (name, value) in parts {
         add(&mut set, name.to_owned(), &value);
     }
-    hash::short(&set)
+    hash::short(&texts(&set))
 }
 
 /// `ansibleVarsFrom ConfigMap x` → digest of its content.
 fn of_variables(seen: &Observed) -> Inputs {
-    let digests = |content: &Content| -> BTreeMap<String, String> {
-        let digest = |key: &str| content.digest(key).unwrap_or_default().to_owned();
+    let digests = |content: &Content| -> BTreeMap<String, Digest> {
+        let digest = |key: &str| content.digest(key).cloned().unwrap_or_default();
         content.keys().map(|key| (key.to_owned(), digest(key))).collect()
     };
     let of = |(source, content): (_, &Content)| {
-        (format!("ansibleVarsFrom {}", title(source)), hash::short(&digests(content)))
+        (format!("ansibleVarsFrom {}", title(source)), short(&digests(content)))
     };
     seen.objects.iter().map(of).chain(entries(seen)).collect()
 }
 
 /// Which objects the template names, and with which prefixes.
-fn entries(seen: &Observed) -> Option<(String, String)> {
+fn entries(seen: &Observed) -> Option<(String, Digest)> {
     let opts: &AnsibleOpts = seen.set.spec.node_template.ansible.as_ref()?;
     let list = &opts.ansible_vars_from;
     let part = "nodeTemplate.ansible.ansibleVarsFrom".to_owned();
-    (!named(list).is_empty()).then(|| (part, hash::short(list)))
+    (!named(list).is_empty()).then(|| (part, hash::short(list).into()))
 }
 
 /// Adds a part, where it is set.
@@ -105,6 +106,6 @@ pub fn add(inputs: &mut Inputs, name: String, value: &Value) {
         || value.as_array().is_some_and(Vec::is_empty)
         || value.as_object().is_some_and(serde_json::Map::is_empty);
     if !is_empty {
-        inputs.insert(name, hash::short(value));
+        inputs.insert(name, hash::short(value).into());
     }
 }

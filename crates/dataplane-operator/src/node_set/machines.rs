@@ -28,6 +28,7 @@ use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::names::Names;
 use crate::node_set::observe::Observed;
 use crate::node_set::served::Served;
+use crate::vars::short;
 
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
@@ -100,7 +101,7 @@ impl Machines {
     /// What a deployment depends on of them.
     pub fn inputs(&self) -> Inputs {
         let one = |(name, it): (&String, &HostMachine)| {
-            Some((format!("machine {name}"), hash::short(it.own_installation()?)))
+            Some((format!("machine {name}"), hash::short(it.own_installation()?).into()))
         };
         self.records.iter().filter_map(one).collect()
     }
@@ -108,7 +109,7 @@ impl Machines {
     /// Digest of all installations; none where there are none.
     pub fn digest(&self) -> Option<String> {
         let inputs = self.inputs();
-        (!inputs.is_empty()).then(|| hash::short(&inputs))
+        (!inputs.is_empty()).then(|| short(&inputs).text())
     }
 
     /// What is told of them; nothing where they are no business of the node set.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
+use common::keyed::Keys;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource as _, ResourceExt};
@@ -72,6 +73,8 @@ pub struct Observed {
     pub machines: Seen,
     /// The content of that Secret, read only while a deployment is under way.
     pub written: Option<Content>,
+    /// The keys for digests of what Secrets hold.
+    pub keys: Keys,
 }
 
 /// The watched world.
@@ -184,6 +187,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         issued,
         machines,
         written,
+        keys: world.sources.keys().clone(),
     };
     let waiting = awaited(&seen);
     if !waiting.is_empty() {
@@ -191,7 +195,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }
     for labels in served::needed_secrets(&seen) {
         let read: Vec<Secret> = world.api.list(&seen.namespace, &labels).await?;
-        let content = |it: Secret| (it.name_any(), Content::from(Values::from(it)));
+        let content =
+            |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
         seen.issued.files.extend(read.into_iter().map(content));
     }
     Ok(Some(seen))

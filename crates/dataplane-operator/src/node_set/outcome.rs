@@ -12,12 +12,12 @@ use common::api::dataplane::{
     NodeSetProgress, NodeSetStatus, RunState,
 };
 use common::conditions::Condition;
+use common::keyed::{self, Digest};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::deployment::progress::is_untouched;
-use crate::inputs::Inputs;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;
@@ -27,7 +27,7 @@ const TOLD_SIZE: usize = 250_000;
 /// How many failures a node set tells of.
 pub const FAILURES: usize = 5;
 /// How much of a digest a host's state has.
-const PREFIX: usize = 8;
+pub const PREFIX: usize = 8;
 
 /// What is known of a node set's deployments.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,7 +43,7 @@ pub struct Outcome {
     /// The digest that all hosts were last deployed with as a whole.
     pub deployed_config_hash: Option<String>,
     /// Its parts.
-    pub deployed_inputs: Inputs,
+    pub deployed_inputs: BTreeMap<String, String>,
     /// The digest of the machines that were deployed as a whole.
     pub deployed_bmh_hash: Option<String>,
     /// ConfigMap → digest with which services were last deployed.
@@ -73,13 +73,14 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// The outcome, from what the status says and what the deployments that began with the node set say
 /// since.
 ///
-/// `versions` are the services that bring another version to the hosts. Of hosts in `replaced` nothing
-/// counts that began before: it was done to another machine.
+/// `present` is the digest of what a deployment would bring now, and `versions` are the services that
+/// bring another version to the hosts. Of hosts in `replaced` nothing counts that began before: it was
+/// done to another machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
     deployments: &[Arc<Deployment>],
-    versions: &BTreeSet<&str>,
+    (present, versions): (&Digest, &BTreeSet<&str>),
     replaced: &Replaced<'_>,
 ) -> Outcome {
     let nothing = NodeSetStatus::default();
@@ -98,7 +99,8 @@ pub fn of(
         outcome.follow(&node_set.name_any(), deployment, progress, replaced);
         if deployment.has_ended() {
             outcome.settled.push(uid);
-            outcome.settle(&node_set.name_any(), deployment, progress, recorded, versions);
+            let known = (recorded, present);
+            outcome.settle(&node_set.name_any(), deployment, progress, known, versions);
         } else {
             outcome.under_way.push(deployment.name_any());
         }
@@ -183,7 +185,7 @@ impl Outcome {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        recorded: &NodeSetStatus,
+        (recorded, present): (&NodeSetStatus, &Digest),
         versions: &BTreeSet<&str>,
     ) {
         let Some(status) = &deployment.status else { return };
@@ -204,19 +206,22 @@ impl Outcome {
             self.version.clone_from(&status.deployed_version);
         }
         let is_whole = deployment.spec.services_override.is_empty();
-        if is_whole && self.is_everywhere(&progress.config_hash) {
+        if is_whole && self.is_everywhere(&progress.config_hash, present) {
             self.deployed_config_hash = Some(progress.config_hash.clone());
             // Of a digest that was never published nothing more is known.
-            let is_known = recorded.config_hash.as_ref() == Some(&progress.config_hash);
-            self.deployed_inputs = if is_known { recorded.inputs.clone() } else { Inputs::new() };
+            let config_hash = recorded.config_hash.as_ref();
+            let is_known = config_hash.is_some_and(|it| present.is_one(it, &progress.config_hash));
+            self.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
             self.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
         }
     }
 
     /// Whether every host was last deployed with that digest.
-    fn is_everywhere(&self, config_hash: &str) -> bool {
-        let hash = Some(prefix(config_hash));
-        self.hosts.iter().all(|it| it.state == HostState::Deployed && it.hash == hash)
+    fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
+        let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
+        let has_it =
+            |it: &NodeSetHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
+        self.hosts.iter().all(|it| it.state == HostState::Deployed && has_it(it))
     }
 
     /// Failures of hosts that have not failed are over.
@@ -321,5 +326,5 @@ fn size(part: &impl Serialize) -> usize {
 
 /// The part of a digest that stands beside a host.
 pub fn prefix(hash: &str) -> String {
-    hash.chars().take(PREFIX).collect()
+    keyed::cut_text(hash, PREFIX)
 }

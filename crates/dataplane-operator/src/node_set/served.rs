@@ -287,7 +287,7 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
         let vars: BTreeMap<&String, &Value> = vars.iter().filter(own).collect();
         if vars.is_empty() {
             let known = recorded.and_then(|it| it.get(&name)).cloned();
-            found.extend(known.map(|it| (name, it)));
+            found.extend(known.map(|it| (name, it.into())));
         } else {
             inputs::add(&mut found, name, &json!(vars));
         }
@@ -297,7 +297,7 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
         inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
     } else {
         let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
-        found.extend(known.map(|(name, it)| (name.clone(), it.clone())));
+        found.extend(known.map(|(name, it)| (name.clone(), it.as_str().into())));
     }
     if served.has_certificates && served.lists_certificates {
         inputs::add(&mut found, CERTIFICATES.to_owned(), &json!(true));

@@ -6,25 +6,26 @@ use common::api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
 use common::finalizers::{is_held_by_it_alone, is_terminating};
-use common::plan::{Step, Target, status_step};
+use common::keyed::{Renewal, kept};
+use common::plan::{Step, Target};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::sources::Digests;
+use shell::sources::{Digests, SourceRef};
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::faults::{Fault, Named, sources_of};
 use crate::group::holding::INVENTORY;
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
-use crate::inputs::{Inputs, changed};
+use crate::inputs::changed;
 use crate::node_set::decide::{Judged, published_inventory};
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::host::Host;
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::machines::own_set;
 use crate::node_set::observe::{Observed, brings_certificates};
-use crate::node_set::outcome::FAILURES;
+use crate::node_set::outcome::{FAILURES, PREFIX};
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_keys, inputs, outcome};
+use crate::node_set::{host_keys, inputs};
 
 /// The account of the runs is there; it takes nothing from `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
@@ -82,20 +83,52 @@ pub fn step(
         bmh_ref_hash: judged.machines.digest(),
         deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
-    let next = wanted.conditions.clone();
+    let (renewed, renewal) = renewed(seen, judged, &wanted);
+    let conditions = (recorded.conditions.as_slice(), wanted.conditions.as_slice());
+    let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
-    status_step(target, set.status.as_ref(), &wanted, &recorded.conditions, &next)
+    renewal.step(target, set.status.as_ref(), (&wanted, &renewed), conditions, way_on)
+}
+
+/// The same status with its digests by the present key; while a deployment is under way the digest
+/// stays by which that tells with what it began.
+fn renewed(
+    seen: &Observed,
+    judged: &Judged<'_>,
+    wanted: &NodeSetStatus,
+) -> (NodeSetStatus, Renewal) {
+    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    for (name, text) in &mut renewed.secret_hashes {
+        if let Some(digests) = seen.sources.get(&SourceRef::secret(&seen.namespace, name)) {
+            renewal.of(text, &digests.published);
+        }
+    }
+    if judged.is_frozen() {
+        return (renewed, renewal);
+    }
+    let present = inputs::digest(&judged.inputs);
+    renewal.of_some(renewed.config_hash.as_mut(), &present);
+    renewal.of_some(renewed.deployed_config_hash.as_mut(), &present);
+    renewal.of_inputs(&mut renewed.inputs, &judged.inputs);
+    renewal.of_inputs(&mut renewed.deployed_inputs, &judged.inputs);
+    let present = present.cut(PREFIX);
+    for host in &mut renewed.hosts {
+        renewal.of_some(host.hash.as_mut(), &present);
+    }
+    (renewed, renewal)
 }
 
 /// The hosts, each with the address at which it was deployed: who has the digest of the present inputs
 /// has the present address; the others keep what is recorded.
 fn with_addresses(judged: &Judged<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
     let present = inputs::digest(&judged.inputs);
+    let beside = present.cut(PREFIX);
     let known: BTreeMap<&str, &Host<'_>> =
         judged.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
     for host in &mut hosts {
-        let has_succeeded = judged.outcome.succeeded_with.get(&host.name) == Some(&present);
-        let is_present = has_succeeded || host.hash.as_ref() == Some(&outcome::prefix(&present));
+        let succeeded_with = judged.outcome.succeeded_with.get(&host.name);
+        let has_succeeded = succeeded_with.is_some_and(|it| present.is(it));
+        let is_present = has_succeeded || host.hash.as_ref().is_some_and(|it| beside.is(it));
         if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
             host.address = Some(it.address_digest());
         }
@@ -105,12 +138,16 @@ fn with_addresses(judged: &Judged<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeS
 
 /// What the inventory is made from. It stays what it was while that is left as it is: a deployment
 /// that is under way tells by this digest with what it began.
-fn published(judged: &Judged<'_>, recorded: &NodeSetStatus) -> (Option<String>, Inputs) {
+fn published(
+    judged: &Judged<'_>,
+    recorded: &NodeSetStatus,
+) -> (Option<String>, BTreeMap<String, String>) {
     let is_kept = judged.is_frozen() || judged.content.is_none();
     if is_kept && (recorded.config_hash.is_some() || judged.content.is_none()) {
         return (recorded.config_hash.clone(), recorded.inputs.clone());
     }
-    (Some(inputs::digest(&judged.inputs)), judged.inputs.clone())
+    let config_hash = inputs::digest(&judged.inputs).kept(recorded.config_hash.as_ref());
+    (Some(config_hash), kept(&recorded.inputs, &judged.inputs))
 }
 
 fn findings(
@@ -171,7 +208,7 @@ fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Find
         return Finding::waiting(SETUP_READY, INPUT_MISSING, text);
     }
     if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
-        && *known != inputs::digest(&judged.inputs)
+        && !inputs::digest(&judged.inputs).is(known)
     {
         // Whoever began now would bring what was before the change.
         let text = format!(
@@ -270,7 +307,7 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
         return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
     };
-    let is_same = *deployed == inputs::digest(&judged.inputs);
+    let is_same = inputs::digest(&judged.inputs).is(deployed);
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
         Vec::new()
     } else {
@@ -344,5 +381,8 @@ fn changed_certificates(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
 fn is_changed(judged: &Judged<'_>, named: &Named, present: Option<&Digests>) -> bool {
     let outcome = &judged.outcome;
     let deployed = if named.is_secret { &outcome.secrets } else { &outcome.config_maps };
-    deployed.get(&named.name) != present.map(|it| &it.published)
+    match (deployed.get(&named.name), present) {
+        (Some(text), Some(present)) => !present.published.is(text),
+        (deployed, present) => deployed.is_some() || present.is_some(),
+    }
 }

@@ -28,6 +28,7 @@ use crate::vars::Objects;
 
 mod crashes;
 mod deployments;
+mod digests;
 mod faults;
 mod inventories;
 mod machines;
@@ -66,7 +67,7 @@ fn service(name: &str, spec: &Value) -> Arc<Service> {
 
 /// Digests whose published hash is `published`.
 fn digests(published: &str, keys: &[&str]) -> Digests {
-    let keys = keys.iter().map(|it| ((*it).to_owned(), published.to_owned())).collect();
+    let keys = keys.iter().map(|it| ((*it).to_owned(), published.into())).collect();
     Digests { version: published.into(), published: published.into(), keys, ..Digests::default() }
 }
 

@@ -134,12 +134,17 @@ pub(super) fn in_pod(came: &Came<'_>) -> Stop {
     match reported(run).as_ref().map(|it| it.get(&file.name)) {
         None => stop(Mark::Unknown, format!("the play did not tell what {path} was")),
         Some(None) => stop(Mark::NotYet, format!("the play found no {path}")),
+        // Runs of an earlier release told the digest of the whole file.
         Some(Some(digest)) if *digest == file.digest => {
             stop(Mark::Ok, format!("{path} had SHA-256 {digest}…, says the play, as it has now"))
         }
+        Some(Some(digest)) if *digest == file.open_digest => stop(
+            Mark::Ok,
+            format!("{path} had SHA-256 {digest}… without secrets, says the play, as it has now"),
+        ),
         Some(Some(digest)) => stop(
             Mark::Stale,
-            format!("{path} had SHA-256 {digest}…, says the play; now it is {}…", file.digest),
+            format!("{path} had SHA-256 {digest}…, says the play; now it is {}…", file.open_digest),
         ),
     }
 }

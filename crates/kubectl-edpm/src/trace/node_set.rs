@@ -3,6 +3,7 @@
 
 use common::api::dataplane::Deployment;
 use common::conditions::{READY, find};
+use common::keyed::is_keyed;
 use dataplane_operator::group::faults::Named as Source;
 use kube::ResourceExt;
 
@@ -12,6 +13,7 @@ use crate::cluster::Read;
 use crate::member::Member;
 use crate::named::Named;
 use crate::options::{Content, File};
+use crate::status::UP_TO_DATE;
 use crate::world::DEPLOYMENT;
 
 /// The ConfigMap as it was generated: by the human's manifests, or by what `kubectl apply` keeps of
@@ -67,11 +69,24 @@ pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
             Read::Missing => None,
             Read::Refused(_) => continue,
         };
-        if used.get(&source.name) != present.map(|it| &it.hash) {
+        let is_changed = match (used.get(&source.name), present) {
+            // Only the operator has the key; it tells what has changed.
+            (Some(text), Some(_)) if is_keyed(text) => is_told(
+                seen,
+                &format!("{} of service {}", source.title(), given.service.name_any()),
+            ),
+            (used, present) => used != present.map(|it| &it.hash),
+        };
+        if is_changed {
             changed.push(source.title());
         }
     }
     changed
+}
+
+/// Whether the node set names an input as changed since the last deployment.
+fn is_told(seen: &Seen<'_>, input: &str) -> bool {
+    seen.stage.condition(UP_TO_DATE).is_some_and(|it| it.message.contains(input))
 }
 
 pub(super) fn deployment(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::api::nova::Cell;
 use common::conditions::Finding;
 use common::engine::build::owner;
+use common::keyed::Digest;
 use common::plan::{Kind, Step, Target};
 use common::upstream_hash;
 use k8s_openapi::ByteString;
@@ -28,14 +29,16 @@ pub struct Config {
     /// What is said of it.
     pub finding: Finding,
     /// The hash of the Secret's content, where it is rendered.
-    pub hash: Option<String>,
+    pub hash: Option<Digest>,
     /// The step that writes the Secret, where it is not as it should be.
     pub step: Option<Step>,
+    /// The step that renews the digest on it, where that is by another key than the present one.
+    pub renewing: Option<Step>,
 }
 
 impl Config {
     fn without(finding: Finding) -> Self {
-        Self { finding, hash: None, step: None }
+        Self { finding, hash: None, step: None, renewing: None }
     }
 }
 
@@ -56,14 +59,19 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     if seen.rendered.as_ref().is_some_and(is_others) {
         return Config::without(not_ours(cell, &name));
     }
-    let (hash, step) = rendered(seen, view, name.clone());
+    let (hash, step, renewing) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
     let finding = Finding::good(SERVICE_CONFIG_READY, "Rendered", text);
-    Config { finding, hash: Some(hash), step }
+    Config { finding, hash: Some(hash), step, renewing }
 }
 
-/// The hash of the files, and the step that writes them where they are not as they should be.
-fn rendered(seen: &Observed, view: &CellView, name: String) -> (String, Option<Step>) {
+/// The hash of the files, the step that writes them where they are not as they should be, and the one
+/// that only renews their digest.
+fn rendered(
+    seen: &Observed,
+    view: &CellView,
+    name: String,
+) -> (Digest, Option<Step>, Option<Step>) {
     let cell = &seen.cell;
     let namespace = cell.namespace().unwrap_or_default();
     let source = Source::new("NovaCell", &namespace, &cell.name_any());
@@ -71,22 +79,28 @@ fn rendered(seen: &Observed, view: &CellView, name: String) -> (String, Option<S
         .into_iter()
         .map(|(name, file)| (name, ByteString(file.content.into_bytes())))
         .collect();
-    let hash = upstream_hash::of_secret(&data, OPAQUE);
-    let is_intact = seen.rendered.as_ref().is_some_and(|it| {
-        it.hash == hash && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
+    let hash = upstream_hash::of_secret_by(&seen.keys, &data, OPAQUE);
+    let intact = seen.rendered.as_ref().filter(|it| {
+        // By a lost key nobody sees a change.
+        let is_same = hash.is(&it.hash) && !hash.is_lost(&it.hash);
+        is_same && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
     });
-    if is_intact {
-        return (hash, None);
+    if intact.is_some_and(|it| !hash.renews(&it.hash)) {
+        return (hash, None, None);
     }
     let object = json!({
         "metadata": {
-            "annotations": { CONFIG_HASH: hash },
+            "annotations": { CONFIG_HASH: hash.text() },
             "ownerReferences": [owner(&Target::of::<Cell>(cell))],
         },
         "type": OPAQUE,
         "data": data,
     });
     let target = Target { kind: Kind::of::<Secret>(), namespace, name, uid: None };
+    if intact.is_some() {
+        let step = Step::apply(target, object, "the digest of its files is by another key");
+        return (hash, None, Some(step));
+    }
     let step = Step::apply(target, object, "the files differ from what they are made from");
-    (hash, Some(step))
+    (hash, Some(step), None)
 }

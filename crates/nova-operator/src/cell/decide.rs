@@ -7,8 +7,8 @@ use std::time::Duration;
 use common::api::nova::{Cell, CellStatus};
 use common::conditions::{self, Finding, READY, settle};
 use common::finalizers::{hold, is_terminating, release};
-use common::hash;
-use common::plan::{Notice, Plan, Step, Target, Write, status_step};
+use common::keyed::{Digest, Renewal, kept};
+use common::plan::{Notice, Plan, Step, Target, Write};
 use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -72,18 +72,20 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
     findings.extend(of_services(seen, view.as_ref()));
     let number = |it: usize| i64::try_from(it).ok();
+    let digests = digests(seen, &present, config.hash);
     let wanted = CellStatus {
         observed_generation: cell.metadata.generation,
         conditions: settle(&previous, findings, cell.metadata.generation, now),
-        hash: hashes(seen, &present, config.hash),
+        hash: hashes(seen, &digests),
         computes: number(seen.computes.len()),
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
         leftovers: leftovers::of(seen),
     };
-    let next = wanted.conditions.clone();
     // A cell that goes takes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
-    let step = status_step(Target::of::<Cell>(cell), observed, &wanted, &previous, &next);
+    let step = status(seen, &wanted, &digests);
+    let renewing = config.renewing.filter(|_| step.is_some() && !is_terminating(&**cell));
+    plan.steps.extend(renewing);
     plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &wanted.leftovers))));
     plan.steps.extend(holding(seen));
     plan
@@ -114,13 +116,29 @@ fn holding(seen: &Observed) -> Option<Step> {
     hold(&*seen.cell, holds::CELL, "it has computes")
 }
 
+/// The step that writes the status, where it does not say so already.
+fn status(seen: &Observed, wanted: &CellStatus, digests: &Inputs) -> Option<Step> {
+    let observed = seen.cell.status.as_ref();
+    let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    renewal.of_inputs(&mut renewed.hash, digests);
+    let conditions = (previous, wanted.conditions.as_slice());
+    let way_on = "Its computes tell what follows for them.";
+    renewal.step(Target::of(&*seen.cell), observed, (wanted, &renewed), conditions, way_on)
+}
+
+/// What is known anew.
+fn digests(seen: &Observed, present: &Inputs, config: Option<Digest>) -> Inputs {
+    let config = config.map(|it| (config::secret_name(&seen.cell.name_any()), it));
+    let tried = seen.answers.as_ref().map(|_| (CREDENTIALS.to_owned(), inputs::short(present)));
+    config.into_iter().chain(tried).collect()
+}
+
 /// What was recorded, with what is known anew.
-fn hashes(seen: &Observed, present: &Inputs, config: Option<String>) -> BTreeMap<String, String> {
+fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
     let mut hashes = seen.cell.status.as_ref().map(|it| it.hash.clone()).unwrap_or_default();
-    if seen.answers.is_some() {
-        hashes.insert(CREDENTIALS.to_owned(), hash::short(present));
-    }
-    hashes.extend(config.map(|it| (config::secret_name(&seen.cell.name_any()), it)));
+    let known = kept(&hashes, digests);
+    hashes.extend(known);
     hashes
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use common::api::nova::{Cell, ExternalCompute};
 use common::finalizers::{is_held, is_terminating};
+use common::keyed::Keys;
 use shell::cache::Key;
 use shell::error::Result;
 use shell::owned::Owned;
@@ -73,6 +74,8 @@ pub struct Observed {
     /// Whether its namespace is being deleted with everything in it; asked of a cell that is being
     /// deleted and held.
     pub namespace_goes: bool,
+    /// The keys for digests of what Secrets hold.
+    pub keys: Keys,
 }
 
 /// What stands on a Secret of the name that the cell's files have.
@@ -168,6 +171,7 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
         rendered,
         computes,
         namespace_goes,
+        keys: world.cell_sources.keys().clone(),
     }))
 }
 

@@ -6,7 +6,7 @@ use common::api::nova::ExternalCompute;
 use common::conditions::{Finding, some};
 use kube::ResourceExt;
 
-use crate::compute::inputs::{Inputs, of_cell_among};
+use crate::compute::inputs::{Inputs, changed, of_cell_among};
 
 /// Every compute uses the cell's present credentials; it does not affect Ready.
 pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
@@ -23,12 +23,11 @@ pub struct Count {
 }
 
 impl Count {
-    /// Counts by what each compute was last deployed with.
+    /// Counts by what each compute was last deployed with; `present` is what the cell gives now.
     pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
-        let present = of_cell_among(present);
         let is_behind = |it: &&Arc<ExternalCompute>| {
-            let status = it.status.as_ref();
-            status.is_none_or(|it| of_cell_among(&it.deployed_inputs) != present)
+            let deployed = it.status.as_ref().map(|it| of_cell_among(&it.deployed_inputs));
+            deployed.is_none_or(|it| !changed(&it, present).is_empty())
         };
         let behind = computes.iter().filter(is_behind).map(|it| it.name_any()).collect();
         Self { total: computes.len(), behind }

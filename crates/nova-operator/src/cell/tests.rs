@@ -7,6 +7,7 @@ use std::time::Duration;
 use common::api::nova::{Cell, CellStatus, ExternalCompute};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
+use common::keyed::{Keys, texts};
 use common::plan::{Plan, Write};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -50,9 +51,9 @@ fn compute(name: &str) -> Arc<ExternalCompute> {
 }
 
 /// A compute that was last deployed with these inputs.
-fn deployed(name: &str, inputs: Inputs) -> Arc<ExternalCompute> {
+fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
     let mut compute = compute(name);
-    Arc::make_mut(&mut compute).status.as_mut().unwrap().deployed_inputs = inputs;
+    Arc::make_mut(&mut compute).status.as_mut().unwrap().deployed_inputs = texts(inputs);
     compute
 }
 
@@ -102,6 +103,7 @@ fn seen() -> Observed {
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
         namespace_goes: false,
+        keys: Keys::default(),
     }
 }
 
@@ -352,21 +354,21 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
         (vec![], 0, Truth::True, "NoComputes", "No compute names this cell."),
         (vec![compute("a")], 0, Truth::False, "ComputesBehind", "0/1 computes use the current"),
         (
-            vec![deployed("a", current.clone()), deployed("b", own)],
+            vec![deployed("a", &current), deployed("b", &own)],
             2,
             Truth::True,
             "UpToDate",
             "2/2 computes use the current credentials.",
         ),
         (
-            vec![deployed("a", older.clone()), deployed("b", current), deployed("c", fewer)],
+            vec![deployed("a", &older), deployed("b", &current), deployed("c", &fewer)],
             1,
             Truth::False,
             "ComputesBehind",
             "1/3 computes use the current credentials. Not yet: a, c.",
         ),
         (
-            (0..8).map(|it| deployed(&format!("n{it}"), older.clone())).collect(),
+            (0..8).map(|it| deployed(&format!("n{it}"), &older)).collect(),
             0,
             Truth::False,
             "ComputesBehind",
@@ -399,7 +401,7 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
     let mut seen = seen();
     let older = present(&seen);
     let names = ["n0", "n1", "n2"];
-    seen.computes = names.map(|it| deployed(it, older.clone())).to_vec();
+    seen.computes = names.map(|it| deployed(it, &older)).to_vec();
     assert!(pass(&mut seen));
     let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     let before = tried(&seen);
@@ -418,9 +420,10 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
         if let Some(name) = names.get(usize::try_from(expected).unwrap()) {
             let place =
                 seen.computes.iter().position(|it| it.metadata.name.as_deref() == Some(name));
-            seen.computes[place.unwrap()] = deployed(name, present(&seen));
+            seen.computes[place.unwrap()] = deployed(name, &present(&seen));
         }
     }
 }
 
+mod digests;
 mod held;

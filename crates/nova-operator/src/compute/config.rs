@@ -6,6 +6,7 @@ use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::hash;
+use common::keyed::Digest;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -124,25 +125,61 @@ pub fn not_ours(parent: &impl Resource, name: &str) -> Finding {
     Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
 }
 
+/// The files of a compute as they stand in the Secret or are about to.
+pub struct Files {
+    /// The list of them.
+    pub listed: Vec<ConfigFile>,
+    /// The step that writes them, where they are not written yet.
+    pub step: Option<Step>,
+    /// What goes with the next write of the status, where the Secret has digests by another key than
+    /// the present one.
+    pub renewing: Option<Renewing>,
+}
+
+/// Files whose digests are to be renewed.
+pub struct Renewing {
+    /// File → digest.
+    pub digests: Inputs,
+    /// The step that writes the Secret.
+    pub step: Step,
+}
+
 /// The files of a compute, and the step that writes them where they are not written yet.
-pub fn files(
-    seen: &Observed,
-    complete: &Complete,
-    inputs: &Inputs,
-) -> (Vec<ConfigFile>, Option<Step>) {
-    let digest = hash::digest(&(RENDERER, conf::says_how_to_stop(seen.release.release()), inputs));
-    if let Some(files) = seen.rendered.as_ref().and_then(|it| intact(it, &digest)) {
-        return (files, None);
+pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs) -> Files {
+    let says_how_to_stop = conf::says_how_to_stop(seen.release.release());
+    let digest = Digest::combined(inputs.values(), |view| {
+        hash::digest(&(RENDERER, says_how_to_stop, view.all(inputs)))
+    });
+    let intact = seen.rendered.as_ref().and_then(|it| Some((it, intact(it, &digest)?)));
+    if let Some((_, listed)) = intact.clone().filter(|(it, _)| !digest.renews(&it.hash)) {
+        return Files { listed, step: None, renewing: None };
     }
     let files = rendered(seen, complete);
+    let digest_of = |file: &conf::File| seen.keys.of_bytes(file.content.as_bytes());
+    let digests: Inputs = files.iter().map(|(name, it)| (name.clone(), digest_of(it))).collect();
     let listed: Vec<ConfigFile> = files
         .iter()
         .map(|(name, file)| ConfigFile {
             name: name.clone(),
             source: file.source.to_string(),
-            hash: hash::of_bytes(&file.content),
+            hash: digests[name].text(),
         })
         .collect();
+    let step = step(seen, &files, &listed, &digest);
+    match intact {
+        None => Files { listed, step: Some(step), renewing: None },
+        Some((_, listed)) => {
+            Files { listed, step: None, renewing: Some(Renewing { digests, step }) }
+        }
+    }
+}
+
+fn step(
+    seen: &Observed,
+    files: &BTreeMap<String, conf::File>,
+    listed: &[ConfigFile],
+    digest: &Digest,
+) -> Step {
     let encoded = |it: &conf::File| ByteString(it.content.clone().into_bytes());
     // Not stringData, whose removed keys would stay.
     let data: BTreeMap<&String, ByteString> =
@@ -150,8 +187,8 @@ pub fn files(
     let object = json!({
         "metadata": {
             "annotations": {
-                CONFIG_HASH: digest,
-                CONFIG_FILES: serde_json::to_string(&listed).unwrap_or_default(),
+                CONFIG_HASH: digest.text(),
+                CONFIG_FILES: serde_json::to_string(listed).unwrap_or_default(),
             },
             "ownerReferences": [owner(&Target::of(&*seen.compute))],
         },
@@ -164,16 +201,17 @@ pub fn files(
         name: secret_name(&seen.compute.name_any()),
         uid: None,
     };
-    let step = Step::apply(target, object, "the files differ from what they are made from");
-    (listed, Some(step))
+    Step::apply(target, object, "the files, or their digests, differ from what they are made from")
 }
 
 /// The files that stand in the Secret, where they are those of the digest and as they were written.
-fn intact(rendered: &Rendered, digest: &str) -> Option<Vec<ConfigFile>> {
+fn intact(rendered: &Rendered, digest: &Digest) -> Option<Vec<ConfigFile>> {
     let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
     let names = files.iter().map(|it| it.name.as_str());
     let is_intact = rendered.owned.has([CONFIG_HASH, CONFIG_FILES], names);
-    (is_intact && rendered.hash == digest).then_some(files)
+    // By a lost key nobody sees a change, so they are written anew, which runs nothing.
+    let is_same = digest.is(&rendered.hash) && !digest.is_lost(&rendered.hash);
+    (is_intact && is_same).then_some(files)
 }
 
 fn rendered(seen: &Observed, complete: &Complete) -> BTreeMap<String, conf::File> {

@@ -13,6 +13,7 @@ use common::engine::retry::Retries;
 use common::engine::shards::shards;
 use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
 use common::finalizers::hold;
+use common::keyed::Digest;
 use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
 use jiff::Timestamp;
@@ -21,6 +22,7 @@ use kube::ResourceExt;
 use crate::annotations::REDEPLOY;
 use crate::cell_once::has_run;
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
+use crate::compute::config::{Files, Renewing};
 use crate::compute::hold::Held;
 use crate::compute::inputs::{self, Inputs, REDEPLOY_INPUT};
 use crate::compute::observe::Observed;
@@ -51,6 +53,10 @@ pub struct Judged {
     pub inputs: Option<Inputs>,
     /// The files, where they are rendered.
     pub files: Vec<ConfigFile>,
+    /// Those whose digests go by the present key from the next write of the status on.
+    pub renewing: Option<Renewing>,
+    /// The services as they should be.
+    pub wanted: Vec<Wanted>,
     /// Where the host stands.
     pub chain: Chain,
     /// Why its deployment does not begin yet, where nothing is missing for it.
@@ -89,10 +95,13 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan.steps.extend(withdrawn(seen, &judged, &runs));
     plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
-    plan.steps.extend(status::step(seen, &judged, now));
+    if let Some(status) = status::step(seen, &judged, now) {
+        plan.steps.extend(judged.renewing.map(|it| it.step));
+        plan.steps.push(status);
+    }
     plan.steps.extend(later);
-    if let State::Failed { retry_at: Some(at), .. } = &judged.chain.state {
-        plan.look_again_at(*at, now);
+    if let State::Failed { retry_at: Some(at), .. } = judged.chain.state {
+        plan.look_again_at(at, now);
     }
     plan
 }
@@ -138,11 +147,11 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
     if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
         config = found;
     }
-    let (files, rendering) = match (&usable, &of_services) {
+    let Files { listed: files, step: rendering, renewing } = match (&usable, &of_services) {
         (Some(complete), Some(inputs)) if config.holds() => {
             config::files(seen, complete, &inputs.nova)
         }
-        _ => (recorded_files(seen), None),
+        _ => Files { listed: recorded_files(seen), step: None, renewing: None },
     };
     let deploy = deploys(&seen.compute, seen.node.as_deref());
     let may_run = deploy
@@ -166,6 +175,8 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         deploy,
         inputs: of_services.map(|it| it.union()),
         files,
+        renewing,
+        wanted,
         chain,
         hold,
         is_untried,
@@ -228,10 +239,10 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
         .into_iter()
         .map(|service| {
             let record = recorded.unwrap_or_default().iter().find(|it| it.name == service);
-            let hash = match record {
+            let hash = Digest::from(match record {
                 Some(record) if !has_bad_config || service == LIBVIRT => record.hash.clone(),
                 _ => "unknown".to_owned(),
-            };
+            });
             Wanted {
                 service: service.to_owned(),
                 run_hash: hash.clone(),
@@ -240,6 +251,15 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
             }
         })
         .collect()
+}
+
+/// The command that deploys a compute once more.
+pub fn redeploy_command(compute: &ExternalCompute) -> String {
+    format!(
+        "kubectl annotate --overwrite -n {} novaexternalcompute/{} {REDEPLOY}=\"$(date +%s)\"",
+        compute.namespace().unwrap_or_default(),
+        compute.name_any()
+    )
 }
 
 fn chain(
@@ -254,11 +274,7 @@ fn chain(
     let (ssh_secret, ssh_version) = ssh(seen);
     let (namespace, node) =
         (compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name);
-    let redeploy = format!(
-        "kubectl annotate --overwrite -n {namespace} novaexternalcompute/{} \
-         {REDEPLOY}=\"$(date +%s)\"",
-        compute.name_any()
-    );
+    let redeploy = redeploy_command(compute);
     let trust = trust(seen);
     let accept = trust.is_learned.then(|| accept_command(&namespace, node));
     let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
@@ -281,10 +297,10 @@ fn chain(
 /// for since the last deployment, or it is not known to have registered. A redeploy of its node alone
 /// leaves it running.
 fn restarts(seen: &Observed, judged: &Judged) -> bool {
-    let deployed = seen.compute.status.as_ref().map(|it| &it.deployed_inputs);
-    let asked = |it: &Inputs| it.get(REDEPLOY_INPUT).cloned();
-    let is_asked = seen.compute.annotations().contains_key(REDEPLOY)
-        && judged.inputs.as_ref().and_then(asked) != deployed.and_then(asked);
+    let status = seen.compute.status.as_ref();
+    let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
+    let asked = judged.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
+    let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
     let mut services = judged.chain.services.iter();
     is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }

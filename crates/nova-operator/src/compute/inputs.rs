@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::nova::{Cell, ExternalCompute};
 use common::hash;
+use common::keyed::{self, Digest};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use shell::vault::Content;
@@ -20,7 +21,7 @@ const VERSION: &str = "v1";
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub type Inputs = BTreeMap<String, String>;
+pub use common::keyed::Inputs;
 
 /// The inputs of each service.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +51,7 @@ pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
     add(&mut nova, "novaComputeContainerImage", &json!(spec.nova_compute_container_image));
     add(&mut nova, "customServiceConfig", &json!(spec.custom_service_config));
     for (name, text) in &spec.default_config_overwrite {
-        nova.insert(format!("defaultConfigOverwrite {name}"), hash::short(text));
+        nova.insert(format!("defaultConfigOverwrite {name}"), hash::short(text).into());
     }
     if let Some(default) = &complete.default_config {
         add(&mut nova, &format!("ConfigMap {}", default.name), &json!(default.text));
@@ -78,14 +79,11 @@ pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Conte
     inputs
 }
 
-/// The inputs that came from a cell.
-pub fn of_cell_among(inputs: &Inputs) -> BTreeMap<&str, &str> {
+/// The inputs that came from a cell, among those that were recorded.
+pub fn of_cell_among(recorded: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let is_of_cell = |it: &str| it.starts_with(OF_CELL) || it.starts_with(OF_SECRET);
-    inputs
-        .iter()
-        .filter(|(name, _)| is_of_cell(name))
-        .map(|(name, digest)| (name.as_str(), digest.as_str()))
-        .collect()
+    let of_cell = recorded.iter().filter(|(name, _)| is_of_cell(name));
+    of_cell.map(|(name, digest)| (name.clone(), digest.clone())).collect()
 }
 
 /// How the names of inputs begin that are fields of a cell.
@@ -142,23 +140,26 @@ pub fn instance(compute: &ExternalCompute, of_node: Option<&str>) -> Option<Stri
 }
 
 /// The hash of a service.
-pub fn hash(service: &str, inputs: &[&Inputs]) -> String {
-    hash::digest(&(VERSION, service, inputs))
+pub fn hash(service: &str, inputs: &[&Inputs]) -> Digest {
+    Digest::combined(inputs.iter().flat_map(|it| it.values()), |view| {
+        let inputs: Vec<_> = inputs.iter().map(|it| view.all(it)).collect();
+        hash::digest(&(VERSION, service, inputs))
+    })
+}
+
+/// The digest of inputs, as a human compares it.
+pub fn short(inputs: &Inputs) -> Digest {
+    Digest::combined(inputs.values(), |view| hash::short(&view.all(inputs)))
 }
 
 /// Whether a deployment with these inputs went to that address, as far as they tell.
-pub fn went_to(deployed: &Inputs, address: &str) -> bool {
+pub fn went_to(deployed: &BTreeMap<String, String>, address: &str) -> bool {
     deployed.get("address").is_none_or(|it| *it == hash::short(&json!(address)))
 }
 
 /// The names of the inputs in which two deployments differ.
-pub fn changed(deployed: &Inputs, present: &Inputs) -> Vec<String> {
-    let names = deployed.keys().chain(present.keys());
-    let mut changed: Vec<String> =
-        names.filter(|it| deployed.get(*it) != present.get(*it)).cloned().collect();
-    changed.sort();
-    changed.dedup();
-    changed
+pub fn changed(deployed: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
+    keyed::changed(deployed, present)
 }
 
 fn add(inputs: &mut Inputs, name: &str, value: &Value) {
@@ -166,17 +167,16 @@ fn add(inputs: &mut Inputs, name: &str, value: &Value) {
         || value.as_array().is_some_and(Vec::is_empty)
         || value.as_str().is_some_and(str::is_empty);
     if !is_empty {
-        inputs.insert(name.to_owned(), hash::short(value));
+        inputs.insert(name.to_owned(), hash::short(value).into());
     }
 }
 
 fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: &[&str]) {
     let Some(content) = content else { return };
-    let digests = content.digests().keys;
     for key in keys {
-        if let Some(digest) = digests.get(*key) {
-            // Unkeyed, so that it is the same after a reinstallation: SECURITY.md says what follows.
-            inputs.insert(format!("{OF_SECRET}{secret} {key}"), hash::short(digest));
+        if let Some(digest) = content.digest(key) {
+            let name = format!("{OF_SECRET}{secret} {key}");
+            inputs.insert(name, digest.map(hash::short::<str>));
         }
     }
 }

@@ -8,6 +8,7 @@ use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute};
 use common::engine::inventory::INVENTORY_KEY;
 use common::finalizers::{is_held, is_terminating};
+use common::keyed::Keys;
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
@@ -97,6 +98,8 @@ pub struct Observed {
     pub turn: Turn,
     /// What counts only while it is being deleted.
     pub ending: Option<Ending>,
+    /// The keys for digests of what Secrets hold.
+    pub keys: Keys,
 }
 
 /// The sources of a compute.
@@ -187,6 +190,7 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: world.cells_are_ours,
         ending,
+        keys: world.compute_sources.keys().clone(),
     }))
 }
 

@@ -3,16 +3,16 @@
 use common::api::dataplane::ServiceRun;
 use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::chain::{has_begun, is_as_deployed};
+use common::engine::chain::{has_begun, is_as_deployed, renew};
 use common::engine::{State, changed_text};
-use common::hash;
-use common::plan::{Step, Target, status_step};
+use common::keyed::{Renewal, kept};
+use common::plan::{Step, Target};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::cell_once::{Standing, owns, standing};
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
-use crate::compute::decide::Judged;
+use crate::compute::decide::{Judged, redeploy_command};
 use crate::compute::inputs;
 use crate::compute::observe::Observed;
 use crate::compute::waits::previous;
@@ -26,6 +26,9 @@ pub const UP_TO_DATE: &str = "UpToDate";
 /// The compute is in the cell that its node asks for.
 pub const CELL_MATCHES: &str = "CellMatches";
 
+/// In `status.hash`: the digest of all inputs.
+const INPUT: &str = "input";
+
 /// How long the list of changed inputs may be.
 const NAMES_LIMIT: usize = 300;
 
@@ -36,8 +39,29 @@ pub fn step(seen: &Observed, judged: &Judged, now: Timestamp) -> Option<Step> {
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
     let wanted = wanted(seen, judged, settle(&previous, findings(seen, judged), generation, now));
-    let next = wanted.conditions.clone();
-    status_step(Target::of::<ExternalCompute>(compute), observed, &wanted, &previous, &next)
+    let (renewed, renewal) = renewed(judged, &wanted);
+    let conditions = (previous.as_slice(), wanted.conditions.as_slice());
+    let target = Target::of::<ExternalCompute>(compute);
+    let way_on = format!("To deploy it again: {}", redeploy_command(compute));
+    renewal.step(target, observed, (&wanted, &renewed), conditions, &way_on)
+}
+
+/// The same status with its digests by the present key.
+fn renewed(judged: &Judged, wanted: &ExternalComputeStatus) -> (ExternalComputeStatus, Renewal) {
+    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    renew(&mut renewed.services, &judged.wanted, &mut renewal);
+    if let Some(inputs) = &judged.inputs {
+        renewal.of_inputs(&mut renewed.deployed_inputs, inputs);
+        renewal.of_some(renewed.hash.get_mut(INPUT), &inputs::short(inputs));
+    }
+    if let Some(renewing) = &judged.renewing {
+        for file in &mut renewed.config_files {
+            if let Some(digest) = renewing.digests.get(&file.name) {
+                renewal.of(&mut file.hash, digest);
+            }
+        }
+    }
+    (renewed, renewal)
 }
 
 fn wanted(
@@ -51,9 +75,9 @@ fn wanted(
     let mut hash = observed.hash;
     let mut deployed_inputs = observed.deployed_inputs;
     if let Some(inputs) = &judged.inputs {
-        hash.insert("input".to_owned(), hash::short(inputs));
+        hash.insert(INPUT.to_owned(), inputs::short(inputs).kept(hash.get(INPUT)));
         if judged.chain.state == State::Done {
-            deployed_inputs.clone_from(inputs);
+            deployed_inputs = kept(&deployed_inputs, inputs);
         }
     }
     // Set once: nova's records hang on the name from the first attempt on.

@@ -8,6 +8,7 @@ use common::api::dataplane::{Node, Role};
 use common::api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
+use common::keyed::Keys;
 use common::plan::{Plan, Step, Write};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
@@ -33,6 +34,7 @@ use crate::release::Chosen;
 
 mod again;
 mod cell_matches;
+mod digests;
 mod golden;
 mod phase_zero;
 mod restarts;
@@ -129,7 +131,7 @@ impl World {
         // As the operator makes it.
         compute.metadata.finalizers = Some(vec![holds::COMPUTE.to_owned()]);
         let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
-        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let seen = Observed {
             compute: Arc::new(compute),
             node: Some(Arc::new(node(name))),
@@ -155,6 +157,7 @@ impl World {
             cells_are_ours: true,
             turn: Turn::Free,
             ending: None,
+            keys: Keys::default(),
         };
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         Self { seen, files: BTreeMap::new(), now, writes: Vec::new(), is_queueing: false }

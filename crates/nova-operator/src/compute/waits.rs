@@ -7,7 +7,6 @@ use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
 use common::engine::build::PRIVATE_KEY;
 use common::engine::inventory::INVENTORY_KEY;
-use common::hash;
 use kube::ResourceExt;
 
 use crate::annotations::{CELL, DEFAULT_CONFIG};
@@ -407,7 +406,7 @@ pub fn is_untried(seen: &Observed) -> bool {
     let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
     let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
     let present = inputs::of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
-    tried.is_some_and(|it| *it != hash::short(&present))
+    tried.is_some_and(|it| !inputs::short(&present).is(it))
 }
 
 /// What the condition says already.

@@ -13,6 +13,7 @@ use common::engine::retry::Retries;
 use common::engine::{Chain, Host, Run, State, Wanted};
 use common::finalizers::{is_held, is_terminating, release};
 use common::hash;
+use common::keyed::Digest;
 use common::plan::{Notice, Plan, Step, Target, Write, status_step};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -255,7 +256,7 @@ fn failed_attempts(record: &ServiceRun) -> i64 {
 fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    let hash = hash::digest(&(VERSION, compute.uid()));
+    let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
     let wanted = [Wanted {
         service: NOVA_CLEANUP.to_owned(),
         run_hash: hash.clone(),

@@ -9,6 +9,7 @@ use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, find};
 use common::finalizers::is_terminating;
+use common::keyed::Keys;
 use common::plan::{Plan, Step, Write};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -102,7 +103,7 @@ impl World {
             "keystoneAuthURL": "http://192.0.2.1:5000", "cellDatabaseHostname": "db",
             "conductorServiceTemplate": {}, "noVNCProxyServiceTemplate": {}, "serviceAccount": "nova",
         });
-        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".to_owned()));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let mut world = Self {
             node: Some(node("uid-n0", "192.0.2.7")),
             compute: None,
@@ -163,6 +164,7 @@ impl World {
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
             turn: Turn::Free,
+            keys: Keys::default(),
             ending: Some(Ending {
                 namespace_goes: self.namespace_goes,
                 has_inventory: self.node.is_some(),
@@ -183,6 +185,7 @@ impl World {
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),
             namespace_goes: self.namespace_goes,
+            keys: Keys::default(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! When a source is read, whom its changes wake, and what is told of it.
 
+use common::hash;
 use serde_json::{Value, json};
 
 use super::*;
@@ -16,7 +17,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
-        let sources = Sources::new(Arc::clone(&secrets), Arc::clone(&config_maps));
+        let sources =
+            Sources::new(&Keys::default(), Arc::clone(&secrets), Arc::clone(&config_maps));
         let woken: Arc<Mutex<Vec<Key>>> = Arc::default();
         let wake = Arc::clone(&woken);
         sources.on_change(move |reader| lock(&wake).push(reader));
@@ -47,7 +49,7 @@ async fn a_source_is_read_once_for_each_of_its_versions() {
     world.secrets.absorb(&secret("5", "a"));
     let first = world.sources.digests(&api, &source).await.unwrap().unwrap();
     assert_eq!(world.sources.digests(&api, &source).await.unwrap().unwrap(), first);
-    assert_eq!((first.version.as_str(), &first.keys["key"]), ("5", &hash::of_bytes("a")));
+    assert_eq!((first.version.as_str(), &first.keys["key"]), ("5", &hash::of_bytes("a").into()));
     world.secrets.absorb(&secret("6", "b"));
     let second = world.sources.digests(&api, &source).await.unwrap().unwrap();
     assert_ne!(first.keys, second.keys);
@@ -70,8 +72,13 @@ async fn two_who_ask_at_once_make_one_read() {
 #[tokio::test]
 async fn only_the_texts_that_were_asked_for_are_kept() {
     let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
-    let kept = Sources::keeping(&["key", "absent"], Arc::clone(&secrets), config_maps.clone());
-    let plain = Sources::new(Arc::clone(&secrets), config_maps);
+    let kept = Sources::keeping(
+        &["key", "absent"],
+        &Keys::default(),
+        Arc::clone(&secrets),
+        config_maps.clone(),
+    );
+    let plain = Sources::new(&Keys::default(), Arc::clone(&secrets), config_maps);
     secrets.absorb(&secret("5", "a"));
     let source = SourceRef::secret("ns", "s");
     let server = Server::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
@@ -105,7 +112,7 @@ async fn a_source_has_the_hash_that_upstream_publishes_of_it() {
         ),
     ] {
         let read = world.sources.digests(&api, &source).await.unwrap().unwrap();
-        assert_eq!(read.published, expected, "{source:?}");
+        assert_eq!(read.published, expected.into(), "{source:?}");
     }
 }
 
@@ -181,4 +188,28 @@ fn annotations_and_ownership_are_known_from_metadata() {
     let absent = SourceRef::config_map("ns", "s");
     assert_eq!(world.sources.owned(&absent), Owned::default());
     assert_eq!(world.sources.version(&absent), None);
+}
+
+#[tokio::test]
+async fn digests_of_secrets_are_keyed_and_those_of_config_maps_are_not() {
+    let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
+    let keys = Keys::new(b"key", []);
+    let sources = Sources::new(&keys, Arc::clone(&secrets), Arc::clone(&config_maps));
+    let mut config_map = object("m", "1", "6");
+    config_map["data"] = json!({ "key": "a" });
+    secrets.absorb(&secret("5", "a"));
+    config_maps.absorb(&config_map);
+    let server = Server::answering([(200, secret("5", "a")), (200, config_map)]);
+    let api = server.api(false, vec![]);
+    let read = sources.digests(&api, &SourceRef::secret("ns", "s")).await.unwrap().unwrap();
+    let plain = hash::of_bytes("a");
+    assert_eq!(read.keys["key"], keys.of_bytes(b"a"));
+    assert!(read.keys["key"].is(&plain), "as a release without keys wrote it");
+    let published = upstream_hash::of_secret(&[("key".into(), ByteString(b"a".into()))].into(), "");
+    assert!(read.published.is(&published) && read.published.text() != published);
+    for text in [plain.as_str(), &published] {
+        assert!(!format!("{read:?}").contains(&text[..10]), "{read:?}");
+    }
+    let read = sources.digests(&api, &SourceRef::config_map("ns", "m")).await.unwrap().unwrap();
+    assert_eq!(read.keys["key"].text(), plain);
 }

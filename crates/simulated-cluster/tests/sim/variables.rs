@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, Role};
+use common::keyed::is_keyed;
 use e2e::journey::{self, ROLE, conditions, ready};
 use e2e::says;
 use k8s_openapi::api::batch::v1::Job;
@@ -65,8 +66,11 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
     ns.wait::<Node>(&host.name, "named", journey::RUN, is_named).await?;
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": true } } }))
         .await?;
-    ready(&ns, &host.name).await?;
+    let node = ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello", VALUE, OTHER]);
+    // By the key that the operators have made in their namespace.
+    let inputs = node.status.map(|it| it.deployed_inputs).unwrap_or_default();
+    assert!(is_keyed(&inputs["ansibleVarsFrom Secret own"]), "{inputs:?}");
     let both = [VALUE, OTHER].map(|it| format!("greeting: !unsafe \"{it}\""));
     assert_eq!(greeting_lines(&host), BTreeSet::from(both), "the role's and the node's own");
 

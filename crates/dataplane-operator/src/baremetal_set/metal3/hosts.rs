@@ -263,7 +263,7 @@ fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option
     let now = state(machine);
     let is_reserved = host_of(machine, &seen.set).is_some();
     let present = machine.annotations().get(DRIVE);
-    let hash = host.drive.as_ref().map(Drive::hash);
+    let digest = host.drive.as_ref().map(|it| it.digest(&seen.keys));
     // Without the annotation it was taken back, and Metal3 has not seen that yet.
     let is_provisioned = is_reserved && now == PROVISIONED && present.is_some();
     if let Some(stop) = stop(machine, is_provisioned) {
@@ -271,7 +271,7 @@ fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option
         return correction(seen, host, machine, image).filter(|_| !is_provisioned).unwrap_or(stop);
     }
     if is_provisioned {
-        let is_current = hash.is_none() || hash.as_ref() == present;
+        let is_current = digest.is_none_or(|it| present.is_some_and(|text| it.is(text)));
         let is_off = machine.status.as_ref().and_then(|it| it.powered_on) == Some(false);
         return if is_off { Next::Off } else { Next::Done { is_current } };
     }
@@ -292,7 +292,7 @@ fn correction(
         return Some(Next::Secrets);
     }
     let is_told = host_of(machine, &seen.set).is_some()
-        && machine.annotations().get(DRIVE) == Some(&drive.hash())
+        && machine.annotations().get(DRIVE).is_some_and(|it| drive.digest(&seen.keys).is(it))
         && machine.spec.image.as_ref() == Some(image);
     (!is_told).then(|| Next::Reserve(image.clone()))
 }

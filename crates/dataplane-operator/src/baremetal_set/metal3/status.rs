@@ -32,9 +32,11 @@ pub fn step(
 ) -> Option<Step> {
     let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
     let hosts = hosts(seen, judged, &matters);
+    let drive = |it: &Host<'_>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
+    let drives = judged.hosts.iter().filter_map(drive).collect();
     if seen.metal3.machines.is_none() {
         let findings = vec![absent(), not_asked(), unknown(PROVISIONING)];
-        return whole(seen, findings, unknown(UP_TO_DATE), hosts, refusal, now);
+        return whole(seen, findings, unknown(UP_TO_DATE), (hosts, &drives), refusal, now);
     }
     let texts: Vec<&str> = judged.faults.iter().map(|it| it.text.as_str()).collect();
     let input = input_of(&texts, judged.faults.iter().all(|it| it.is_missing));
@@ -45,7 +47,7 @@ pub fn step(
     let is_old =
         |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
-    whole(seen, findings, up_to_date_of(seen, &old), hosts, refusal, now)
+    whole(seen, findings, up_to_date_of(seen, &old), (hosts, &drives), refusal, now)
 }
 
 fn absent() -> Finding {

@@ -12,6 +12,7 @@ use crate::baremetal_set::metal3::writes::of_hosts;
 mod cases;
 mod choice;
 mod crashes;
+mod digests;
 mod given_back;
 mod inputs;
 mod lost;
@@ -38,6 +39,8 @@ struct World {
     /// How often each machine was provisioned.
     deployed: BTreeMap<String, u32>,
     version: u64,
+    /// For digests of what Secrets hold; none at a release that knew none.
+    keys: Keys,
     life: Life,
     log: Vec<String>,
     notices: Vec<Notice>,
@@ -81,6 +84,7 @@ impl World {
             failing: BTreeMap::new(),
             deployed: BTreeMap::new(),
             version: 1,
+            keys: Keys::default(),
             life: Life::default(),
             log: Vec::new(),
             notices: Vec::new(),
@@ -137,6 +141,7 @@ impl World {
         let secret = |it: &Value| -> k8s_openapi::api::core::v1::Secret {
             serde_json::from_value(it.clone()).unwrap()
         };
+        seen.keys = self.keys.clone();
         seen.metal3.namespaces.clone_from(&self.watched);
         let is_seen = |it: &&Value| {
             seen.metal3.is_watched(it["metadata"]["namespace"].as_str().unwrap_or_default())

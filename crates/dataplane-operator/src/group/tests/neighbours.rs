@@ -54,7 +54,7 @@ fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
 fn a_config_map_and_a_secret_of_one_name_are_two_inputs() {
     let digests = |content: &str| Digests {
         version: content.to_owned(),
-        keys: BTreeMap::from([("k".to_owned(), content.to_owned())]),
+        keys: BTreeMap::from([("k".to_owned(), content.into())]),
         ..Digests::default()
     };
     let mut world = World::new();

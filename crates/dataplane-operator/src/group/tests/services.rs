@@ -33,7 +33,7 @@ fn of_two_sources_with_one_key_the_last_one_is_mounted_alone() {
     }));
     let digests = |keys: &[&str]| Digests {
         version: "1".into(),
-        keys: keys.iter().map(|it| ((*it).to_owned(), "d".to_owned())).collect(),
+        keys: keys.iter().map(|it| ((*it).to_owned(), "d".into())).collect(),
         ..Digests::default()
     };
     world.seen.sources.insert(SourceRef::secret(NAMESPACE, "s"), digests(&["x", "y"]));
@@ -63,7 +63,7 @@ fn with_late_secret() -> (World, (SourceRef, Digests)) {
     });
     let service: Service = object("OpenStackDataPlaneService", "run-os", &spec);
     world.seen.services.insert("run-os".into(), Arc::new(service));
-    let keys = BTreeMap::from([("x".to_owned(), "d".to_owned())]);
+    let keys = BTreeMap::from([("x".to_owned(), "d".into())]);
     let digests = Digests { version: "1".into(), keys, ..Digests::default() };
     (world, (SourceRef::secret(NAMESPACE, "late"), digests))
 }

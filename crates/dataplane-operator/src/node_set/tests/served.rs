@@ -493,7 +493,7 @@ fn a_renewed_certificate_is_named_and_nothing_is_asked_anew() {
     let bundle = "compute-web-default-certs-0";
     let used = world.seen.sources[&SourceRef::secret(NAMESPACE, bundle)].published.clone();
     let mut deployment = serde_json::to_value(&*world.seen.deployments[0]).unwrap();
-    deployment["status"]["secretHashes"][bundle] = json!(used);
+    deployment["status"]["secretHashes"][bundle] = json!(used.text());
     world.seen.deployments[0] = Arc::new(serde_json::from_value(deployment).unwrap());
     world.settle();
     assert_eq!(

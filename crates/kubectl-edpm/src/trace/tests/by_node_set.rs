@@ -242,6 +242,27 @@ fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought
     assert_eq!(with(&world, &beside, |it| open(&marks(it))), None);
 }
 
+/// Only the operator has the key by which a Secret's digest is made.
+#[test]
+fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used_it() {
+    let (mut world, beside) = arrived();
+    let status = world.deployments[0].status.as_mut().unwrap();
+    let text = status.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
+    *text = "k123456:0123456789abcdef".to_owned();
+    // Else the play's own words count.
+    world.runs[1].status.as_mut().unwrap().report = None;
+    let text = traced(&world, &beside);
+    assert!(!text.contains("changed since it used it"), "{text}");
+    let service = beside.given.service.metadata.name.clone().unwrap();
+    let set = world.node_sets[0].status.as_mut().unwrap();
+    let told = set.conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
+    told.message = format!(
+        "Changed since the last deployment: Secret nova-cell1-compute-config of service {service}."
+    );
+    let text = traced(&world, &beside);
+    assert!(text.contains("changed since it used it: Secret nova-cell1-compute-config"), "{text}");
+}
+
 #[test]
 fn an_option_that_was_taken_away_is_no_more() {
     let (mut world, mut beside) = arrived();

@@ -327,7 +327,7 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
     let tried = |world: &World| {
         let seen = &world.seen;
         let secrets = (seen.cell_secret.as_ref(), seen.message_bus.as_ref());
-        common::hash::short(&inputs::of_cell(seen.cell.as_deref().unwrap(), secrets.0, secrets.1))
+        inputs::short(&inputs::of_cell(seen.cell.as_deref().unwrap(), secrets.0, secrets.1)).text()
     };
     let tell = |world: &mut World| {
         let hash = tried(world);

@@ -1,0 +1,66 @@
+//! What a deployment records of the Secrets that it used: keyed, and the same after an upgrade.
+
+use common::keyed::Keys;
+use common::upstream_hash;
+use k8s_openapi::ByteString;
+use shell::sources::Values;
+
+use super::*;
+
+/// The Secret of a service as an operator with these keys reads it.
+fn secret(keys: &Keys, value: &str) -> Digests {
+    let values = [("password".to_owned(), value.as_bytes().to_vec())].into();
+    Values::keyed("1", values, keys).digests()
+}
+
+fn maybe() -> SourceRef {
+    SourceRef::secret(NAMESPACE, "maybe")
+}
+
+/// A world whose services are both given a Secret.
+fn world(keys: &Keys) -> World {
+    let mut world = World::new();
+    for name in ["first", "second"] {
+        let sources = json!([{ "secretRef": { "name": "maybe" } }]);
+        let spec = json!({ "playbook": format!("a.b.{name}"), "dataSources": sources });
+        world.seen.services.extend([service(name, &spec)]);
+    }
+    world.seen.sources.insert(maybe(), secret(keys, "hunter2"));
+    world
+}
+
+#[test]
+fn what_is_recorded_of_a_secret_is_keyed() {
+    let data = [("password".to_owned(), ByteString("hunter2".into()))].into();
+    let plain = upstream_hash::of_secret(&data, "Opaque");
+    for (keys, is_plain) in [(Keys::default(), true), (Keys::new(b"key", []), false)] {
+        let mut world = world(&keys);
+        world.run_out(|_, _| "Ok");
+        assert_eq!(
+            world.status().secret_hashes["maybe"],
+            secret(&keys, "hunter2").published.text()
+        );
+        let runs: Vec<&AnsibleEe> = world.seen.runs.iter().map(|it| &**it).collect();
+        let visible = json!([world.status(), runs]).to_string();
+        assert_eq!(visible.contains(&plain[..10]), is_plain, "{visible}");
+    }
+}
+
+#[test]
+fn a_secret_that_a_service_was_given_before_an_upgrade_is_the_same_after_it() {
+    let keys = Keys::new(b"key", []);
+    for (value, expected) in [("hunter2", None), ("another", Some("mixed"))] {
+        let mut world = world(&Keys::default());
+        world.settle();
+        let plain = world.status().secret_hashes["maybe"].clone();
+        world.seen.sources.insert(maybe(), secret(&keys, "hunter2"));
+        assert_eq!(world.settle(), [""; 0], "it is not written for that");
+        assert_eq!(world.status().secret_hashes["maybe"], plain);
+        let present = secret(&keys, value);
+        world.seen.sources.insert(maybe(), present.clone());
+        world.run_out(|_, _| "Ok");
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+        let expected = expected.map_or_else(|| present.published.text(), str::to_owned);
+        assert_eq!(world.status().secret_hashes["maybe"], expected);
+    }
+}

@@ -1,0 +1,203 @@
+//! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key makes nothing
+//! out of date.
+
+use common::hash;
+use common::keyed::{KEY_LOST, Keys};
+use common::plan::Notice;
+
+use super::*;
+
+const VALUE: &str = "hunter2";
+
+fn keys(present: &[u8], former: &[&[u8]]) -> Keys {
+    Keys::new(present, former.iter().copied())
+}
+
+impl World {
+    /// The Secrets as an operator with these keys reads them: variables, and a service's.
+    fn read(&mut self, keys: &Keys, value: &str) {
+        let values = [("password".to_owned(), value.as_bytes().to_vec())].into();
+        let values = Values::keyed("1", values, keys);
+        let secret = SourceRef::secret(NAMESPACE, "web-secret");
+        self.seen.sources.insert(secret, values.digests());
+        let content = Content::from(values);
+        self.seen.objects.insert(SourceRef::secret(NAMESPACE, "vars"), content);
+        self.seen.keys = keys.clone();
+    }
+
+    /// What a deployment records of the service's Secret now.
+    fn published(&self) -> String {
+        self.seen.sources[&SourceRef::secret(NAMESPACE, "web-secret")].published.text()
+    }
+
+    fn begin(&mut self) {
+        let hosts = ["n0", "n1"].map(|it| (it, 2, "Succeeded"));
+        self.deploy("d", &json!({}), &hosts);
+    }
+
+    fn finish(&mut self) {
+        let published = self.published();
+        self.end("d", true, ["c1", &published]);
+    }
+
+    /// The begins of plain digests over the secret value that others can read in the status.
+    fn plain(&self) -> Vec<String> {
+        let visible = json!([self.seen.set.status, self.seen.inventory.as_ref().unwrap().hash]);
+        let visible = visible.to_string();
+        let digest = hash::of_bytes(VALUE);
+        let of_object = hash::short(&BTreeMap::from([("password", &digest)]));
+        let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
+        let published = common::upstream_hash::of_secret(&data, "Opaque");
+        let all = [digest, of_object, published];
+        all.into_iter().filter(|it| visible.contains(&it[..10])).collect()
+    }
+
+    fn touch(&mut self) {
+        *Arc::make_mut(&mut self.seen.set).metadata.generation.as_mut().unwrap() += 1;
+    }
+
+    /// Passes until nothing is written any more; what was told.
+    fn told(&mut self) -> Vec<Notice> {
+        let mut all = Vec::new();
+        loop {
+            let plan = self.pass();
+            if plan.all().next().is_none() {
+                return all;
+            }
+            for step in plan.steps {
+                if let Write::Status { notices, .. } = step.write {
+                    all.extend(notices);
+                }
+            }
+        }
+    }
+}
+
+/// A node set with variables from a Secret, and a service that is given one.
+fn world(keys: &Keys) -> World {
+    let mut world = World::new();
+    let from = json!({ "ansibleVarsFrom": [{ "secretRef": { "name": "vars" } }] });
+    world.edit("/nodeTemplate/ansible", from);
+    world.read(keys, VALUE);
+    world.settle();
+    world
+}
+
+fn deployed(keys: &Keys) -> World {
+    let mut world = world(keys);
+    world.begin();
+    world.finish();
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    world
+}
+
+#[test]
+fn no_plain_digest_of_a_secret_stands_in_a_status_or_an_annotation() {
+    assert_ne!(deployed(&Keys::default()).plain(), [""; 0], "so it was before");
+    assert_eq!(deployed(&keys(b"key", &[])).plain(), [""; 0]);
+}
+
+#[test]
+fn an_upgrade_to_keyed_digests_writes_nothing_and_makes_nothing_out_of_date() {
+    let mut world = deployed(&Keys::default());
+    world.read(&keys(b"key", &[]), VALUE);
+    assert_eq!(world.settle(), [""; 0]);
+    // What is written for another reason has them keyed.
+    world.touch();
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    let status = world.seen.set.status.clone().unwrap();
+    let vars = &status.deployed_inputs["ansibleVarsFrom Secret vars"];
+    let deployed = status.deployed_config_hash.as_ref().unwrap();
+    let host = status.hosts[0].hash.as_ref().unwrap();
+    for text in [&world.hash(), deployed, host, vars, &status.secret_hashes["web-secret"]] {
+        assert!(text.starts_with('k') && text.contains(':'), "{text}");
+    }
+    assert_eq!(status.deployed_inputs, status.inputs);
+    // Another deployment of one of the two hosts makes it whole again.
+    world.read(&keys(b"key", &[]), "another");
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    let told = world.message("UpToDate");
+    assert!(
+        told.contains("ansibleVarsFrom Secret vars, Secret web-secret of service web"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_upgrade_in_the_middle_of_a_deployment_leaves_what_it_began_with() {
+    for is_renewed in [false, true] {
+        let mut world = world(&Keys::default());
+        world.begin();
+        let plain = world.hash();
+        if is_renewed {
+            // It began with what its cache had while the node set was written.
+            let begun = std::mem::take(&mut world.seen.deployments);
+            world.read(&keys(b"key", &[]), VALUE);
+            world.touch();
+            world.settle();
+            assert_ne!(world.hash(), plain);
+            world.seen.deployments = begun;
+        }
+        world.read(&keys(b"key", &[]), VALUE);
+        world.touch();
+        world.settle();
+        assert_eq!(world.hash() == plain, !is_renewed);
+        world.finish();
+        world.settle();
+        assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+        let status = world.seen.set.status.as_ref().unwrap();
+        assert_eq!(status.deployed_inputs, status.inputs, "{is_renewed}");
+        assert_eq!(status.deployed_config_hash, status.config_hash);
+        assert_eq!(world.settle(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_deployment_of_the_other_host_after_an_upgrade_makes_the_node_set_whole() {
+    let mut world = world(&Keys::default());
+    world.deploy("a", &json!({ "ansibleLimit": "n0" }), &[("n0", 2, "Succeeded")]);
+    world.end("a", true, ["c1", "s1"]);
+    world.settle();
+    world.read(&keys(b"key", &[]), VALUE);
+    world.touch();
+    world.settle();
+    world.deploy("b", &json!({ "ansibleLimit": "n1" }), &[("n1", 2, "Succeeded")]);
+    world.end("b", true, ["c1", "s1"]);
+    world.settle();
+    let status = world.seen.set.status.as_ref().unwrap();
+    assert_eq!(status.deployed_config_hash, status.config_hash);
+    assert!(status.deployed_config_hash.is_some());
+}
+
+#[test]
+fn a_lost_key_makes_nothing_out_of_date_and_is_told_once() {
+    let mut world = deployed(&keys(b"lost", &[]));
+    world.read(&keys(b"new", &[]), VALUE);
+    let told = world.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!((told[0].warning, told[0].reason.as_str()), (true, KEY_LOST));
+    assert_eq!(world.told(), []);
+    assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
+    // From then on changes are seen again, and of all else they were seen meanwhile.
+    world.read(&keys(b"new", &[]), "another");
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    let mut world = deployed(&keys(b"lost", &[]));
+    world.read(&keys(b"new", &[]), VALUE);
+    world.edit("/env", json!([{ "name": "A", "value": "b" }]));
+    world.settle();
+    assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
+    assert!(world.message("UpToDate").contains("env"), "{}", world.message("UpToDate"));
+}
+
+#[test]
+fn the_inventory_follows_its_secret_although_the_key_is_lost() {
+    let mut world = deployed(&keys(b"lost", &[]));
+    world.read(&keys(b"new", &[]), "another");
+    let writes = world.settle();
+    assert!(writes.iter().any(|it| it == &format!("apply Secret {SECRET}")), "{writes:?}");
+    assert!(world.content["inventory"].contains("another"));
+}

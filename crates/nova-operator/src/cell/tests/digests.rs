@@ -1,0 +1,97 @@
+//! Digests of a cell's Secrets: keyed in its status, and an upgrade or a lost key makes nothing behind.
+
+use common::keyed::{KEY_LOST, changed};
+use common::{hash, upstream_hash};
+
+use super::*;
+use crate::compute::inputs;
+
+fn keyed(seen: &mut Observed, keys: &Keys) {
+    for secret in [&mut seen.secret, &mut seen.message_bus] {
+        let content = secret.content.take().unwrap();
+        let values = content.entries().map(|(key, it)| (key.to_owned(), it.to_vec())).collect();
+        secret.content = Some(Content::from(Values::keyed("1", values, keys)));
+    }
+    seen.keys = keys.clone();
+}
+
+/// A cell at rest whose computes were deployed with what it gives.
+fn at_rest(keys: &Keys) -> Observed {
+    let mut seen = seen();
+    keyed(&mut seen, keys);
+    seen.computes = vec![deployed("n0", &present(&seen))];
+    while pass(&mut seen) {}
+    seen
+}
+
+fn up_to_date(seen: &Observed) -> Option<i64> {
+    seen.cell.status.as_ref()?.up_to_date_computes
+}
+
+#[test]
+fn digests_in_a_cells_status_and_on_its_secret_are_keyed() {
+    let plain = at_rest(&Keys::default());
+    let hashes = plain.cell.status.as_ref().unwrap().hash.clone();
+    let seen = at_rest(&Keys::new(b"key", []));
+    let visible = json!([*seen.cell, seen.rendered.as_ref().unwrap().hash]).to_string();
+    assert_eq!(hashes.len(), 2);
+    for text in hashes.values() {
+        assert!(!visible.contains(&text[..10]), "{visible}");
+    }
+    let digest = hash::short(&inputs::short(&present(&plain)).text());
+    assert!(!visible.contains(&digest));
+}
+
+#[test]
+fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
+    let mut seen = at_rest(&Keys::default());
+    keyed(&mut seen, &Keys::new(b"key", []));
+    assert!(!pass(&mut seen));
+    assert_eq!(up_to_date(&seen), Some(1));
+    let tried = seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
+    assert!(inputs::short(&present(&seen)).is(&tried), "no compute waits for a login");
+    // What is written for another reason has them keyed.
+    *Arc::make_mut(&mut seen.cell).metadata.generation.as_mut().unwrap() += 1;
+    assert!(pass(&mut seen));
+    assert!(!pass(&mut seen));
+    let status = seen.cell.status.as_ref().unwrap();
+    assert!(status.hash.values().all(|it| it.starts_with('k') && it.contains(':')), "{status:?}");
+    let rendered = &seen.rendered.as_ref().unwrap().hash;
+    assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(rendered));
+    // Another password is seen.
+    let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
+    assert_eq!(changed(deployed, &present(&seen)), [""; 0]);
+    seen.secret = secret("nova-cell1", &[("ServicePassword", "another")]);
+    keyed(&mut seen, &Keys::new(b"key", []));
+    assert!(pass(&mut seen));
+    assert_eq!(up_to_date(&seen), Some(0));
+}
+
+#[test]
+fn a_lost_key_of_a_cell_is_told_once_and_leaves_its_computes_up_to_date() {
+    let mut seen = at_rest(&Keys::new(b"lost", []));
+    keyed(&mut seen, &Keys::new(b"new", []));
+    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let mut told = Vec::new();
+    for step in plan.steps {
+        if let Write::Status { notices, .. } = step.write {
+            told.extend(notices);
+        }
+    }
+    assert_eq!((told.len(), told[0].reason.as_str()), (1, KEY_LOST));
+    assert!(pass(&mut seen));
+    assert!(!pass(&mut seen));
+    assert_eq!(up_to_date(&seen), Some(1));
+}
+
+/// The digest that a release without keys published of the files.
+#[test]
+fn what_a_release_without_keys_published_of_a_cells_files_is_known() {
+    let seen = at_rest(&Keys::default());
+    let plan = decide(&self::seen(), Timestamp::UNIX_EPOCH);
+    let data = written(&plan).1.unwrap()["data"].clone();
+    let data: BTreeMap<String, ByteString> = serde_json::from_value(data).unwrap();
+    let hash = upstream_hash::of_secret(&data, "Opaque");
+    assert_eq!(seen.rendered.unwrap().hash, hash);
+    assert!(upstream_hash::of_secret_by(&Keys::new(b"key", []), &data, "Opaque").is(&hash));
+}
