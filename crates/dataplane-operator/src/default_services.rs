@@ -12,6 +12,7 @@ use common::{hash, yaml};
 use kube::ResourceExt;
 use serde_json::json;
 use shell::cache::{Cache, Key};
+use shell::error::Error;
 
 /// Label of a default service.
 pub const LABEL: &str = "edpm.openstack.org/default-service";
@@ -30,14 +31,43 @@ pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
 }
 
+/// Services by name, as they hold.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Those that can be read.
+    pub services: BTreeMap<String, Arc<Service>>,
+    /// Which field of the others cannot be read, and why.
+    pub unreadable: BTreeMap<String, String>,
+}
+
+impl Found {
+    /// Takes in the services of these names that exist.
+    pub fn look_up(
+        &mut self,
+        services: &Cache<Service>,
+        namespace: &str,
+        names: impl IntoIterator<Item = String>,
+    ) {
+        for name in names {
+            match services.try_get(&Key::new(namespace, &name)) {
+                Ok(found) => self.services.extend(found.map(|it| (name, as_it_holds(it)))),
+                Err(Error::Unreadable { fault, .. }) => drop(self.unreadable.insert(name, fault)),
+                Err(error) => drop(self.unreadable.insert(name, error.chain())),
+            }
+        }
+    }
+}
+
 /// The steps that make the default services that are listed and do not exist; a human's own are left
-/// alone.
+/// alone, those that cannot be read among them.
 pub fn missing(
     namespace: &str,
     listed: &[String],
     known: &BTreeMap<String, Arc<Service>>,
+    unreadable: &BTreeMap<String, String>,
 ) -> Vec<Step> {
-    let missing = listed.iter().filter(|it| !known.contains_key(*it));
+    let is_there = |it: &String| known.contains_key(it) || unreadable.contains_key(it);
+    let missing = listed.iter().filter(|it| !is_there(it));
     missing.filter_map(|it| step(namespace, it, "it is listed")).collect()
 }
 
@@ -64,11 +94,6 @@ pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
         "spec": shipped.spec,
     });
     Some(Step::apply(target, object, because))
-}
-
-/// The service of that key as it holds, where it exists.
-pub fn get(services: &Cache<Service>, key: &Key) -> Option<Arc<Service>> {
-    services.get(key).map(as_it_holds)
 }
 
 /// A service as it holds: until a changed default one is restored, nobody deploys the change.

@@ -78,6 +78,12 @@ const SERVICE_NOT_FOUND: Word = Word::bad(
     "When it appears.",
     "Create it, or take it off the role's list.",
 );
+const SERVICE_UNREADABLE: Word = Word::bad(
+    "ServiceUnreadable",
+    "A listed service exists, and its operator cannot read it.",
+    "When it is corrected.",
+    "Correct the field that the message names.",
+);
 const SERVICE_INVALID: Word = Word::bad(
     "ServiceInvalid",
     "A listed service cannot be deployed as it is written.",
@@ -134,6 +140,7 @@ const ROLE: &[Aspect] = &[
         &[
             INPUT_COMPLETE,
             SERVICE_NOT_FOUND,
+            SERVICE_UNREADABLE,
             SERVICE_INVALID,
             DATA_SOURCE_NOT_FOUND,
             VARIABLES_NOT_FOUND,
@@ -347,6 +354,7 @@ const INPUTS: &[Word] = &[
     SSH_SECRET_NOT_FOUND,
     SSH_SECRET_INCOMPLETE,
     SERVICE_NOT_FOUND,
+    SERVICE_UNREADABLE,
     SERVICE_INVALID,
     DATA_SOURCE_NOT_FOUND,
     VARIABLES_NOT_FOUND,

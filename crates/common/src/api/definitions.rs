@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use super::{ansibleee, baremetal, dataplane, nova};
 
+pub mod limits;
+
 /// The definitions of all kinds that the operators serve.
 pub fn all() -> Vec<CustomResourceDefinition> {
     [
@@ -22,7 +24,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         nova::ExternalCompute::crd(),
         baremetal::BaremetalSet::crd(),
     ]
-    .map(readable)
+    .map(finished)
     .map(without_spec)
     .into()
 }
@@ -58,11 +60,15 @@ fn without(name: &str, mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// The definition with descriptions that a terminal wraps, instead of the source code's lines.
-fn readable(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+/// The definition with a limit for each field, and with descriptions that a terminal wraps, instead of
+/// the source code's lines.
+fn finished(crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a definition is JSON");
     join_lines(&mut value);
-    serde_json::from_value(value).expect("only texts were changed")
+    for version in value["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        limits::add(&mut version["schema"]["openAPIV3Schema"]);
+    }
+    serde_json::from_value(value).expect("only texts and limits were changed")
 }
 
 fn join_lines(value: &mut Value) {

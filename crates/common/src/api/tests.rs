@@ -61,6 +61,57 @@ fn schemas_are_structural() {
     });
 }
 
+/// Whether a value of the schema has a bound, depth excepted.
+fn has_limit(schema: &Value) -> bool {
+    // What is kept as it was written is bounded by the size of an object alone, a mapping without a
+    // schema and the text of a quantity too.
+    match schema["type"].as_str() {
+        Some("string") => schema["enum"].is_array() || schema["maxLength"].is_u64(),
+        Some("array") => schema["maxItems"].is_u64(),
+        Some("integer" | "number") => schema["minimum"].is_f64() && schema["maximum"].is_f64(),
+        Some("object") if schema["additionalProperties"].is_object() => {
+            schema["maxProperties"].is_u64()
+        }
+        _ => true,
+    }
+}
+
+#[test]
+fn every_text_list_mapping_and_number_of_a_spec_has_a_limit() {
+    let mut open = Vec::new();
+    each_schema(|path, schema| {
+        if path.contains(".spec") && !has_limit(schema) {
+            open.push(path.to_owned());
+        }
+    });
+    assert!(open.is_empty(), "{open:#?}");
+}
+
+/// What the operators bound themselves before they write it.
+const KNOWN_IN_STATUS: [&str; 8] = [
+    "OpenStackAnsibleEE.status.report",
+    "OpenStackDataPlaneNode.status.machine.host",
+    "OpenStackDataPlaneNode.status.machine.node",
+    "OpenStackDataPlaneNodeSet.status.machines",
+    "OpenStackDataPlaneNodeSet.status.machines{}.host",
+    "OpenStackDataPlaneNodeSet.status.machines{}.node",
+    "NovaCell.status.leftovers",
+    "OpenStackBaremetalSet.status.baremetalHosts",
+];
+
+#[test]
+fn a_status_has_no_limit_of_size_that_its_operator_does_not_know() {
+    let mut bounded = Vec::new();
+    each_schema(|path, schema| {
+        let sizes = ["maxLength", "maxItems", "maxProperties"];
+        if path.contains(".status") && sizes.iter().any(|it| schema.get(*it).is_some()) {
+            bounded.push(path.to_owned());
+        }
+    });
+    let known: Vec<String> = KNOWN_IN_STATUS.map(str::to_owned).into();
+    assert_eq!(bounded, known);
+}
+
 #[test]
 fn every_field_explains_itself() {
     let mut fields = 0;

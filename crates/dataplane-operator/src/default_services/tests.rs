@@ -8,6 +8,8 @@ use common::api::definitions;
 use common::plan::Write;
 use serde_json::Value;
 
+use shell::cache::Absorb as _;
+
 use super::*;
 use crate::collection;
 use crate::group::faults::sources_of;
@@ -52,6 +54,30 @@ fn each_file_is_a_service_of_its_own_type_without_fault_or_warning() {
         assert_eq!(faults(service), [], "{name}");
         assert_eq!(warnings(service), [], "{name}");
     }
+}
+
+#[test]
+fn a_service_that_cannot_be_read_is_found_with_its_field_and_is_not_missing() {
+    let object = |name: &str, playbook: Value| {
+        serde_json::json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneService",
+            "metadata": { "namespace": "ns", "name": name, "uid": name, "resourceVersion": "1" },
+            "spec": { "playbook": playbook },
+        })
+    };
+    let cache: Arc<Cache<Service>> = Cache::new(vec![]);
+    cache.absorb(&object("own", "a.b.c".into()));
+    cache.absorb(&object("run-os", 7.into()));
+    let names = ["own", "run-os", "install-os"].map(str::to_owned);
+    let mut found = Found::default();
+    found.look_up(&cache, "ns", names.clone());
+    assert_eq!(found.services.keys().collect::<Vec<_>>(), ["own"]);
+    let why = "spec.playbook: cannot be read; expected a string";
+    assert_eq!(found.unreadable, BTreeMap::from([("run-os".to_owned(), why.to_owned())]));
+    let steps = missing("ns", &names, &found.services, &found.unreadable);
+    let made: Vec<&str> = steps.iter().map(|it| it.target.name.as_str()).collect();
+    assert_eq!(made, ["install-os"]);
 }
 
 /// Else each would be restored for ever: what the API server adds is no edit of a human.

@@ -61,7 +61,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
         let listed: BTreeSet<String> = listed.collect();
         let listed: Vec<String> = listed.into_iter().collect();
-        plan.steps = default_services::missing(&seen.namespace, &listed, &seen.services);
+        plan.steps =
+            default_services::missing(&seen.namespace, &listed, &seen.services, &seen.unreadable);
         if !plan.steps.is_empty() {
             // Their creation wakes this deployment again; until then its services are not complete.
             return plan;

@@ -17,7 +17,7 @@ use crate::deployment::observe::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
 use crate::group::build::sources;
-use crate::group::faults::{Fault, Named, invalid, sources_of};
+use crate::group::faults::{Fault, Named, invalid, sources_of, unreadable_service};
 use crate::group::networks;
 use crate::group::status::INPUT_READY;
 use crate::node_set::machines::PROVISION_READY;
@@ -133,14 +133,14 @@ pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<
     let mut faults = Vec::new();
     for name in services {
         match seen.services.get(name) {
-            None => faults.push(unknown_service(seen, node_set, name)),
+            None => faults.push(absent_service(seen, node_set, name)),
             Some(service) => faults.extend(of_service(seen, node_set, name, service)),
         }
     }
     faults
 }
 
-fn unknown_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
+fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
     let place = if seen.deployment.spec.services_override.is_empty() {
         format!("spec.services of OpenStackDataPlaneNodeSet {node_set}")
     } else {
@@ -149,6 +149,9 @@ fn unknown_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
             seen.deployment.name_any()
         )
     };
+    if let Some(why) = seen.unreadable.get(name) {
+        return unreadable_service(name, &place, why);
+    }
     let text = format!(
         "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it, or delete \
          the deployment and create it with the right list."

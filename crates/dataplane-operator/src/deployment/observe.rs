@@ -14,7 +14,7 @@ use shell::error::Result;
 use shell::sources::{Digests, SourceRef, Sources};
 
 use crate::attachments::Attachments;
-use crate::default_services;
+use crate::default_services::{self, Found};
 use crate::deployment::holding::RUNNING;
 use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::sources_of;
@@ -34,6 +34,8 @@ pub struct Observed {
     pub node_sets: BTreeMap<String, Arc<NodeSet>>,
     /// The services that may be deployed, and those whose certificates they use, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// Those of them that cannot be read: the field, and why.
+    pub unreadable: BTreeMap<String, String>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The node sets whose inventory exists.
@@ -115,24 +117,22 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         let found = world.node_sets.try_get(&Key::new(&namespace, name))?;
         node_sets.extend(found.map(|it| (name.to_owned(), it)));
     }
-    let find = |it: String| {
-        Some((it.clone(), default_services::get(&world.services, &Key::new(&namespace, it))?))
-    };
-    let mut services: BTreeMap<String, Arc<Service>> =
-        service_names(&deployment, &node_sets).into_iter().filter_map(find).collect();
-    let mut wanted = wanted_sources(&namespace, &node_sets, &services);
-    if services.values().any(|it| brings_certificates(it)) {
+    let mut found = Found::default();
+    found.look_up(&world.services, &namespace, service_names(&deployment, &node_sets));
+    let mut wanted = wanted_sources(&namespace, &node_sets, &found.services);
+    if found.services.values().any(|it| brings_certificates(it)) {
         // The others' certificates and CA bundles go with it.
         let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        services.extend(all.filter_map(find));
-        let bundles = services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
+        found.look_up(&world.services, &namespace, all);
+        let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
         wanted.extend(secrets);
     }
-    let lenders = services.values().filter_map(|it| lender(it).map(str::to_owned));
-    let lenders: Vec<String> = lenders.filter(|it| !services.contains_key(it)).collect();
-    services.extend(lenders.into_iter().filter_map(find));
+    let lenders = found.services.values().filter_map(|it| lender(it).map(str::to_owned));
+    let lenders: Vec<String> = lenders.filter(|it| !found.services.contains_key(it)).collect();
+    found.look_up(&world.services, &namespace, lenders);
+    let Found { services, unreadable } = found;
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Before reading, so that a change in between wakes the deployment again.
     let all = wanted.iter().cloned().chain(node_sets.keys().map(secret)).collect();
@@ -154,6 +154,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         namespace,
         node_sets,
         services,
+        unreadable,
         sources,
         inventories,
         networks,

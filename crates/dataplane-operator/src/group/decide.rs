@@ -61,7 +61,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         look_again(&mut plan, seen, asker.as_ref(), &[], now);
         return plan;
     }
-    let missing = default_services::missing(&seen.namespace, seen.listed(), &seen.services);
+    let missing =
+        default_services::missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
     if !missing.is_empty() && refusal.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this group again; until then its services are not complete.

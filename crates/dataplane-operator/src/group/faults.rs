@@ -130,7 +130,8 @@ pub fn of_group(seen: &Observed) -> OfGroup {
     for name in seen.listed() {
         // A list that cannot be meant as it stands is not begun with.
         let Some(service) = seen.services.get(name) else {
-            faults.of_all.extend(seen.parent().map(|it| unknown_service(&it, name)));
+            let why = seen.unreadable.get(name);
+            faults.of_all.extend(seen.parent().map(|it| absent_service(&it, name, why)));
             continue;
         };
         faults.of_all.extend(invalid(service));
@@ -144,16 +145,28 @@ pub fn of_group(seen: &Observed) -> OfGroup {
     faults
 }
 
-/// Of a service that a parent lists and that does not exist.
-pub fn unknown_service(parent: &Target, name: &str) -> Fault {
+/// Of a service that a parent lists and that does not exist, or cannot be read for that reason.
+pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) -> Fault {
+    let place = format!("spec.services of {} {}", parent.kind.kind, parent.name);
+    if let Some(why) = unreadable {
+        return unreadable_service(name, &place, why);
+    }
     Fault::missing(
         "ServiceNotFound",
         format!(
-            "OpenStackDataPlaneService {name}, listed in spec.services of {} {}, does not exist: \
-             create it or take it off the list.",
-            parent.kind.kind, parent.name
+            "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it or take \
+             it off the list."
         ),
     )
+}
+
+/// Of a service that is listed at that place, and is there, and cannot be read for that reason.
+pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
+    let text = format!(
+        "OpenStackDataPlaneService {name}, listed in {place}, exists and cannot be read: {why}. \
+         Correct that field of it."
+    );
+    Fault::missing("ServiceUnreadable", text)
 }
 
 /// Of an object that a service needs and that does not exist.

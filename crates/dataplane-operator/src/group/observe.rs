@@ -18,7 +18,7 @@ use shell::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::claims::{Claim, Describers, key_of};
-use crate::default_services;
+use crate::default_services::Found;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
 use crate::group::faults::sources_of;
@@ -101,6 +101,8 @@ pub struct Observed {
     pub nodes: Vec<Arc<Node>>,
     /// The listed services, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// Those of them that cannot be read: the field, and why.
+    pub unreadable: BTreeMap<String, String>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// Content of what lists of `ansibleVarsFrom` name, where it exists.
@@ -208,7 +210,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         return Ok(None);
     }
     let plane = plane(world, &namespace, role.as_deref(), &nodes)?;
-    let services = services(world, &namespace, listed(&group, role.as_deref(), &nodes));
+    let Found { services, unreadable } =
+        services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
     let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
@@ -251,6 +254,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         plane,
         nodes,
         services,
+        unreadable,
         sources,
         objects,
         networks,
@@ -399,12 +403,10 @@ pub fn data_plane_of(role: &Role) -> Option<&str> {
     role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
 }
 
-fn services(world: &World, namespace: &str, names: &[String]) -> BTreeMap<String, Arc<Service>> {
-    let find = |name: &String| {
-        let found = default_services::get(&world.services, &Key::new(namespace, name))?;
-        Some((name.clone(), found))
-    };
-    names.iter().filter_map(find).collect()
+fn services(world: &World, namespace: &str, names: &[String]) -> Found {
+    let mut found = Found::default();
+    found.look_up(&world.services, namespace, names.iter().cloned());
+    found
 }
 
 fn wanted_sources(

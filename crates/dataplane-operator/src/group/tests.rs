@@ -88,6 +88,7 @@ impl World {
             plane: None,
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
+            unreadable: BTreeMap::new(),
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
             objects: Objects::new(),
             networks: Networks::NotNamed,

@@ -96,8 +96,8 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         }
         return plan;
     }
-    let missing =
-        default_services::missing(&seen.namespace, &seen.set.spec.services, &seen.services);
+    let (listed, known) = (&seen.set.spec.services, &seen.services);
+    let missing = default_services::missing(&seen.namespace, listed, known, &seen.unreadable);
     if !missing.is_empty() && refusal.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this node set again; until then its services are not complete.
@@ -139,6 +139,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 /// deleted; a deployment that is under way may still start runs with it.
 fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
+    let is_needed = is_needed || seen.unread.iter().any(|it| !it.has_ended);
     if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
         return Vec::new();
     }
@@ -207,8 +208,8 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines, inputs: &In
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
     let present = inputs::digest(inputs);
-    let (set, deployments) = (&seen.set, &seen.deployments);
-    outcome::of(set, &names, deployments, (&present, &versions), &machines.replaced())
+    let deployments = (&seen.deployments[..], &seen.unread[..]);
+    outcome::of(&seen.set, &names, deployments, (&present, &versions), &machines.replaced())
 }
 
 /// The name of the Secret with the inventory, once there is one.

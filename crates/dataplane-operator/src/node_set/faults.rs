@@ -12,9 +12,7 @@ use shell::sources::SourceRef;
 
 use crate::claims::Claim;
 use crate::effective::{HOST_VAR, PORT_VAR};
-use crate::group::faults::{
-    Fault, invalid, missing_source, sources_of, ssh_fault, unknown_service,
-};
+use crate::group::faults::{Fault, absent_service, invalid, missing_source, sources_of, ssh_fault};
 use crate::group::{networks, vars};
 use crate::node_set::host::{self, Host};
 use crate::node_set::inventory::given;
@@ -56,7 +54,10 @@ pub fn of_services(seen: &Observed) -> Vec<Fault> {
     let mut faults = Vec::new();
     for name in &set.spec.services {
         match seen.services.get(name) {
-            None => faults.push(unknown_service(&Target::of(&**set), name)),
+            None => {
+                let why = seen.unreadable.get(name);
+                faults.push(absent_service(&Target::of(&**set), name, why));
+            }
             Some(service) => faults.extend(of_sources(seen, name, service)),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, NodeSet, Service};
+use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
 use common::keyed::Keys;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,7 +19,7 @@ use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
 use crate::claims::{Claim, Describers};
-use crate::default_services;
+use crate::default_services::Found;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
 use crate::group::observe::{BY_HOST_KEY, Inventory, told_keys};
@@ -47,6 +47,9 @@ pub struct Observed {
     pub namespace: String,
     /// The services that it lists, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// Services that it lists, that its deployments bring or that lend certificates, and that cannot
+    /// be read: the field, and why.
+    pub unreadable: BTreeMap<String, String>,
     /// ConfigMaps and Secrets that are referred to, where they exist.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// Content of what lists of `ansibleVarsFrom` name, where it exists.
@@ -55,6 +58,8 @@ pub struct Observed {
     pub networks: Networks,
     /// The deployments that name it.
     pub deployments: Vec<Arc<Deployment>>,
+    /// Those that cannot be read, as far as its own status tells that they are or may be its.
+    pub unread: Vec<Unread>,
     /// Runs that were told the key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// What all objects say that may describe one of its hosts; its own is among them.
@@ -75,6 +80,19 @@ pub struct Observed {
     pub written: Option<Content>,
     /// The keys for digests of what Secrets hold.
     pub keys: Keys,
+}
+
+/// A deployment that cannot be read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unread {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// Which field cannot be read, and why.
+    pub why: String,
+    /// Whether it had ended when it was last read.
+    pub has_ended: bool,
 }
 
 /// The watched world.
@@ -130,14 +148,23 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let get = |name: &str| default_services::get(&world.services, &Key::new(&namespace, name));
-    let find = |name: &String| Some((name.clone(), get(name)?));
-    let services: BTreeMap<_, _> = set.spec.services.iter().filter_map(find).collect();
+    let mut listed = Found::default();
+    listed.look_up(&world.services, &namespace, set.spec.services.clone());
+    let Found { services, mut unreadable } = listed;
     let deployments = world.deployments.indexed(BY_NODE_SET, key);
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
-    let brought = brought.filter(|it| !services.contains_key(*it)).filter_map(find);
-    let brought: BTreeMap<_, _> = brought.collect();
+    let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
+    let mut further = Found::default();
+    further.look_up(&world.services, &namespace, brought);
+    let brought = further.services;
+    unreadable.append(&mut further.unreadable);
+    let mut lent = Found::default();
+    let get = |name: &str| {
+        lent.look_up(&world.services, &namespace, [name.to_owned()]);
+        lent.services.get(name).cloned()
+    };
     let lenders = served::lenders(services.iter().chain(&brought), &set.spec.services, get);
+    unreadable.append(&mut lent.unreadable);
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
@@ -146,7 +173,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let all = wanted.iter().chain(&of_vars).chain([&own]).cloned().collect();
     world.sources.depends(key, all);
     let inventory = Inventory::of(&world.sources, &own);
-    let is_busy = deployments.iter().any(|it| outcome::is_under_way(it, &set));
+    let is_under_way = deployments.iter().any(|it| outcome::is_under_way(it, &set));
+    let unread = unread(world, &set, is_under_way);
+    let is_busy = is_under_way || unread.iter().any(|it| !it.has_ended);
     let written = if is_busy { content(world, &own).await? } else { None };
     let mut objects = Objects::new();
     for source in of_vars {
@@ -174,10 +203,12 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         set,
         namespace,
         services,
+        unreadable,
         sources,
         objects,
         networks,
         deployments,
+        unread,
         runs,
         neighbours,
         inventory,
@@ -200,6 +231,23 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         seen.issued.files.extend(read.into_iter().map(content));
     }
     Ok(Some(seen))
+}
+
+/// The deployments of the namespace that cannot be read, and that the node set has counted, or that may
+/// be the one that is at its hosts: what they name cannot be read either.
+fn unread(world: &World, set: &NodeSet, is_under_way: bool) -> Vec<Unread> {
+    let Some(status) = &set.status else { return Vec::new() };
+    let is_worked_on =
+        !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
+    let all = world.deployments.unreadable().borrow().clone();
+    let here = all.iter().filter(|it| it.metadata.namespace == set.metadata.namespace);
+    let known = here.filter_map(|it| {
+        let (name, uid) = (it.metadata.name.clone()?, it.metadata.uid.clone()?);
+        let has_ended = status.settled_deployments.contains(&uid);
+        let why = it.fault.to_string();
+        (has_ended || is_worked_on).then_some(Unread { name, uid, why, has_ended })
+    });
+    known.collect()
 }
 
 /// The sets of machines, where the node set asks for one, or has.

@@ -18,6 +18,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::deployment::progress::is_untouched;
+use crate::node_set::observe::Unread;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;
@@ -73,13 +74,13 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// The outcome, from what the status says and what the deployments that began with the node set say
 /// since.
 ///
-/// `present` is the digest of what a deployment would bring now, and `versions` are the services that
-/// bring another version to the hosts. Of hosts in `replaced` nothing counts that began before: it was
-/// done to another machine.
+/// What it says of unread deployments stays as it is. `present` is the digest of what a deployment would
+/// bring now, and `versions` are the services that bring another version to the hosts. Of hosts in
+/// `replaced` nothing counts that began before: it was done to another machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
-    deployments: &[Arc<Deployment>],
+    (deployments, unread): (&[Arc<Deployment>], &[Unread]),
     (present, versions): (&Digest, &BTreeSet<&str>),
     replaced: &Replaced<'_>,
 ) -> Outcome {
@@ -90,6 +91,7 @@ pub fn of(
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = Outcome::recorded(hosts, recorded, &deployments, replaced);
+    outcome.keep(recorded, unread);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
@@ -145,6 +147,30 @@ impl Outcome {
             version: recorded.deployed_version.clone(),
             settled: recorded.settled_deployments.iter().filter(exists).cloned().collect(),
             ..Self::default()
+        }
+    }
+
+    /// Leaves what is recorded of deployments that cannot be read as it is.
+    fn keep(&mut self, recorded: &NodeSetStatus, unread: &[Unread]) {
+        for it in unread {
+            if it.has_ended {
+                self.settled.push(it.uid.clone());
+            } else {
+                self.under_way.push(it.name.clone());
+            }
+            let told = recorded.deployment_statuses.get(&it.name).cloned();
+            self.statuses.extend(told.map(|told| (it.name.clone(), told)));
+            let told = recorded.deployment_execution_summaries.get(&it.name).cloned();
+            self.summaries.extend(told.map(|told| (it.name.clone(), told)));
+        }
+        if !self.under_way.is_empty() {
+            let is_at = |name: &String| {
+                let mut hosts = recorded.hosts.iter();
+                hosts.any(|it| it.name == *name && it.state == HostState::Deploying)
+            };
+            for host in self.hosts.iter_mut().filter(|it| is_at(&it.name)) {
+                host.state = HostState::Deploying;
+            }
         }
     }
 

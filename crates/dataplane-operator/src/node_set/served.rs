@@ -120,9 +120,11 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let wishes = wishes(seen);
+    // What a service that cannot be read asks for is not known.
+    let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
     let for_certificates = if faults.is_empty() {
-        tls::wanted(set, &wishes, &certified, issued, !is_frozen)
+        tls::wanted(set, &wishes, &certified, issued, may_remove)
     } else {
         Wanted::default()
     };
@@ -139,8 +141,9 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     // One that a further host waits for changes nothing for those that have theirs.
     let were_told = recorded.inputs.contains_key(CERTIFICATES);
     let is_listed = |it: &Wish<'_>| seen.services.contains_key(it.service);
-    served.lists_certificates = wishes.iter().any(is_listed);
-    served.has_certificates = is_on && were_told;
+    let is_as_told = !seen.unreadable.is_empty() && were_told;
+    served.lists_certificates = wishes.iter().any(is_listed) || is_as_told;
+    served.has_certificates = is_on && were_told || is_as_told;
     if !faults.is_empty() {
         served.findings = findings.map(unasked).into();
         served.certificates = recorded.certificates;
@@ -150,10 +153,10 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     let has_all = served.findings.last().is_some_and(Finding::holds);
     served.has_certificates |= is_on && has_all;
     // What runs that are under way may still mount is told until they have ended.
-    let is_kept = is_frozen && certificates.is_empty();
+    let is_kept = (is_frozen || is_as_told) && certificates.is_empty();
     served.certificates = if is_kept { recorded.certificates } else { certificates };
     served.bundles = steps;
-    if !is_frozen && are_bundled {
+    if may_remove && are_bundled {
         let secrets = served.certificates.iter().flat_map(|it| &it.secrets);
         let kept: Vec<&str> = secrets.map(String::as_str).collect();
         served.bundles.extend(bundles::left(set, &kept, issued));
@@ -310,7 +313,7 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
 pub fn lenders<'a>(
     services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
     listed: &[String],
-    find: impl Fn(&str) -> Option<Arc<Service>>,
+    mut find: impl FnMut(&str) -> Option<Arc<Service>>,
 ) -> BTreeMap<String, Arc<Service>> {
     let of = |(name, service): (&String, &Arc<Service>)| {
         Some((name.clone(), find(tls::lender_beside(service, listed)?)?))

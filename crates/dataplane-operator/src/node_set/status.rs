@@ -245,6 +245,14 @@ fn held(seen: &Observed, judged: &Judged<'_>) -> String {
 fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let outcome = &judged.outcome;
     let name = seen.set.name_any();
+    if let [first, ..] = seen.unread.as_slice() {
+        let text = format!(
+            "OpenStackDataPlaneDeployment {} exists and cannot be read: {}. What is known of its hosts \
+             stays as it is: correct that field, or delete the deployment and create another one.",
+            first.name, first.why
+        );
+        return Finding::error(DEPLOYMENT_READY, "DeploymentUnreadable", text);
+    }
     if let [first, ..] = outcome.under_way.as_slice() {
         let text = format!(
             "OpenStackDataPlaneDeployment {first} is under way; its own status tells how far it is."

@@ -5,7 +5,7 @@ use common::engine::outcome::Reason;
 
 use super::{
     DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID,
-    SERVICE_NOT_FOUND, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
+    SERVICE_NOT_FOUND, SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 use crate::node_set::status::SETUP_READY;
@@ -40,6 +40,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
             ),
             MACHINES_NOT_READY,
             SERVICE_NOT_FOUND,
+            SERVICE_UNREADABLE,
             SERVICE_INVALID,
             DATA_SOURCE_NOT_FOUND,
             Word::bad(

@@ -11,6 +11,7 @@ use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::{
     DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, KEY_SHARED,
     KEY_UNIQUE, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID, SERVICE_NOT_FOUND,
+    SERVICE_UNREADABLE,
     SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND, VARIABLES_INVALID, VARIABLES_NOT_FOUND,
 };
 use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
@@ -126,6 +127,7 @@ const INPUTS: &[Word] = &[
     SSH_SECRET_NOT_FOUND,
     SSH_SECRET_INCOMPLETE,
     SERVICE_NOT_FOUND,
+    SERVICE_UNREADABLE,
     SERVICE_INVALID,
     DATA_SOURCE_NOT_FOUND,
     Word::bad(
@@ -149,6 +151,12 @@ const INPUTS: &[Word] = &[
 const DEPLOYMENT: &[Word] = &[
     Word::good("Deployed", "The last deployment succeeded on every host."),
     UNDER_WAY,
+    Word::bad(
+        "DeploymentUnreadable",
+        "A deployment that the node set has counted, or that may be at its hosts, cannot be read.",
+        "When it is corrected, or gone.",
+        "Correct the field that the message names, or delete the deployment and create another one.",
+    ),
     Word::bad(
         "NotDeployed",
         "Hosts of the set have nothing deployed.",

@@ -136,10 +136,12 @@ fn told(object: &Value) -> Option<String> {
 /// The place, and the type that is expected there; not the value, which may be anything.
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let said = error.inner().to_string();
+    let missing = said.strip_prefix("missing field `").and_then(|it| it.split('`').next());
     let expected = said.rsplit_once("expected ").map(|(_, expected)| trimmed(expected, 100));
-    let message = match expected {
-        Some(expected) => format!("cannot be read; expected {expected}"),
-        None => "cannot be read".into(),
+    let message = match (missing, expected) {
+        (Some(field), _) => format!("cannot be read; it lacks {field}"),
+        (None, Some(expected)) => format!("cannot be read; expected {expected}"),
+        (None, None) => "cannot be read".into(),
     };
     Fault::new(trimmed(&error.path().to_string(), 200), message)
 }
@@ -217,6 +219,16 @@ mod tests {
         for (spec, expected) in cases {
             assert_eq!(shown(&pod(&spec)), expected);
         }
+    }
+
+    #[test]
+    fn a_field_that_is_missing_is_named() {
+        let item = Item::<common::api::infra::IpSet>::read(&json!({
+            "metadata": { "name": "a" }, "spec": { "networks": [{ "name": "ctlplane" }] },
+        }));
+        let Item::Unreadable(it) = item else { panic!("it was read") };
+        let expected = "spec.networks[0]: cannot be read; it lacks subnetName";
+        assert_eq!(it.fault.to_string(), expected);
     }
 
     #[test]

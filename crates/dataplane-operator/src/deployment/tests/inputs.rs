@@ -55,6 +55,25 @@ fn what_is_missing_before_it_begins_is_named_and_waited_for() {
     });
 }
 
+#[test]
+fn a_service_that_cannot_be_read_is_told_as_there_with_its_field_and_is_not_made_anew() {
+    let mut world = World::new();
+    let unread = world.seen.services.remove("second").unwrap();
+    let why = "spec.playbookContents: cannot be read; expected a string";
+    world.seen.unreadable.insert("second".into(), why.into());
+    let words = ["OpenStackDataPlaneService second", "spec.services of", "compute", "exists", why];
+    waits(world, "ServiceUnreadable", &words, |it| {
+        it.seen.unreadable.clear();
+        it.seen.services.insert("second".into(), unread);
+    });
+    // Its author may have another service of a default's name.
+    let mut world = World::new();
+    world.edit("compute", |it| it.spec.services = vec!["install-os".into()]);
+    world.seen.unreadable.insert("install-os".into(), why.into());
+    assert_eq!(world.settle(), ["status"]);
+    assert_eq!(world.condition("Ready"), is("False", "ServiceUnreadable"));
+}
+
 /// Says of a condition of the node set that it does not hold.
 fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
     world.edit("compute", |it| {

@@ -195,6 +195,19 @@ fn a_node_with_neither_a_role_nor_services_is_told_so() {
 }
 
 #[test]
+fn a_service_of_a_node_that_cannot_be_read_is_told_with_its_field_and_is_not_made_anew() {
+    let mut world = World::alone(&["install-os"]);
+    world.seen.services.clear();
+    let why = "spec.playbook: cannot be read; expected a string";
+    world.seen.unreadable.insert("install-os".into(), why.into());
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.condition(0, "Ready"), is("False", "ServiceUnreadable"));
+    let text = world.message(0, "Ready");
+    let expected = "install-os, listed in spec.services of OpenStackDataPlaneNode";
+    assert!(text.contains(expected) && text.contains(why), "{text}");
+}
+
+#[test]
 fn a_default_service_that_a_node_lists_is_created() {
     let mut world = World::alone(&["install-os"]);
     world.seen.services.clear();

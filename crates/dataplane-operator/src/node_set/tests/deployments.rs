@@ -292,6 +292,43 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
 }
 
 #[test]
+fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays_known() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Running")]);
+    world.settle();
+    let before = world.seen.set.status.clone().unwrap();
+    assert_eq!(before.hosts[1].state, HostState::Deploying);
+    let why = "spec.ansibleExtraVars.a: is nested deeper than 64 levels";
+    let unread = |name: &str, has_ended| Unread {
+        name: name.into(),
+        uid: name.into(),
+        why: why.into(),
+        has_ended,
+    };
+    let readable = std::mem::take(&mut world.seen.deployments);
+    world.seen.unread = vec![unread("d", true), unread("e", false)];
+    world.edit("/tags", json!(["x"]));
+    let inventory = world.content["inventory"].clone();
+    world.settle();
+    assert_eq!(world.condition("DeploymentReady"), is("False", "DeploymentUnreadable"));
+    let text = world.message("DeploymentReady");
+    assert!(text.contains("OpenStackDataPlaneDeployment d exists") && text.contains(why), "{text}");
+    let now = world.seen.set.status.clone().unwrap();
+    assert_eq!(now.hosts, before.hosts);
+    assert_eq!(now.settled_deployments, before.settled_deployments);
+    assert_eq!(now.deployment_statuses, before.deployment_statuses);
+    assert_eq!(world.content["inventory"], inventory, "its runs go on with it");
+    world.seen.deployments = readable;
+    world.seen.unread.clear();
+    world.deployed("e");
+    world.settle();
+    assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));
+}
+
+#[test]
 fn what_later_runs_of_a_deployment_take_anew_is_not_said_to_wait() {
     let mut world = World::new();
     world.settle();

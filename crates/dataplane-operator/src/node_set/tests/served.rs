@@ -615,6 +615,30 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
 }
 
 #[test]
+fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_stay() {
+    let mut world = World::issued();
+    let before = world.status();
+    let unread = world.seen.services.remove("web").unwrap();
+    let why = "spec.playbook: cannot be read; expected a string";
+    world.seen.unreadable.insert("web".into(), why.into());
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("False", "ServiceUnreadable"));
+    let text = world.message("InputReady");
+    let listed =
+        "OpenStackDataPlaneService web, listed in spec.services of OpenStackDataPlaneNodeSet";
+    assert!(text.contains(listed) && text.contains(why) && !text.contains("create"), "{text}");
+    let issued = &world.seen.issued;
+    let left = (issued.certificates.len(), issued.secrets.len(), issued.bundles.len());
+    assert_eq!(left, (2, 2, 1));
+    assert_eq!(world.status()["certificates"], before["certificates"]);
+    assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
+    world.seen.unreadable.clear();
+    world.seen.services.insert("web".into(), unread);
+    world.settle();
+    assert_eq!(world.status()["inputs"], before["inputs"]);
+}
+
+#[test]
 fn certificates_that_are_not_wanted_any_more_are_taken_back_after_the_deployment_that_runs() {
     let mut world = World::issued();
     world.deploy("d", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
