@@ -13,7 +13,7 @@ case "$1 $2" in
 "create "*) for word; do case $word in edpm_identity=*) echo "${word#*=}" >"$here/identity" ;; esac; done ;;
 "container inspect")
     [ -e "$here/identity" ] || exit 125
-    case $4 in *Running*) echo "true $(cat "$here/identity")" ;; *) cat "$here/identity" ;; esac ;;
+    case $4 in *Running*) [ -e "$here/falls" ] || echo "true $(cat "$here/identity")" ;; *) cat "$here/identity" ;; esac ;;
 "exec nova_compute") cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2 ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
@@ -58,6 +58,12 @@ class NovaContainer(TemporaryDirectoryTest):
 
     def deploy(self, **more):
         """Runs the role; what it had podman and systemd do to the container."""
+        done, lines = self.run_role(**more)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [line.split()[1] for line in lines if line.split()[1] in ("create", "restart", "start", "stop")]
+
+    def run_role(self, **more):
+        """Runs the role; how it ended, and what podman and systemd were told."""
         notes = self.directory / "bin" / "notes"
         notes.write_text("")
         given = {
@@ -75,9 +81,7 @@ class NovaContainer(TemporaryDirectoryTest):
                 "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory),
             },
         )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        lines = notes.read_text().splitlines()
-        return [line.split()[1] for line in lines if line.split()[1] in ("create", "restart", "start", "stop")]
+        return done, notes.read_text().splitlines()
 
     def unit(self):
         return (self.directory / "units" / "edpm_nova_compute.service").read_text()
@@ -88,6 +92,13 @@ class NovaContainer(TemporaryDirectoryTest):
         self.assertEqual(self.deploy(edpm_nova_restart=False), [])
         self.assertEqual(self.deploy(edpm_nova_restart=True), ["restart"])
         self.assertEqual(self.deploy(), [])
+
+    def test_a_container_that_does_not_stay_up_points_to_the_options_that_nova_refuses(self):
+        self.write("bin/falls", "")
+        done, _ = self.run_role()
+        self.assertNotEqual(done.returncode, 0)
+        said = " ".join(done.stdout.split())
+        self.assertIn("does not stay up: ConfigWarnings of a NovaExternalCompute names values that nova refuses; else read", said)
 
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
         self.deploy()

@@ -16,11 +16,12 @@ PLAY = ANSIBLE.parent / "crates" / "kubectl-edpm" / "plays" / "nova-option.yaml"
 PODMAN = r"""#!/bin/bash
 here=$(dirname "$0")/..
 export PYTHONPATH=$here/lib
+[ "$1" = exec ] && [ -e "$here/stopped" ] && { echo 'Error: can only create exec sessions on running containers: container state improper' >&2; exit 255; }
 [ -e "$here/gone" ] && { echo 'Error: no container with name or ID "nova_compute" found' >&2; exit 125; }
 case "$1 $2" in
 "exec nova_compute") shift 2; exec nsenter --mount="/proc/$(cat "$here/pid")/ns/mnt" "$@" ;;
 "exec --interactive") shift 3; exec nsenter --mount="/proc/$(cat "$here/pid")/ns/mnt" "$@" ;;
-"container inspect") printf '%s\n' "/var/lib/kolla/config_files/other /other" "/var/lib/kolla/config_files/src $here/host" ;;
+"container inspect") [[ $4 = *Status* ]] && { cat "$here/stopped" 2>/dev/null || echo running; exit 0; }; printf '%s\n' "/var/lib/kolla/config_files/other /other" "/var/lib/kolla/config_files/src $here/host" ;;
 "logs --since") cat "$here/log" ;;
 *) touch "$here/changed"; exit 1 ;;
 esac
@@ -134,6 +135,7 @@ class NovaOption(TemporaryDirectoryTest):
         self.assertEqual(report["said"], {"value": "Nehalem, Zebra"})
         self.assertEqual(report["host"], [f"{digest} {name}" for digest, name in zip(digests, FILES)])
         self.assertTrue(report["folder"].endswith("/host"))
+        self.assertEqual(report["state"], "running")
         asked = report["asked"]
         self.assertEqual(asked["by_files"], report["said"])
         self.assertEqual(asked["origin"], {"kind": "user", "detail": self.file("25-nova.conf")})
@@ -209,7 +211,14 @@ class NovaOption(TemporaryDirectoryTest):
         self.write("gone", "")
         report = self.ask("libvirt", "cpu_mode")
         self.assertIn("no container with name or ID", report["problem"])
-        self.assertEqual((report["folder"], report["host"], report["asked"]), ("", [], {}))
+        self.assertEqual((report["state"], report["folder"], report["host"], report["asked"]), ("", "", [], {}))
+
+    def test_a_container_that_does_not_run_is_told_with_the_files_of_its_host(self):
+        self.start()
+        self.write("stopped", "exited\n")
+        report = self.ask("libvirt", "cpu_mode")
+        self.assertEqual((report["state"], report["asked"]), ("exited", {}))
+        self.assertEqual([line.split()[1] for line in report["host"]], list(FILES))
 
 
 if __name__ == "__main__":

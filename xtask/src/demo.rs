@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: the main job from nothing to a running nova-compute on two hosts.
 
 pub(crate) mod facts;
+mod plugin;
 mod report;
 pub(crate) mod scene;
 
@@ -11,6 +12,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::{cluster::Choice, controlplane, images, lab, paths, sh};
+use plugin::Plugin;
 use report::Report;
 use scene::{BARE_METAL, MAIN, Scene};
 
@@ -49,6 +51,7 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     report.time("hosts", || scene.prepare(&env, &images))?;
     report.time("operators", || install(&env, &paths::repo(), &values(&images, "values")?))?;
     report.time("example", || apply_example(&env, &paths::repo(), scene))?;
+    let plugin = Plugin::begin()?;
     report.time("deployment", || {
         sh::step("wait until both computes are ready", || facts::wait_until_ready(&env, scene))
     })?;
@@ -56,9 +59,10 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
         scene.meet(&env)?;
         facts::collect(&env, scene)
     })?;
+    let plugin = report.time("plugin", || plugin.folder())?;
     report.seconds = start.elapsed().as_secs_f64();
     report.write(&scene.report())?;
-    print!("{}", report.summary(scene));
+    print!("{}", report.summary(scene, &plugin));
     let wrong = facts::wrong(&report.facts, scene);
     if !wrong.is_empty() {
         bail!("not everything holds:\n  {}", wrong.join("\n  "));

@@ -58,10 +58,11 @@ async fn answer(
 ) -> Result<ExitCode> {
     match command {
         Command::Status(asked) => status(cluster, asked, terminal).await,
-        Command::Explain { node } => {
+        Command::Explain { node, short } => {
             let world = cluster.world(false).await?;
             let host = told_host(&world, cluster, node)?;
-            write!(terminal.out, "{}", explain::text(&host, terminal.paint))?;
+            let text = if *short { explain::summary } else { explain::text };
+            write!(terminal.out, "{}", text(&host, terminal.paint))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Logs(asked) => {
@@ -69,10 +70,7 @@ async fn answer(
             follow::logs(cluster, &told_host(&world, cluster, &asked.node)?, asked, terminal).await
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
-        Command::Trace(asked) => {
-            Box::pin(asking::way(cluster, asked, terminal)).await?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Trace(asked) => Box::pin(asking::way(cluster, asked, terminal)).await,
         Command::Retry { name, force } => retry(cluster, name, *force, terminal).await,
         Command::Completion { .. } | Command::Complete { .. } => Ok(ExitCode::SUCCESS),
     }

@@ -195,12 +195,35 @@ async fn status_lists_the_namespace_or_all_of_them() {
 #[tokio::test]
 async fn a_cluster_without_the_kinds_and_one_without_nodes_are_told_apart() {
     let error = Server::default().run(&["status"]).await.err().unwrap();
-    let text = "error: the server doesn't have a resource type \"openstackdataplanenodes\"";
-    assert_eq!(error, text);
+    let text = "error: the server doesn't have a resource type \"openstackdataplanenodes\": the \
+                operators' chart is not installed in this cluster, ";
+    assert!(error.starts_with(text), "{error}");
     let mut server = Server::new();
     server.objects.retain(|path, _| !path.contains("/novaexternalcomputes/"));
     let printed = server.run(&["explain", "edpm-compute-0"]).await.unwrap();
     assert!(printed.out.starts_with("edpm-compute-0 is ready."), "{}", printed.out);
+}
+
+#[tokio::test]
+async fn the_short_explanation_ends_with_the_cause() {
+    let server = Server::new();
+    let long = server.run(&["explain", "edpm-compute-2"]).await.unwrap().out;
+    let short = server.run(&["explain", "--short", "edpm-compute-2"]).await.unwrap().out;
+    assert!(long.starts_with(&short), "{short}");
+    let last = short.lines().last().unwrap();
+    assert!(last.contains("No package matching 'podmann' is available"), "{short}");
+}
+
+#[tokio::test]
+async fn a_trace_that_stops_ends_with_one_and_an_error_with_more() {
+    let mut server = Server::new();
+    let printed = server.run(&TRACE).await.unwrap();
+    assert_eq!(printed.code, ExitCode::SUCCESS, "{}", printed.out);
+    server.ended = json!({ "JobStatus": "Failed", "reason": "HostUnreachable" });
+    let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
+    assert_eq!(printed.code, ExitCode::from(1), "{}", printed.out);
+    let args = Args::try_parse_from([&["kubectl-edpm"][..], &TRACE].concat()).unwrap();
+    assert_eq!(Error::told("x").exit_code(&args.command), ExitCode::from(2));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What can be asked, in kubectl's ways: flags, their short forms, and exit codes of wrong use.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,9 +8,23 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
+/// Where to begin, below the help.
+const FIRST: &str = "\
+Begin with:
+  kubectl edpm -n openstack status                     how far all hosts are
+  kubectl edpm -n openstack explain --short NODE       what one waits for, down to the cause
+kubectl takes flags only behind the plugin's name. NODE is the name of an OpenStackDataPlaneNode, or of a host of a node set.";
+
+/// An option as one asks for it, below the help of `trace`.
+const OPTIONS: &str = "\
+Examples:
+  kubectl edpm trace nova.conf libvirt cpu_models --node edpm-compute-0
+  kubectl edpm trace nova.conf debug --node edpm-compute-0 --ask
+Ends with 0 where the option is in force as far as was asked, with 1 where it is not or that cannot be told, with 2 on an error.";
+
 /// Hosts outside the cluster: how far they are, what they wait for, where their options come from.
 #[derive(Debug, Parser)]
-#[command(name = "kubectl-edpm", bin_name = "kubectl edpm", version)]
+#[command(name = "kubectl-edpm", bin_name = "kubectl edpm", version, after_help = FIRST)]
 pub struct Args {
     /// Which cluster.
     #[command(flatten)]
@@ -43,6 +58,9 @@ pub enum Command {
         /// The node.
         #[arg(value_name = "NODE")]
         node: String,
+        /// Only what waits for what, down to the cause.
+        #[arg(long)]
+        short: bool,
     },
     /// The Ansible output that touched a node: of the run that is under way, else of the last one.
     Logs(Logs),
@@ -55,7 +73,10 @@ pub enum Command {
         node: String,
     },
     /// Where an option of nova.conf comes from, step by step, and how far it has come.
-    #[command(override_usage = "kubectl edpm trace --node NODE [--ask] nova.conf [SECTION] OPTION")]
+    #[command(
+        override_usage = "kubectl edpm trace --node NODE [--ask] nova.conf [SECTION] OPTION",
+        after_help = OPTIONS
+    )]
     Trace(Trace),
     /// Asks for another attempt of what failed, by the annotation that the messages name.
     Retry {
@@ -109,8 +130,8 @@ pub struct Logs {
 /// What `trace` follows.
 #[derive(Debug, clap::Args)]
 pub struct Trace {
-    /// nova.conf, or the one of its files that is to set it; the section, which is `[DEFAULT]` when left out, and the option.
-    #[arg(value_names = ["FILE", "SECTION", "OPTION"], num_args = 2..=3, required = true)]
+    /// nova.conf, or the one of its files that is to set it; the section, which is `[DEFAULT]` when left out; the option.
+    #[arg(value_names = ["FILE", "[SECTION] OPTION"], num_args = 2..=3, required = true)]
     pub option: Vec<String>,
     /// The node.
     #[arg(long, value_name = "NODE")]
@@ -156,8 +177,8 @@ pub enum Output {
 
 /// Tells why the arguments were refused, or what was asked of them alone, as `--help`.
 ///
-/// kubectl ends with 1 where clap would end with 2.
-pub fn refused(error: &clap::Error) -> ExitCode {
+/// kubectl ends with 1 where clap would end with 2; commands that judge leave 1 to their judgement.
+pub fn refused(error: &clap::Error, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is no failure of help.
         let _ = error.print();
@@ -169,7 +190,8 @@ pub fn refused(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = write!(std::io::stderr(), "{text}");
-    ExitCode::FAILURE
+    let judges = words.into_iter().any(|it| it == "diff" || it == "trace");
+    if judges { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]
@@ -181,6 +203,30 @@ mod tests {
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_words_of_a_command_that_judges_are_no_judgement() {
+        for (words, code) in [
+            (&["kubectl-edpm", "trace", "nova.conf"][..], 2),
+            (&["kubectl-edpm", "diff"], 2),
+            (&["kubectl-edpm", "explain"], 1),
+        ] {
+            let error = Args::try_parse_from(words).unwrap_err();
+            let words = words.iter().map(OsString::from);
+            assert_eq!(refused(&error, words), ExitCode::from(code), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_help_says_where_to_begin_and_that_the_section_may_be_left_out() {
+        let help = Args::command().render_help().to_string();
+        assert!(help.contains("kubectl edpm -n openstack explain --short NODE"), "{help}");
+        let mut all = Args::command();
+        let trace = all.find_subcommand_mut("trace").unwrap().render_help().to_string();
+        assert!(trace.contains("<FILE> <[SECTION] OPTION>"), "{trace}");
+        assert!(!trace.contains("[OPTION]..."), "{trace}");
+        assert!(trace.contains("Ends with 0 where the option is in force"), "{trace}");
     }
 
     #[test]

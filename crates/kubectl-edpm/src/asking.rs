@@ -1,6 +1,7 @@
 //! `trace`: reads what an option is made from, and has the host asked where the human wants that.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
@@ -33,8 +34,12 @@ enum Found<'a> {
     Service(Box<Given>),
 }
 
-/// Shows the way of an option.
-pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) -> Result<()> {
+/// Shows the way of an option, and ends with 1 where it is not in force or cannot be told.
+pub async fn way(
+    cluster: &Cluster,
+    asked: &Trace,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
     let file = named::asked_file(&asked.option)?;
     let (section, key) = named::asked(&asked.option)?;
     let snippet = asked.snippet.as_deref().map(snippet).transpose()?;
@@ -67,9 +72,9 @@ pub async fn way(cluster: &Cluster, asked: &Trace, terminal: &mut Terminal<'_>) 
     };
     let seen =
         Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };
-    let text = trace::text(&seen, (&section, &key), &named, terminal.paint);
-    write!(terminal.out, "{text}")?;
-    Ok(())
+    let told = trace::told(&seen, (&section, &key), &named, terminal.paint);
+    write!(terminal.out, "{}", told.text)?;
+    Ok(if told.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn snippet(path: &Path) -> Result<Snippet> {

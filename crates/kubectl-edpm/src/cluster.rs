@@ -108,7 +108,9 @@ impl Cluster {
         let is_all = all_namespaces;
         let nodes = match self.list::<Node>(is_all).await {
             Err(error) if error.is_not_found() => {
-                let text = "the server doesn't have a resource type \"openstackdataplanenodes\"";
+                let text = "the server doesn't have a resource type \"openstackdataplanenodes\": \
+                            the operators' chart is not installed in this cluster, or KUBECONFIG \
+                            or --context names another one than you mean";
                 return Err(Error::told(text));
             }
             nodes => nodes?,

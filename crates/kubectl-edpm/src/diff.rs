@@ -11,7 +11,7 @@ use nova_operator::oslo::{Entry, parse};
 use serde_json::json;
 
 use crate::cluster::Read;
-use crate::host::{Host, Phase, Stage};
+use crate::host::{Host, Phase, Progress, Stage, Step};
 use crate::options::{files, shown};
 use crate::paint::{Paint, Tone};
 use crate::status::UP_TO_DATE;
@@ -90,7 +90,8 @@ fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: 
         Changes::Inputs { names, is_cut } => {
             out += &inputs(names, *is_cut, options, paint);
             if stage.phase == Phase::Nova && !is_cut {
-                out += &format!("  services that would run: {}\n", services(names).join(", "));
+                let services = still_due(host, stage, options, services(names));
+                out += &format!("  services that would run: {}\n", services.join(", "));
             }
         }
     }
@@ -235,6 +236,28 @@ fn services(names: &[String]) -> Vec<&'static str> {
         services.push("nova");
     }
     services.push("nova-registered");
+    services
+}
+
+/// The services without those that have run with these inputs already, while others go on or fail.
+///
+/// A change that concerned them would have made them due again, once the operator has looked at it.
+fn still_due(
+    host: &Host<'_>,
+    stage: &Stage<'_>,
+    options: Option<&Options<'_>>,
+    mut services: Vec<&'static str>,
+) -> Vec<&'static str> {
+    let progress = host.progress(stage);
+    let is_done = |it: &Progress<'_>| it.state == Step::Succeeded;
+    let goes_on = progress.iter().any(|it| !is_done(it)) && stage.deploys == Some(true);
+    let is_seen = options.is_none_or(|it| {
+        let status = it.compute.status.as_ref();
+        status.and_then(|it| it.observed_generation) == it.compute.metadata.generation
+    });
+    if goes_on && is_seen {
+        services.retain(|name| !progress.iter().any(|it| it.service == *name && is_done(it)));
+    }
     services
 }
 

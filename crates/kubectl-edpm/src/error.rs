@@ -87,9 +87,10 @@ impl Error {
         matches!(self, Self::Output(it) if it.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The exit code, which leaves 1 to differences where a command finds them.
+    /// The exit code, which leaves 1 to what a command found out where it judges.
     pub fn exit_code(&self, command: &Command) -> ExitCode {
-        if matches!(command, Command::Diff { .. }) { ExitCode::from(2) } else { ExitCode::FAILURE }
+        let judges = matches!(command, Command::Diff { .. } | Command::Trace(_));
+        if judges { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
 }
 

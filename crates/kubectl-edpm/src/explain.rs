@@ -88,7 +88,8 @@ fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
     stage.deployment.into_iter().chain(waiting).map(group).collect()
 }
 
-fn summary(host: &Host<'_>, paint: Paint) -> String {
+/// What waits for what, down to the cause; of a host that is ready whether it is up to date.
+pub fn summary(host: &Host<'_>, paint: Paint) -> String {
     let chain = chain(host);
     let name = paint.text(Tone::Bold, &host.name);
     if chain.is_empty() {

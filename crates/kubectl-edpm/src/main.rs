@@ -12,7 +12,7 @@ use kubectl_edpm::paint::Paint;
 async fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return args::refused(&error),
+        Err(error) => return args::refused(&error, std::env::args_os()),
     };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     // no-color.org: whatever the value, unless it is empty.

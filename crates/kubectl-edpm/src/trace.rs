@@ -19,6 +19,7 @@ pub mod answer;
 mod carried;
 mod compute;
 mod ending;
+mod next;
 mod node_set;
 mod reached;
 pub mod service;
@@ -211,8 +212,17 @@ impl Seen<'_> {
     }
 }
 
-/// The whole text.
-pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> String {
+/// What is told of an option.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Told {
+    /// The whole text.
+    pub text: String,
+    /// Whether what was written is in force, as far as anybody was asked.
+    pub is_in_force: bool,
+}
+
+/// Tells the way of an option.
+pub fn told(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> Told {
     let way = seen.way(named);
     let came = came(seen, &way, named);
     let stops = stops(seen, &came, named);
@@ -233,7 +243,8 @@ pub fn text(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -
         }
     }
     out += &table(&lines);
-    out + &ending::text(&stops, seen, &came)
+    out += &ending::text(&stops, seen, &came);
+    Told { text: out, is_in_force: ending::is_in_force(&stops, seen, &came) }
 }
 
 fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {

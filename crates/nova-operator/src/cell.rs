@@ -5,6 +5,7 @@
 //! that has some is held, and remembers what those that went have left in nova.
 //! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
 
+pub mod conductor;
 pub mod config;
 pub mod decide;
 pub mod leftovers;

@@ -5,6 +5,7 @@ use common::conditions::declared::{
 };
 
 use crate::annotations::{COMPUTE_CONDITION, CONFIG_CONDITION};
+use crate::cell::conductor::CONDUCTOR_ANSWERS;
 use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use crate::cell::rollout::COMPUTES_UP_TO_DATE;
 use crate::compute::config::SERVICE_CONFIG_READY;
@@ -199,6 +200,16 @@ const CELL: &[Aspect] = &[
         COMPUTES_UP_TO_DATE,
         "Every compute was last deployed with the cell's present credentials; `Ready` ignores it.",
         CELL_COMPUTES,
+    ),
+    aspect(
+        CONDUCTOR_ANSWERS,
+        "Never said: the condition is there only while a compute got no answer; `Ready` ignores it.",
+        &[Word::bad(
+            "ConductorSilent",
+            "No nova-conductor answered the named computes when they asked last.",
+            "When those computes ask again.",
+            "Start the cell's conductor, or read its log.",
+        )],
     ),
     aspect(
         RELEASED,

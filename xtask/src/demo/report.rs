@@ -59,7 +59,7 @@ impl Report {
     }
 
     /// The facts as a human reads them, and how to look further.
-    pub(crate) fn summary(&self, scene: &Scene) -> String {
+    pub(crate) fn summary(&self, scene: &Scene, plugin: &Path) -> String {
         let mut text = String::from("\n=== What runs now ===\n");
         for (host, facts) in self.facts.as_object().into_iter().flatten() {
             let _ = writeln!(text, "\n{host}");
@@ -71,16 +71,20 @@ impl Report {
         let steps: Vec<String> =
             self.steps.iter().map(|(name, seconds)| format!("{name} {seconds:.0} s")).collect();
         let _ = writeln!(text, "\n{:.0} s in all: {}", self.seconds, steps.join(", "));
-        text + &look_further(scene)
+        text + &look_further(scene, plugin)
     }
 }
 
-fn look_further(Scene { role, hosts, command, .. }: &Scene) -> String {
+/// The commands to look further; `plugin` is the folder with the kubectl plugin.
+fn look_further(Scene { role, hosts, command, .. }: &Scene, plugin: &Path) -> String {
     let host = hosts[0].host.name;
+    let plugin = plugin.display();
     format!(
         "
 Look further:
-  export KUBECONFIG=$PWD/target/lab/kubeconfig PATH=$PWD/target/lab/bin:$PATH
+  export KUBECONFIG=$PWD/target/lab/kubeconfig PATH=$PWD/target/lab/bin:{plugin}:$PATH
+  kubectl edpm -n openstack status
+  kubectl edpm -n openstack explain {host}
   kubectl -n openstack describe openstackdataplanerole {role}
   kubectl -n openstack describe openstackdataplanenode {host}
   kubectl -n openstack describe novaexternalcompute {host}
@@ -94,6 +98,12 @@ Stop:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_looks_further_has_the_plugin_in_the_path() {
+        let text = look_further(&crate::demo::scene::MAIN, Path::new("/t/debug"));
+        assert!(text.contains("lab/bin:/t/debug:$PATH\n  kubectl edpm -n openstack status\n"));
+    }
 
     #[test]
     fn a_removed_report_is_not_taken_for_a_new_one() {

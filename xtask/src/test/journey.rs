@@ -1,10 +1,11 @@
 //! The journey as a test: a snippet arrives, a changed one replaces it, and a removed one leaves nothing.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 use std::{env, fs, iter};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::count::Found;
 use super::outcome::Outcome;
@@ -86,7 +87,12 @@ fn traced(env: &lab::Env, snippet: &Path) -> Result<String> {
     trace.env("PATH", env::join_paths(folders)?);
     trace.args(["edpm", "-n", NAMESPACE, "trace", KEY, "[libvirt]", "cpu_models", "--ask"]);
     trace.args(["--node", HOST.name, "--snippet"]).arg(snippet);
-    sh::run(&mut trace)
+    let output = trace.stdin(Stdio::null()).output().context("cannot start kubectl")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // It ends with 1 where the option is not in force.
+    ensure!(matches!(output.status.code(), Some(0 | 1)) && !text.is_empty(), "{said}\n{text}");
+    Ok(text)
 }
 
 fn example() -> PathBuf {

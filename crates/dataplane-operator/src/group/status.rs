@@ -1,8 +1,10 @@
 //! The statuses of a node and of a role, from what was judged.
 
-use common::api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, ServiceRun};
+use common::api::dataplane::{
+    Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
+};
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
-use common::engine::chain::{has_begun, is_as_deployed, renew};
+use common::engine::chain::{is_as_deployed, renew};
 use common::engine::rollout::Hold;
 use common::engine::{State, changed_text};
 use common::keyed::{Renewal, kept};
@@ -155,8 +157,8 @@ fn deployment(host: &Judged) -> Finding {
         }
         State::Done => partial(),
         State::OutOfDate => not_running(host),
-        State::NeedsRun(_) => going_on(services, None),
-        State::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
+        State::NeedsRun(_) => going_on(&host.node, services, None),
+        State::InRun { waiting_for, .. } => going_on(&host.node, services, waiting_for.as_deref()),
         State::Failed { reason, message, .. } => {
             let kind = if reason.heals_by_itself() { Finding::warning } else { Finding::error };
             kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
@@ -207,7 +209,9 @@ fn not_running(host: &Judged) -> Finding {
 }
 
 /// The cause of the last failure stays visible while it is tried again.
-fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
+///
+/// Which service runs is told once for all of them: each further one would cost a write.
+fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
     if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
         return Finding::warning(
             DEPLOYMENT_READY,
@@ -218,11 +222,14 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
     if let Some(what) = waiting_for {
         return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
     }
-    let is_running = has_begun(services);
-    let text = if is_running {
-        "Services are being deployed to this host; its role tells which one."
-    } else {
-        "Services are about to be deployed to this host."
+    let text = match services.iter().find(|it| it.state == RunState::Running) {
+        Some(first) => format!(
+            "Services are being deployed to this host, beginning with {}; kubectl edpm status {} \
+             tells which one runs now.",
+            first.name,
+            node.name_any()
+        ),
+        None => "Services are about to be deployed to this host.".to_owned(),
     };
     Finding::waiting(DEPLOYMENT_READY, "Deploying", text)
 }

@@ -378,6 +378,22 @@ fn two_hosts_share_each_run_and_become_ready() {
 }
 
 #[test]
+fn a_host_that_is_being_deployed_says_where_it_began_and_who_tells_more() {
+    let mut world = World::new();
+    world.settle();
+    let told = |world: &World| {
+        let conditions = &world.seen.nodes[0].status.as_ref().unwrap().conditions;
+        find(conditions, "Ready").unwrap().message.clone()
+    };
+    let words = "Services are being deployed to this host, beginning with install-os; kubectl edpm \
+                 status n0 tells which one runs now.";
+    assert_eq!(told(&world), words);
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(told(&world), words, "a further service costs no write");
+}
+
+#[test]
 fn a_host_that_fails_stops_for_itself() {
     let mut world = World::new();
     world.settle();

@@ -1,6 +1,6 @@
 //! Tests of what a deployment would change, on a compute whose options differ in every way.
 
-use common::api::dataplane::Service;
+use common::api::dataplane::{RunState, Service};
 use dataplane_operator::group::faults::sources_of;
 
 use super::*;
@@ -50,6 +50,23 @@ fn other_options_are_shown_as_they_would_reach_the_host_and_secrets_are_not() {
     let text = told(&world, CUSTOM);
     assert_eq!(text, include_str!("../../testdata/diff-changed.txt"));
     assert!(!text.contains("pw"), "{text}");
+}
+
+#[test]
+fn what_has_run_with_the_new_inputs_is_not_said_to_run_again() {
+    let mut world = deployed();
+    let compute = &mut world.computes[0];
+    compute.spec.custom_service_config = Some(CUSTOM.into());
+    compute.spec.deploy = Some(true);
+    let status = compute.status.as_mut().unwrap();
+    status.observed_generation = compute.metadata.generation;
+    status.services[2].state = RunState::Failed;
+    let text = told(&world, CUSTOM);
+    assert!(text.contains("services that would run: nova-registered\n"), "{text}");
+    // Of an edit that the operator has not seen nothing has run.
+    world.computes[0].metadata.generation = Some(99);
+    let text = told(&world, CUSTOM);
+    assert!(text.contains("services that would run: nova, nova-registered\n"), "{text}");
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub struct Answer {
     /// Why something is missing; empty where nothing is.
     #[serde(default)]
     pub problem: Option<String>,
+    /// podman's word for how the container is; empty without a container.
+    #[serde(default)]
+    pub state: Option<String>,
 }
 
 /// What the container's files tell, read as nova-compute reads them.
@@ -72,6 +75,20 @@ impl Answer {
     pub fn in_container(&self, name: &str) -> Option<(&str, &str)> {
         let is_it = |it: &(&str, &str)| it.1.rsplit('/').next() == Some(name);
         self.asked.files.iter().find_map(|it| it.split_once(' ').filter(is_it))
+    }
+
+    /// Why nova-compute has no container that runs; nothing where it has one, or nobody knows.
+    pub fn not_running(&self) -> Option<String> {
+        let state = match self.state.as_deref()? {
+            "running" => return None,
+            "" => return Some("there is no such container on the host".to_owned()),
+            // The host's word is repeated only where it is one of podman's.
+            known @ ("configured" | "created" | "exited" | "paused" | "stopped" | "stopping") => {
+                format!(" ({known})")
+            }
+            _ => String::new(),
+        };
+        Some(format!("the container does not run{state}"))
     }
 
     /// Why something is missing.

@@ -1,7 +1,20 @@
 //! What a trace comes to: the value in force, or the step at which the option stops and what to do.
 
-use super::{Came, Mark, Seen, Stop, node_set};
+use super::{Came, Mark, Seen, Stop, next};
 use crate::options::value;
+
+/// Whether the option is in force, as far as anybody was asked.
+pub(super) fn is_in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> bool {
+    let is_open = stops.iter().any(|it| it.mark.is_open());
+    !is_open && came.way.files.is_some() && unanswered(stops, seen).is_none()
+}
+
+/// The step of the process that was asked and did not tell, by its number.
+fn unanswered(stops: &[Stop], seen: &Seen<'_>) -> Option<usize> {
+    seen.answer.as_ref()?;
+    let at = stops.iter().position(|it| it.name == "process" && it.mark == Mark::Unknown)?;
+    Some(at + 1)
+}
 
 /// The last lines.
 pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
@@ -9,7 +22,7 @@ pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
     match stops.iter().position(|it| it.mark.is_open()) {
         Some(at) => {
             let step = format!("It stops at step {}, {}: ", at + 1, stops[at].name);
-            let next = node_set::next(stops[at].name, seen, &came.way.service);
+            let next = next::of(&stops[at], seen, &came.way.service);
             let next = next.map(|it| format!("Next: {it}.\n")).unwrap_or_default();
             let in_force = in_force.unwrap_or_default();
             format!("{step}what follows does not have it yet.\n{next}{in_force}")
@@ -17,7 +30,15 @@ pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
         None if came.way.files.is_none() => {
             "Without the object nobody can tell which file sets it.\n".to_owned()
         }
-        None => in_force.unwrap_or_else(|| by_the_cluster(came)),
+        None => match (unanswered(stops, seen), in_force) {
+            (Some(at), _) => format!(
+                "nova-compute was asked and did not tell, so what is in force is unknown.\n\
+                 Next: mend what step {at}, process, names, then ask again.\n{}",
+                by_the_cluster(came)
+            ),
+            (None, Some(in_force)) => in_force,
+            (None, None) => by_the_cluster(came),
+        },
     }
 }
 

@@ -141,39 +141,3 @@ fn told(deployment: &Deployment) -> String {
         |it| format!("{}: {}", it.reason, it.message),
     )
 }
-
-/// What a human does about the step at which an option of a host of a node set stops.
-pub(super) fn next(step: &str, seen: &Seen<'_>, service: &str) -> Option<String> {
-    let member = seen.host.member.as_ref()?;
-    let (set, host) = (member.set_name(), &member.name);
-    let again = format!("kubectl edpm retry {host} --force");
-    Some(match step {
-        "snippet" => "write the option into that file".to_owned(),
-        "generated" => {
-            "generate the ConfigMap anew from the snippet, as kubectl apply -k does".to_owned()
-        }
-        "written" => "apply the generated ConfigMap: kubectl apply -k".to_owned(),
-        "service" => format!(
-            "have a service of type nova, as {service} is, that names the object in \
-             spec.dataSources, under a key that nova-compute reads last"
-        ),
-        "listed" => format!(
-            "list {service} in spec.services of {set}, in the place of any other of type nova"
-        ),
-        "deployment" => format!(
-            "create an {DEPLOYMENT} with nodeSets: [{set}]; with servicesOverride: [{service}] it \
-             runs that service alone"
-        ),
-        "run" => format!(
-            "correct what kubectl edpm explain {host} names, then kubectl edpm retry {host}"
-        ),
-        "job" | "pod" => format!("have it deployed once more: {again}"),
-        "host" | "container" => {
-            format!("somebody else has written there since; {again} brings it back")
-        }
-        "process" => format!(
-            "restart nova-compute on {host} (systemctl restart edpm_nova_compute), then ask again"
-        ),
-        _ => return None,
-    })
-}

@@ -42,6 +42,9 @@ pub(super) fn on_host(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
 pub(super) fn in_container(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
     let stop = |mark, line| Stop { name: "container", mark, lines: vec![line] };
     if let Some(answer) = seen.said() {
+        if let Some(why) = answer.not_running() {
+            return stop(Mark::NotYet, format!("nova_compute: {why}"));
+        }
         if answer.asked.files.is_empty() {
             let why = answer.problem().unwrap_or("it was not told");
             return stop(Mark::Unknown, format!("nova_compute: {why}"));
@@ -95,6 +98,9 @@ pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Stop {
         Some(Err(why)) => return stop(Mark::Unknown, vec![why.clone()]),
         Some(Ok(answer)) => answer,
     };
+    if answer.not_running().is_some() {
+        return stop(Mark::NotYet, vec!["nova-compute does not run".to_owned()]);
+    }
     let (asked, said) = (&answer.asked, &answer.said);
     let option = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
     if !said.is_known() {

@@ -90,7 +90,7 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
 
 fn traced(world: &World, around: &Around, section: &str, key: &str) -> String {
     let named = Named::new(section, key, Release::newest());
-    with(world, around, |seen| text(seen, (section, key), &named, Paint::default()))
+    with(world, around, |seen| told(seen, (section, key), &named, Paint::default()).text)
 }
 
 /// The marks of the steps of the asked option, each by its name.
@@ -125,10 +125,17 @@ fn a_host_that_was_asked_tells_the_value_in_force_and_its_file() {
     assert_eq!(text, include_str!("../../testdata/trace-asked.txt"));
 }
 
-#[test]
-fn each_step_can_be_the_one_that_is_missing() {
-    type Break = fn(&mut World, &mut Around);
-    let cases: [(&str, Mark, Break); 11] = [
+fn is_in_force(world: &World, around: &Around) -> bool {
+    let named = Named::new("libvirt", "cpu_models", Release::newest());
+    let asked = ("libvirt", "cpu_models");
+    with(world, around, |seen| told(seen, asked, &named, Paint::default()).is_in_force)
+}
+
+type Break = fn(&mut World, &mut Around);
+
+/// What makes each step in turn the one at which the option stops.
+fn breaks() -> [(&'static str, Mark, Break); 11] {
+    [
         ("snippet", Mark::NotYet, |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n"))),
         ("written", Mark::Stale, |_, it| {
             it.snippet = Some(snippet("[libvirt]\ncpu_models = Haswell\n"));
@@ -150,11 +157,15 @@ fn each_step_can_be_the_one_that_is_missing() {
             answer(it).asked.origin.as_mut().unwrap().detail =
                 "/etc/nova/nova.conf.d/99-nova.conf".into();
         }),
-    ];
+    ]
+}
+
+#[test]
+fn each_step_can_be_the_one_that_is_missing() {
     let (world, around) = asked();
     let all = with(&world, &around, marks);
     assert!(all.iter().all(|it| it.1 == Mark::Ok) && all.len() == 9, "{all:?}");
-    for (idx, (name, mark, make)) in cases.into_iter().enumerate() {
+    for (idx, (name, mark, make)) in breaks().into_iter().enumerate() {
         let (mut world, mut around) = asked();
         make(&mut world, &mut around);
         assert_eq!(with(&world, &around, |it| open(&marks(it))), Some((name, mark)), "{idx}");
@@ -199,7 +210,52 @@ fn a_host_that_does_not_answer_leaves_unknown_what_it_alone_knows() {
     around.answer = Some(Err("nova-compute could not be asked: HostUnreachable".into()));
     let text = traced(&world, &around, "libvirt", "cpu_models");
     assert!(text.contains("could not be asked: HostUnreachable"), "{text}");
+    let unknown = "nova-compute was asked and did not tell, so what is in force is unknown.\nNext: \
+                   mend what step 9, process, names, then ask again.\n";
+    assert!(text.contains(unknown), "{text}");
+    assert!(!is_in_force(&world, &around));
     assert!(text.contains("As far as the cluster knows, in force: cpu_models = Nehalem"), "{text}");
+}
+
+#[test]
+fn a_nova_compute_that_does_not_run_is_told_with_the_next_step_and_nothing_is_in_force() {
+    let cases = [
+        ("exited", "the container does not run (exited)"),
+        ("", "there is no such container on the host"),
+        ("\u{1b}[2J", "the container does not run\n"),
+    ];
+    for (state, words) in cases {
+        let (world, mut around) = asked();
+        assert!(is_in_force(&world, &around));
+        let problem = "Error: can only create exec sessions on running containers";
+        let before = answer(&mut around).clone();
+        around.answer = Some(Ok(Answer {
+            problem: Some(problem.into()),
+            state: Some(state.into()),
+            folder: before.folder,
+            host: before.host,
+            ..Answer::default()
+        }));
+        let text = traced(&world, &around, "libvirt", "cpu_models");
+        for words in
+            [words, "It stops at step 8, container: ", "\nNext: on edpm-compute-0, podman "]
+        {
+            assert!(text.contains(words), "{words} is not in: {text}");
+        }
+        assert!(!text.contains("n force") && !text.contains("Error") && !text.contains('\u{1b}'));
+        assert!(!is_in_force(&world, &around));
+    }
+}
+
+#[test]
+fn wherever_an_option_stops_the_next_step_is_told() {
+    for (idx, (name, mark, make)) in breaks().into_iter().enumerate() {
+        let (mut world, mut around) = asked();
+        make(&mut world, &mut around);
+        let text = traced(&world, &around, "libvirt", "cpu_models");
+        assert!(text.contains("\nNext: "), "{idx}, {name} {mark:?}: {text}");
+        assert!(!is_in_force(&world, &around), "{text}");
+    }
 }
 
 #[test]
@@ -234,10 +290,8 @@ fn an_option_that_was_not_deployed_stops_at_the_run() {
     assert_eq!(stopped(&world, &around), Some("run"));
     let text = traced(&world, &around, "libvirt", "cpu_models");
     assert!(text.contains("an earlier text may have had the option already"), "{text}");
-    assert!(
-        text.ends_with("It stops at step 3, run: what follows does not have it yet.\n"),
-        "{text}"
-    );
+    let stop = "It stops at step 3, run: what follows does not have it yet.\nNext: ";
+    assert!(text.contains(stop), "{text}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::annotations::ALLOW_REMOVAL;
+use crate::cell::conductor;
 use crate::cell::config;
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
@@ -68,6 +69,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let mut findings = vec![config.finding, rollout::finding(count.as_ref())];
+    findings.extend(conductor::finding(cell, &seen.computes));
     // Files that cannot be written take nothing from computes, which have their own.
     findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
     findings.extend(of_services(seen, view.as_ref()));

@@ -387,6 +387,32 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
 }
 
 #[test]
+fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
+    let mut seen = seen();
+    assert_eq!(find(&status(&seen).conditions, "ConductorAnswers"), None);
+    let silent = "Host a failed (service nova-registered): The cell's nova-conductor does not \
+                  answer over the message bus: is it running?";
+    let mut record = |state: &str| {
+        let mut compute = compute("a");
+        let recorded = Arc::make_mut(&mut compute).status.as_mut().unwrap();
+        let record = json!({
+            "name": "nova-registered", "state": state, "hash": "h", "attempt": 1,
+            "since": "2026-01-01T00:00:00Z", "message": silent,
+        });
+        recorded.services.push(serde_json::from_value(record).unwrap());
+        seen.computes = vec![compute];
+        status(&seen)
+    };
+    let found = record("Failed");
+    let told = find(&found.conditions, "ConductorAnswers").unwrap();
+    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "ConductorSilent"));
+    assert!(told.message.contains("of NovaCell nova-cell1 answered"), "{}", told.message);
+    assert!(told.message.contains("asked last: a. Start it"), "{}", told.message);
+    assert_eq!(find(&found.conditions, "Ready").unwrap().status, Truth::True);
+    assert_eq!(find(&record("Running").conditions, "ConductorAnswers"), None);
+}
+
+#[test]
 fn without_complete_inputs_nobody_counts() {
     let mut seen = seen();
     seen.secret.content = None;

@@ -22,7 +22,7 @@ use kube::ResourceExt;
 use crate::annotations::{COMPUTE_CONDITION, SKIP_CLEANUP};
 use crate::cell_once::{has_run, owns};
 use crate::compute::Observed;
-use crate::compute::build::{self, ssh, trust};
+use crate::compute::build::{self, LIBVIRT, ssh, trust};
 use crate::compute::inputs;
 use crate::holds;
 use crate::removal::build::{NOVA_CLEANUP, cleans_up_after, cleanup};
@@ -133,7 +133,31 @@ fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
     if ending.namespace_goes {
         return Some("its namespace is being deleted");
     }
-    (!has_run(&seen.compute, !seen.runs.is_empty())).then_some("it has never touched its host")
+    if !has_run(&seen.compute, !seen.runs.is_empty()) {
+        return Some("it has never touched its host");
+    }
+    (!may_have_started(seen)).then_some("nova-compute was never started on its host")
+}
+
+/// Whether nova-compute may have been started on the host, and so be known to nova.
+///
+/// A record of the clean-up takes the place of the others, and is made only where this holds.
+fn may_have_started(seen: &Observed) -> bool {
+    let status = seen.compute.status.as_ref();
+    let records = status.map(|it| it.services.as_slice()).unwrap_or_default();
+    let waits = |it: &ServiceRun| {
+        it.state == RunState::Pending && it.attempt <= 1 && it.deployed_hash.is_none()
+    };
+    // While a chain goes on, its later services may have begun without a word of it here.
+    let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
+    let tells = |it: &ServiceRun| match it.name.as_str() {
+        NOVA_CLEANUP => true,
+        LIBVIRT => !is_held_up(it),
+        _ => !waits(it),
+    };
+    status.is_some_and(|it| !it.deployed_inputs.is_empty())
+        || records.iter().any(tells)
+        || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
 fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Judged {

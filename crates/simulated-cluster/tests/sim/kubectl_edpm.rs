@@ -213,8 +213,10 @@ async fn a_change_that_waits_is_shown_by_diff_trace_and_watch_and_nothing_runs()
         ],
     );
     let option = ["trace", "nova.conf", "max_concurrent_builds", "--node", &host.name];
-    let trace = told_in(&ns.name, &option).await?;
-    assert_says(&trace, &["3. run", "NOT YET", "It stops at step 3, run"]);
+    let trace = edpm_in(&ns.name, &option).await?;
+    assert_eq!(trace.code, Some(1), "{trace:?}");
+    let next = "Next: set deployStrategy.deploy: true";
+    assert_says(&trace.out, &["3. run", "NOT YET", "It stops at step 3, run", next]);
 
     configure(&ns, &host, OPTIONS).await?;
     let is_back = |it: &ExternalCompute| {

@@ -94,7 +94,7 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
 
 fn traced(world: &World, beside: &Beside) -> String {
     let named = Named::new("libvirt", "cpu_models", Release::newest());
-    with(world, beside, |it| text(it, ("libvirt", "cpu_models"), &named, Paint::default()))
+    with(world, beside, |it| told(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
 }
 
 fn progress(world: &mut World) -> &mut HostProgress {

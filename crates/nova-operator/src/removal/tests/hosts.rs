@@ -1,5 +1,6 @@
 //! What is done on the host of a compute that goes, and for how long it is tried.
 
+use common::api::dataplane::{RunState, ServiceRun};
 use common::refusal::Refusal;
 
 use super::cases::own_run;
@@ -85,6 +86,82 @@ fn a_compute_that_never_touched_its_host_goes_at_once_and_leaves_nothing() {
     assert_eq!(writes[0], "delete compute");
     assert!(!writes.contains(&"create run".to_owned()), "{writes:?}");
     assert!(world.node.is_none() && world.leftovers().is_empty());
+}
+
+/// The compute as it stands while the service before nova-compute fails on its host.
+fn before_nova(world: &mut World) {
+    let status = json!({
+        "hostName": "n0.example.org",
+        "services": [
+            {
+                "name": "libvirt", "state": "Failed", "hash": "h", "attempt": 2, "failures": 2,
+                "since": "2026-01-01T00:00:00Z", "reason": "TaskFailed",
+            },
+            {
+                "name": "nova", "state": "Pending", "hash": "h", "attempt": 1,
+                "since": "2026-01-01T00:00:00Z",
+            },
+        ],
+    });
+    world.compute.as_mut().unwrap().status = Some(serde_json::from_value(status).unwrap());
+}
+
+#[test]
+fn a_host_on_which_nova_compute_was_never_started_leaves_nothing_in_nova() {
+    let mut world = World::new();
+    before_nova(&mut world);
+    world.delete_node(false);
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
+    assert!(world.node.is_none() && world.compute.is_none());
+    assert_eq!((world.leftovers(), world.events.clone()), (vec![], vec![]));
+}
+
+#[test]
+fn a_host_on_which_nova_compute_may_have_been_started_is_cleaned() {
+    type Change = fn(&mut World);
+    let changes: [Change; 3] = [
+        |it| {
+            let run = own_run(it, "nova-n0", true);
+            it.runs.push(run);
+        },
+        // Of a chain that goes on only the first run is recorded.
+        |it| record(it, 0).state = RunState::Running,
+        |it| record(it, 1).attempt = 2,
+    ];
+    for change in changes {
+        let mut world = World::new();
+        before_nova(&mut world);
+        change(&mut world);
+        world.delete_node(false);
+        assert_eq!(n_cleanups(&world.settle()), 1);
+        world.end("Ok");
+        world.settle();
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+    }
+}
+
+fn record(world: &mut World, at: usize) -> &mut ServiceRun {
+    &mut world.compute.as_mut().unwrap().status.as_mut().unwrap().services[at]
+}
+
+#[test]
+fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
+    for is_seen in [false, true] {
+        let mut world = World::new();
+        let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+        if is_seen {
+            status.deployed_inputs.insert("x".into(), "d".into());
+        }
+        world.delete("compute", "n0");
+        world.settle();
+        world.end("Ok");
+        let plan = compute::decide(&world.ending().unwrap(), world.now);
+        world.take_all(&plan.steps);
+        let told = message(&world);
+        assert_eq!(told.contains("Nova keeps its records of the host"), is_seen, "{told}");
+        assert_eq!(told.contains("was never seen to register in cell"), !is_seen, "{told}");
+    }
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! Whether the cell's conductor answers, by the word of the computes that asked it last.
+
+use std::sync::Arc;
+
+use common::api::dataplane::service_run::RunState;
+use common::api::nova::{Cell, ExternalCompute};
+use common::conditions::Finding;
+use common::finalizers::is_terminating;
+use kube::ResourceExt;
+
+use crate::cell::rollout::first_of;
+use crate::compute::build::NOVA_REGISTERED;
+
+/// Said only while a compute got no answer; it does not affect Ready.
+pub const CONDUCTOR_ANSWERS: &str = "ConductorAnswers";
+
+/// The play's words for a conductor that does not answer a compute.
+const SILENT: &str = "nova-conductor does not answer over the message bus";
+
+/// The finding, where a compute has something to say.
+pub fn finding(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Finding> {
+    let met: Vec<String> =
+        computes.iter().filter(|it| met_silence(it)).map(|it| it.name_any()).collect();
+    if met.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "No nova-conductor of NovaCell {} answered over the message bus when these computes asked \
+         last: {}. Start it, or read its log; the computes say how they ask again.",
+        cell.name_any(),
+        first_of(&met)
+    );
+    Some(Finding::warning(CONDUCTOR_ANSWERS, "ConductorSilent", text))
+}
+
+fn met_silence(compute: &ExternalCompute) -> bool {
+    let status = compute.status.as_ref().filter(|_| !is_terminating(compute));
+    let mut services = status.into_iter().flat_map(|it| &it.services);
+    services.any(|it| {
+        let says = it.message.as_ref().is_some_and(|it| it.contains(SILENT));
+        it.name == NOVA_REGISTERED && it.state == RunState::Failed && says
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SILENT;
+
+    #[test]
+    fn the_words_are_those_of_the_play() {
+        assert!(include_str!("../../plays/nova-registered.yaml").contains(SILENT));
+    }
+}
