@@ -30,10 +30,22 @@ fn own(spec: &AnsibleEeSpec) -> Value {
         (Some(role), None, None) => json!({ "hosts": "all", "roles": [{ "name": role }] }),
         (_, _, Some(name)) if is_of_collection(name) => json!({ "import_playbook": name }),
         (_, _, name) => {
-            let file = name.unwrap_or("playbook.yaml");
-            json!({ "import_playbook": format!("/runner/project/{file}") })
+            let file = format!("/runner/project/{}", name.unwrap_or("playbook.yaml"));
+            json!({ "import_playbook": literal(&file) })
         }
     }
+}
+
+/// A path as `import_playbook` takes it: that is split at white space, and is a template.
+fn literal(path: &str) -> String {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"/._-".contains(&it);
+    if path.bytes().all(|it| is_plain(it) || !it.is_ascii()) {
+        return path.to_owned();
+    }
+    let letter = |it: u8| {
+        if is_plain(it) { char::from(it).to_string() } else { format!("%{it:02X}") }
+    };
+    format!("{{{{'{}'|urldecode}}}}", path.bytes().map(letter).collect::<String>())
 }
 
 /// Whether a name is `namespace.collection.playbook`; else it is a file of the project.
@@ -45,6 +57,11 @@ fn is_of_collection(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_known_by_a_task_that_the_check_has() {
+        assert!(OWNER_CHECK.contains(&format!("- name: {}\n", common::engine::owner::REFUSAL)));
+    }
 
     #[test]
     fn the_check_comes_first_whatever_the_run_is_for() {
@@ -60,6 +77,12 @@ mod tests {
         for (playbook, file) in [("x.yml", "x.yml"), ("a.b.c.yaml", "a.b.c.yaml"), ("a/b", "a/b")] {
             let expected = import(&format!("/runner/project/{file}"));
             assert_eq!(second(json!({ "playbook": playbook })), expected);
+        }
+        for (playbook, path) in
+            [("my play.yml", "my%20play.yml"), ("{{ x }}'+.yml", "%7B%7B%20x%20%7D%7D%27%2B.yml")]
+        {
+            let expected = format!("{{{{'/runner/project/{path}'|urldecode}}}}");
+            assert_eq!(second(json!({ "playbook": playbook })), import(&expected));
         }
         let contents = import("/runner/project/playbook.yaml");
         assert_eq!(second(json!({ "playbookContents": "[]", "playbook": "a.b.c" })), contents);

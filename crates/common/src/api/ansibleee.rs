@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
 use crate::conditions::{Condition, trimmed};
 
+/// The longest deadline of a run, in seconds: a week.
+pub const MAX_DEADLINE: i64 = 604_800;
+
 /// What shall be run.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -163,8 +166,9 @@ pub struct AnsibleEeSpec {
     pub input_hash: Option<String>,
     /// Seconds after which a run that has not ended is stopped and counts as failed. Where absent,
     /// runs of the operators have 7200, and others what ansibleee-operator was told: 14400 by default.
+    /// At most a week; a run that was stored with more is stopped after a week.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_DEADLINE))]
     pub active_deadline_seconds: Option<i64>,
     /// Labels of the Kubernetes nodes that the pod may run on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
