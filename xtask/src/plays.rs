@@ -245,6 +245,7 @@ fn recipe() -> Recipe {
             source(false, "nova-extra-config", &["25-nova-extra.conf"]),
         ],
         options: Options::default(),
+        fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
     }

@@ -6,6 +6,7 @@
 
 pub mod build;
 pub mod chain;
+pub mod facts;
 pub mod host_key;
 pub mod inventory;
 pub mod known_hosts;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, MAX_DEADLINE, RestartPolicy};
+use common::engine::facts;
 use common::engine::owner::{CHECK, PLAYS_DIR};
 use common::names;
 use common::plan::{Kind, Step, Target};
@@ -96,10 +97,14 @@ fn all_files(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<RunFile> {
 fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     let file =
         |name, file: &str, text| RunFile { path: format!("{PLAYS_DIR}/{file}").into(), text, name };
-    vec![
+    let mut plays = vec![
         file("owner-check", CHECK, playbook::OWNER_CHECK.to_owned()),
         file("plays", playbook::MAIN, playbook::main(spec)),
-    ]
+    ];
+    if !spec.fact_variables.is_empty() {
+        plays.push(file("facts", facts::PLAY, playbook::FACTS.to_owned()));
+    }
+    plays
 }
 
 /// Creates the Job that runs what an AnsibleEE asks for.

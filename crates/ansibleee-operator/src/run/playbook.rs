@@ -1,11 +1,15 @@
-//! The playbook of a run of the engine: the check of the hosts' owner, then what the run is for.
+//! The playbook of a run of the engine: the check of the hosts' owner, the facts that it asks for, then
+//! what the run is for.
 
 use common::api::ansibleee::AnsibleEeSpec;
+use common::engine::facts;
 use common::engine::owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
 /// The play that compares owners, for [`CHECK`].
 pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
+/// The play that makes facts variables, for [`facts::PLAY`].
+pub const FACTS: &str = include_str!("../../plays/facts.yaml");
 /// Where roles of a run are looked for unless it says so itself: as ansible-runner's `-r` does, beside
 /// its own playbook, and where images have theirs.
 pub const ROLES_PATH: (&str, &str) = (
@@ -15,12 +19,19 @@ pub const ROLES_PATH: (&str, &str) = (
 /// The file of the whole playbook, in [`PLAYS_DIR`].
 pub const MAIN: &str = "main.yaml";
 
-/// The whole playbook. One process runs both parts, so that a host that fails the check takes no part
-/// in the other one.
+/// The whole playbook. One process runs all parts, so that a host that fails the check takes no part
+/// in the others.
 pub fn main(spec: &AnsibleEeSpec) -> String {
     let check = json!({ "import_playbook": format!("{PLAYS_DIR}/{CHECK}") });
+    let asks = (!spec.fact_variables.is_empty()).then(|| {
+        json!({
+            "import_playbook": format!("{PLAYS_DIR}/{}", facts::PLAY),
+            "vars": { "edpm_fact_names": spec.fact_variables },
+        })
+    });
+    let plays: Vec<Value> = [check].into_iter().chain(asks).chain([own(spec)]).collect();
     // JSON is YAML.
-    serde_json::to_string(&[check, own(spec)]).unwrap_or_default()
+    serde_json::to_string(&plays).unwrap_or_default()
 }
 
 /// What the run is for, as ansible-runner would start it.
@@ -57,6 +68,31 @@ fn is_of_collection(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_facts_that_a_run_asks_for_come_between_the_check_and_its_own_plays() {
+        let spec = json!({ "playbook": "a.b.c", "factVariables": ["ansible_interfaces"] });
+        let spec = serde_json::from_value(spec).unwrap();
+        let plays: Vec<Value> = serde_json::from_str(&main(&spec)).unwrap();
+        let expected = json!({
+            "import_playbook": "/opt/edpm/plays/facts.yaml",
+            "vars": { "edpm_fact_names": ["ansible_interfaces"] },
+        });
+        assert_eq!((plays.len(), &plays[1]), (3, &expected));
+    }
+
+    #[test]
+    fn the_play_knows_the_kind_of_each_fact_that_can_be_asked_for() {
+        let plays: Value = common::yaml::from_str(FACTS).unwrap();
+        let kind = |it: &str| plays[0]["vars"][it].as_array().unwrap().clone();
+        let mut names = [kind("edpm_fact_lists"), kind("edpm_fact_maps"), kind("edpm_fact_texts")]
+            .concat()
+            .iter()
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>();
+        names.sort();
+        assert_eq!(names, facts::NAMES);
+    }
 
     #[test]
     fn a_refusal_is_known_by_a_task_that_the_check_has() {

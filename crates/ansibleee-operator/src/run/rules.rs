@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use common::api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use common::engine::facts;
 use common::engine::owner::{self, TAKE_OVER};
 use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
@@ -28,6 +29,7 @@ pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
     volumes(spec, &mut faults);
     cmd_line(spec, &mut faults);
     owner_check(spec, &mut faults);
+    fact_variables(spec, &mut faults);
     networks(spec, &mut faults);
     containers(spec, &mut faults);
     service_account(spec, settings, &mut faults);
@@ -145,6 +147,19 @@ fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault
 fn cmd_line(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if let Some(message) = spec.cmd_line.as_deref().and_then(unclosed) {
         add(faults, "spec.cmdLine", message);
+    }
+}
+
+fn fact_variables(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, name) in spec.fact_variables.iter().enumerate() {
+        if let Some(message) = facts::fault(name) {
+            add(faults, format!("spec.factVariables[{idx}]"), message);
+        }
+    }
+    if !spec.fact_variables.is_empty() && !is_engines(spec) {
+        let message = "runs of the operators alone have facts as variables: take it away, and read \
+                       ansible_facts[…] in the playbook";
+        add(faults, "spec.factVariables", message);
     }
 }
 

@@ -239,6 +239,21 @@ fn a_pod_is_placed_by_labels_and_taints_that_exist() {
 }
 
 #[test]
+fn only_facts_of_the_setup_module_are_variables_and_only_in_runs_of_the_engine() {
+    check(&[
+        ("{inputHash: x, factVariables: [ansible_interfaces, ansible_default_ipv4]}", ""),
+        (
+            "{inputHash: x, factVariables: [ansible_interfaces, ansible_host]}",
+            "factVariables[1]: \"ans",
+        ),
+        (
+            "{factVariables: [ansible_interfaces]}",
+            "spec.factVariables: runs of the operators alone",
+        ),
+    ]);
+}
+
+#[test]
 fn a_run_of_the_engine_says_nothing_of_the_owner_of_its_hosts() {
     check(&[
         ("{inputHash: x, extraVars: {edpm_owner: a/b/c}}", "spec.extraVars.edpm_owner: nobody but"),
