@@ -5,6 +5,7 @@ use common::conditions::declared::{
     self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
     summary,
 };
+use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
@@ -196,6 +197,7 @@ const NODE: &[Aspect] = &[
             .unknown(),
         ],
     ),
+    host_key_checking::ASPECT,
     WRITES,
 ];
 

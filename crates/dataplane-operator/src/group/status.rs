@@ -3,6 +3,7 @@
 use common::api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, ServiceRun};
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
 use common::engine::chain::{has_begun, is_as_deployed};
+use common::engine::host_key_checking;
 use common::engine::rollout::Hold;
 use common::engine::{State, changed_text};
 use common::plan::{Step, Target, status_step};
@@ -82,6 +83,7 @@ pub fn node_findings(
     let mut all = findings;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
+    all.extend(host_key_checking::finding([&host.effective.vars], "variables of the host"));
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
 

@@ -3,6 +3,7 @@
 use common::api::dataplane::{HostState, NodeSet, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
+use common::engine::host_key_checking;
 use common::finalizers::{is_held_by_it_alone, is_terminating};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
@@ -123,6 +124,10 @@ fn findings(
     let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date(seen, judged), service_account()]);
+    let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
+    let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
+    let vars = levels.map(|it| &it.ansible_vars);
+    findings.extend(host_key_checking::finding(vars, "ansibleVars of the node set"));
     findings
 }
 

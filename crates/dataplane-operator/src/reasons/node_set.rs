@@ -4,6 +4,7 @@ use common::conditions::declared::{
     Aspect, INPUTS_CHANGED, NEVER_DEPLOYED, Repeats, UP_TO_DATE as CURRENT, WRITES, Word, aspect,
     summary,
 };
+use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
 use super::machines;
@@ -78,6 +79,7 @@ pub(super) const NODE_SET: &[Aspect] = &[
         "The last deployment used the present inputs.",
         &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
     ),
+    host_key_checking::ASPECT,
     WRITES,
 ];
 
