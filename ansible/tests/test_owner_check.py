@@ -299,7 +299,7 @@ exec "$@"
         self.assertEqual(self.owner(), f"{NODE} u-3\n")
 
     def test_an_account_that_says_things_of_its_own(self):
-        self.login("/bin/bash", {".bashrc": "echo Welcome; echo; printf 'to n0: '; echo help >&2\n"})
+        self.login("/bin/bash", {".bashrc": "echo Welcome; echo help >&2; echo; printf 'to n0: '\n"})
         self.check_account()
 
     def test_an_account_with_a_c_shell(self):
