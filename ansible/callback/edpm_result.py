@@ -43,8 +43,11 @@ HIDDEN = "(hidden by no_log)"
 
 # What ssh itself says; a remote "Permission denied" on a file has no list of methods behind it.
 KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authentication failures|Invalid/incorrect password")
-# The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run.
-OWNER_CHECK = re.compile(r"/plays/owner-check\.yaml:\d+$")
+# The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run. It
+# lies beside this file's folder, so that no play of anybody else's is taken for it.
+OWNER_CHECK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plays", "owner-check.yaml")
+# What all of its variables begin with.
+OWNER_VARIABLES = "edpm_owner"
 HOST_KEY = re.compile(
     r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known for"
 )
@@ -67,6 +70,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        self.playbook = None
         self.play = None
         self.play_number = 0
         self.failures = []  # in order of time: dicts with host, play_number, entry
@@ -81,6 +85,9 @@ class CallbackModule(CallbackBase):
         self.told = None  # the unfinished message that was written last
 
     # -- events -------------------------------------------------------------
+
+    def v2_playbook_on_start(self, playbook):
+        self.playbook = playbook
 
     def v2_playbook_on_play_start(self, play):
         self._guard(self._play_starts, play)
@@ -113,7 +120,23 @@ class CallbackModule(CallbackBase):
         self._close_play()
         self.play = play
         self.play_number += 1
+        if _is_check(play):
+            self._protect_check(play)
         _honour_any_errors_fatal(play)
+
+    def _protect_check(self, play):
+        """No option of the run reaches the check: neither its tags nor its extra variables.
+
+        It sees the variables that lie beside the run's own playbook, so that it asks the machine that the run changes.
+        """
+        for holder in [play, *(block._play for block in play.tasks)]:
+            holder.only_tags, holder.skip_tags = frozenset(["all"]), frozenset()
+        extra = play.get_variable_manager().extra_vars
+        for name in [name for name in extra if name.startswith(OWNER_VARIABLES)]:
+            del extra[name]
+        own = [it for it in self.playbook.get_plays() if not _is_check(it)]
+        if own and own[0]._included_path:
+            play.get_loader().set_basedir(own[0]._included_path)
 
     def _close_play(self):
         """Notes the hosts that the play left out, whoever's failure was the reason."""
@@ -127,7 +150,7 @@ class CallbackModule(CallbackBase):
             self._host_answered(result)
 
     def _is_of_check(self, result):
-        is_of_check = OWNER_CHECK.search(result._task.get_path() or "") is not None
+        is_of_check = _is_task_of_check(result._task)
         (self.checked if is_of_check else self.played).add(result._host.get_name())
         return is_of_check
 
@@ -368,6 +391,14 @@ def _honour_any_errors_fatal(play):
     for holder in [play, *(block._play for block in [*play.pre_tasks, *play.tasks, *play.post_tasks])]:
         if isinstance(holder.any_errors_fatal, str):
             holder.any_errors_fatal = value
+
+
+def _is_check(play):
+    return any(_is_task_of_check(task) for block in play.tasks for task in block.block)
+
+
+def _is_task_of_check(task):
+    return (task.get_path() or "").rpartition(":")[0] == OWNER_CHECK
 
 
 def _last_part(action):

@@ -4,11 +4,13 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 ANSIBLE = pathlib.Path(__file__).resolve().parent.parent
@@ -26,6 +28,16 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def wait_for(path, seconds=120):
+    """Whether a file is there within so many seconds."""
+    end = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def clean_environment(home):
@@ -83,13 +95,15 @@ class TemporaryDirectoryTest(unittest.TestCase):
         subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
         return path
 
-    def start_sshd(self, host_key, *options):
-        """Starts an sshd of our own on the loopback; nobody can log in to it. Returns its port."""
+    def start_sshd(self, host_key, *options, user=None, port=None):
+        """Starts an sshd of our own on the loopback; nobody but the user of this passwd line can log in. Returns its port."""
         self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")
-        port = free_port()
+        port = port or free_port()
         users = self.write(f"passwd-{port}", pathlib.Path("/etc/passwd").read_text())
         if "\nsshd:" not in users.read_text():
             users.write_text(users.read_text() + "sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n")
+        if user:
+            users.write_text(f"{users.read_text().rstrip()}\n{user}\n")
         libraries = ":".join(str(path) for path in UNPACKED.glob("**/lib/*-linux-gnu"))
         options = ["ListenAddress=127.0.0.1", f"Port={port}", "PidFile=none", *options]
         server = subprocess.Popen(
@@ -100,10 +114,20 @@ class TemporaryDirectoryTest(unittest.TestCase):
         self.addCleanup(server.wait)
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.kill)
+        self.sshd = server
         for line in server.stderr:
             if "listening" in line:
                 return port
         self.fail("sshd ended")
+
+
+    def stop_sshd(self):
+        """Ends the sshd that was started last, and the connections that it serves."""
+        children = f"/proc/{self.sshd.pid}/task/{self.sshd.pid}/children"
+        served = [int(pid) for pid in pathlib.Path(children).read_text().split()]
+        for pid in [self.sshd.pid, *served]:
+            os.kill(pid, signal.SIGKILL)
+        self.sshd.wait()
 
 
 class CallbackTest(TemporaryDirectoryTest):

@@ -4,15 +4,25 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 import unittest
 
-from support import ANSIBLE, CallbackTest, collections_path
+from support import ANSIBLE, CallbackTest, collections_path, wait_for
 
 CRATES = ANSIBLE.parent / "crates"
 ENVIRONMENT = (CRATES / "ansibleee-operator" / "src" / "run" / "environment.rs").read_text()
 # What the operator forces for every run, as its code has it.
 FORCED = dict(re.findall(r'\("(ANSIBLE_(?:INJECT|HOST_KEY)\w+)", "(\w+)"\)', ENVIRONMENT))
+
+
+
+def forced_ssh():
+    """What the operator decides about ssh, as its code has it."""
+    table = ENVIRONMENT.split("const SSH:")[1].split("];")[0]
+    pairs = re.findall(r'\(\s*"(ANSIBLE_\w+)",\s*"((?:[^"\\]|\\.)*)",?\s*\)', table, re.DOTALL)
+    return {name: re.sub(r"\\\s+", "", value) for name, value in pairs}
+
 
 # Python as a host that lies has it: every module answers, and the host adds what it likes.
 LIAR = """\
@@ -252,6 +262,56 @@ class Connections(HostileTest):
         """, self.PLAY, pipelining=False, env={"ANSIBLE_TASK_TIMEOUT": "6", "EDPM_CLEANUP_LIMIT": "6"})
         self.assertEqual(message["hosts"], "ou", done.stdout)
         self.assertTrue(marks.exists())
+
+
+class ChangedKey(HostileTest):
+    """A machine behind a real sshd, which comes back with another key in the middle of a run."""
+
+    def test_another_key_in_the_middle_of_a_run_ends_it_for_that_host_and_is_not_accepted(self):
+        key = self.make_key("user_key")
+        self.write("authorized", key.with_suffix(".pub").read_text()).chmod(0o600)
+        home = self.directory / "home"
+        home.mkdir()
+        options = (
+            f"AuthorizedKeysFile={self.directory}/authorized", "StrictModes=no", "PermitRootLogin=yes",
+            "PasswordAuthentication=no",
+        )
+        user = f"edpm-user:x:0:0::{home}:/bin/sh"
+        first, second = self.make_key("first"), self.make_key("second")
+        port = self.start_sshd(first, *options, user=user)
+        entry = f"[127.0.0.1]:{port} {first.with_suffix('.pub').read_text()}"
+        known = self.write("known_hosts", entry)
+        begun, changed = self.directory / "begun", self.directory / "changed"
+
+        def change():
+            if wait_for(begun):
+                self.stop_sshd()
+                self.start_sshd(second, *options, user=user, port=port)
+            changed.touch()
+
+        other = threading.Thread(target=change)
+        other.start()
+        self.addCleanup(other.join)
+        self.addCleanup(begun.touch)
+        message, done = self.hostile(f"""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.raw: "true"
+                - ansible.builtin.shell: touch {begun}; timeout 60 sh -c 'until [ -e {changed} ]; do sleep 0.1; done'
+                  when: inventory_hostname == 'good'
+                - ansible.builtin.raw: touch {self.directory}/second-$(date +%N)
+                  ignore_errors: true
+                - ansible.builtin.raw: touch {self.directory}/third
+        """, "good ansible_connection=local\nbad ansible_host=127.0.0.1 ansible_user=edpm-user"
+             f" ansible_port={port} ansible_ssh_private_key_file={key} ansible_ssh_common_args='-F /dev/null"
+             f" -o IdentityAgent=none -o UserKnownHostsFile={known} -o GlobalKnownHostsFile=/dev/null"
+             " -o StrictHostKeyChecking=yes'\n", env=forced_ssh())
+        self.assertEqual(message["hosts"], "oh", done.stdout)
+        self.assertIn("REMOTE HOST IDENTIFICATION HAS CHANGED", message["failures"][0]["message"])
+        self.assertEqual(known.read_text(), entry)
+        # The honest host alone.
+        self.assertEqual(len(list(self.directory.glob("second-*"))), 1)
 
 
 class Cut(HostileTest):

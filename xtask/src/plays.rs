@@ -245,6 +245,7 @@ fn recipe() -> Recipe {
             source(false, "nova-extra-config", &["25-nova-extra.conf"]),
         ],
         options: Options::default(),
+        fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
     }
@@ -381,6 +382,7 @@ fn nothing_is_mounted_that_no_play_and_no_operator_needs() {
     let ours = [
         "/opt/edpm/callback/edpm_result.py",
         "/opt/edpm/bounds/edpm_bounds.py",
+        "/runner/env/envvars",
         "/opt/edpm/plays/owner-check.yaml",
         "/opt/edpm/plays/main.yaml",
     ];

@@ -1,6 +1,7 @@
 //! Every condition that ansibleee-operator writes, and every reason, as the docs' table tells them.
 
 use common::conditions::declared::{Kind, Repeats, Word, aspect, summary};
+use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
 use crate::run::status::{INPUT_READY, JOB_READY};
@@ -28,6 +29,7 @@ pub const KINDS: &[Kind] = &[Kind {
         ),
         aspect(JOB_READY, "The Job has done what it should on every host.", JOB)
             .repeating(Repeats::Attempts(ENDS)),
+        host_key_checking::ASPECT,
     ],
 }];
 

@@ -6,7 +6,9 @@
 
 pub mod build;
 pub mod chain;
+pub mod facts;
 pub mod host_key;
+pub mod host_key_checking;
 pub mod inventory;
 pub mod known_hosts;
 pub mod limit;

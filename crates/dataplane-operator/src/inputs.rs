@@ -67,6 +67,7 @@ pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
         "type": service_type(spec, name),
     });
     let mut inputs = Inputs::from([(format!("service {name}"), hash::short(&executed).into())]);
+    add(&mut inputs, &format!("service {name}: factVariables"), &json!(spec.fact_variables));
     inputs.extend(sources.clone());
     inputs
 }
@@ -130,6 +131,17 @@ mod tests {
         let tags = Options { tags: Some("x".into()), ..Options::default() };
         assert_eq!(run_hash(&"h".into(), &Options::default()), "h".into());
         assert_ne!(run_hash(&"h".into(), &tags), "h".into());
+    }
+
+    #[test]
+    fn the_facts_that_a_service_asks_for_are_an_input() {
+        let of = |facts: Value| {
+            let spec = json!({ "playbook": "a.b.c", "factVariables": facts });
+            let service = Service::new("own", serde_json::from_value(spec).unwrap());
+            of_service(&service, "own", &Inputs::new())
+        };
+        let asked = of(json!(["ansible_interfaces"]));
+        assert_eq!(changed(&keyed::texts(&of(json!([]))), &asked), ["service own: factVariables"]);
     }
 
     /// Golden: another value here would deploy every host again after an upgrade.

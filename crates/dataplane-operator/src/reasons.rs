@@ -5,6 +5,7 @@ use common::conditions::declared::{
     self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
     summary,
 };
+use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
@@ -218,6 +219,7 @@ const NODE: &[Aspect] = &[
         ],
     ),
     KEY_UNIQUE,
+    host_key_checking::ASPECT,
     WRITES,
 ];
 

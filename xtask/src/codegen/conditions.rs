@@ -277,8 +277,10 @@ fn no_reason_is_used_that_is_not_declared() {
 fn no_reason_is_declared_that_is_not_used() {
     // The summary's own word is a constant of the conditions; refusals and limits of a rollout are
     // told by one code.
-    let words = WRITES.reasons.iter().chain(&HELD).map(|it| it.reason);
-    let shared: Vec<&str> = words.chain([WRITES.type_, common::conditions::READY]).collect();
+    let checking = common::engine::host_key_checking::ASPECT;
+    let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
+    let types = [WRITES.type_, checking.type_, common::conditions::READY];
+    let shared: Vec<&str> = words.chain(types).collect();
     for (operator, kinds) in OPERATORS {
         let used = quoted(operator);
         for word in declared(kinds).into_iter().filter(|it| !shared.contains(it)) {

@@ -472,3 +472,17 @@ fn a_job_that_the_api_server_refuses_is_told_once() {
     assert_eq!(refused(&again, &quota, now()), Plan::default());
     check(&again, "create Job");
 }
+
+#[test]
+fn a_run_whose_variables_turn_the_check_of_host_keys_off_says_so() {
+    let mut run = new_run();
+    run.spec.extra_vars.insert("ansible_host_key_checking".into(), serde_json::json!("no"));
+    for (run, expected) in [(run, 1), (new_run(), 0)] {
+        let run = started(run);
+        let conditions = run.status.unwrap().conditions;
+        let is_told = |it: &&common::conditions::Condition| {
+            (it.type_.as_str(), it.reason.as_str()) == ("HostKeysChecked", "HostKeyCheckingOff")
+        };
+        assert_eq!(conditions.iter().filter(is_told).count(), expected);
+    }
+}

@@ -46,6 +46,10 @@ const SSH: [(&str, &str); 10] = [
 /// roles read files of the runner whose paths are variables: so facts are never variables.
 const FACTS: (&str, &str) = ("ANSIBLE_INJECT_FACT_VARS", "False");
 
+/// How many bytes a host may answer at once, and how many seconds the removal of files after a task
+/// may take; the plugins' own defaults.
+const BOUNDS: [(&str, &str); 2] = [("EDPM_OUTPUT_LIMIT", "67108864"), ("EDPM_CLEANUP_LIMIT", "30")];
+
 /// What the ConfigMap that every run of a namespace reads may decide: how much is done at a time, how
 /// long it may take and what the log looks like. None of them names a program, a file or a host.
 pub const FROM_DEFAULT_CONFIG_MAP: [&str; 30] = [
@@ -87,10 +91,18 @@ pub fn forced(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
         .into_iter()
         .chain([FACTS])
         .chain(SSH)
+        .chain(BOUNDS)
         .map(|(name, value)| plain(name, value))
         .collect();
     forced.push(plain(TASK_TIMEOUT, &task_timeout(spec, settings).to_string()));
     forced
+}
+
+/// The same as `/runner/env/envvars`, which ansible-runner puts over the environment: else that of an
+/// image would win.
+pub fn envvars(spec: &AnsibleEeSpec, settings: &Settings) -> String {
+    let forced = forced(spec, settings).into_iter().map(|it| (it.name, json!(it.value)));
+    Value::Object(forced.collect()).to_string()
 }
 
 /// Whether a variable decides about ssh, so that a run's `env` may not set it.

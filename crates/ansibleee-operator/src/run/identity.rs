@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 ///
 /// A changed list would run every hand-made AnsibleEE again: a new field joins it only because a
 /// default is left out of the digest.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "args",
     "cmdLine",
     "debug",
@@ -18,6 +18,7 @@ const FIELDS: [&str; 19] = [
     "envConfigMapName",
     "extraMounts",
     "extraVars",
+    "factVariables",
     "hosts",
     "initContainers",
     "inputHash",

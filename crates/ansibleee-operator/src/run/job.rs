@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
+use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, MAX_DEADLINE, RestartPolicy};
+use common::engine::facts;
 use common::engine::owner::{CHECK, PLAYS_DIR};
 use common::names;
 use common::plan::{Kind, Step, Target};
@@ -80,23 +81,30 @@ pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
 }
 
 /// All files of the pod that are no object's: Ansible's plugins, and the texts of the spec.
-fn all_files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
+fn all_files(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<RunFile> {
     let plugin = |it: callback::Plugin| {
         let path = format!("{}/{}", it.folder, it.file).into();
         RunFile { path, text: it.text.into(), name: it.name }
     };
     let plays = if is_engines(spec) { plays(spec) } else { Vec::new() };
-    callback::PLUGINS.into_iter().map(plugin).chain(plays).chain(files(spec)).collect()
+    let text = environment::envvars(spec, settings);
+    let envvars = RunFile { path: "/runner/env/envvars".into(), text, name: "envvars" };
+    let ours = callback::PLUGINS.into_iter().map(plugin).chain([envvars]);
+    ours.chain(plays).chain(files(spec)).collect()
 }
 
 /// The plays of a run of the engine.
 fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     let file =
         |name, file: &str, text| RunFile { path: format!("{PLAYS_DIR}/{file}").into(), text, name };
-    vec![
+    let mut plays = vec![
         file("owner-check", CHECK, playbook::OWNER_CHECK.to_owned()),
         file("plays", playbook::MAIN, playbook::main(spec)),
-    ]
+    ];
+    if !spec.fact_variables.is_empty() {
+        plays.push(file("facts", facts::PLAY, playbook::FACTS.to_owned()));
+    }
+    plays
 }
 
 /// Creates the Job that runs what an AnsibleEE asks for.
@@ -134,7 +142,9 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     ]);
     let mut on_job = annotations.clone();
     on_job.insert(IDENTITY.into(), json!(identity));
-    annotations.extend(all_files(spec).into_iter().map(|it| (annotation(it.name), json!(it.text))));
+    annotations.extend(
+        all_files(spec, settings).into_iter().map(|it| (annotation(it.name), json!(it.text))),
+    );
     if !spec.network_attachments.is_empty() {
         annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
     }
@@ -216,14 +226,16 @@ fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     settings.deadline + if spec.debug { DAY } else { 0 }
 }
 
-/// How long a run may take, where the run itself or whoever made it says so.
+/// How long a run may take, where the run itself or whoever made it says so; never longer than
+/// [`MAX_DEADLINE`], which objects of earlier versions may exceed.
 pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
-    spec.active_deadline_seconds.or_else(|| is_engines(spec).then_some(DEADLINE))
+    let own = spec.active_deadline_seconds.map(|it| it.min(MAX_DEADLINE));
+    own.or_else(|| is_engines(spec).then_some(DEADLINE))
 }
 
 fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
     let spec = &run.spec;
-    let (volumes, mounts) = volumes(spec);
+    let (volumes, mounts) = volumes(spec, settings);
     let restart = match spec.restart_policy {
         RestartPolicy::OnFailure if !is_engines(spec) => "OnFailure",
         RestartPolicy::OnFailure | RestartPolicy::Never => "Never",
@@ -336,7 +348,7 @@ fn args(run: &AnsibleEe) -> Vec<String> {
 }
 
 /// Volumes and the runner container's mounts.
-fn volumes(spec: &AnsibleEeSpec) -> (Vec<Value>, Vec<Value>) {
+fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>) {
     let mut volumes = Vec::new();
     let mut mounts = Vec::new();
     for extra in spec.extra_mounts.iter().filter(|it| it.reaches_runs()) {
@@ -347,7 +359,7 @@ fn volumes(spec: &AnsibleEeSpec) -> (Vec<Value>, Vec<Value>) {
         volumes.push(host_keys::volume());
         mounts.push(host_keys::mount());
     }
-    let files = all_files(spec);
+    let files = all_files(spec, settings);
     let item = |it: &RunFile| {
         let field = format!("metadata.annotations['{}']", annotation(it.name));
         json!({ "path": it.name, "fieldRef": { "fieldPath": field } })

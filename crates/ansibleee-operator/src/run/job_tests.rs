@@ -100,6 +100,9 @@ fn every_run_has_a_deadline_and_the_default_makes_no_other_run() {
     // It sleeps for a day by itself.
     assert_eq!(deadline("{debug: true}"), 100_800);
     assert_eq!(deadline("{inputHash: x}"), 7200);
+    // An object that an earlier version stored may say more than the schema allows now.
+    assert_eq!(deadline("{playbook: a.yml, activeDeadlineSeconds: 2000000000}"), 604_800);
+    assert_eq!(deadline("{inputHash: x, activeDeadlineSeconds: 604801}"), 604_800);
     let name = |deadline: i64| {
         let settings = Settings { deadline, ..settings() };
         let run = run("{playbook: a.yml}");
@@ -325,6 +328,8 @@ fn no_run_decides_about_ssh_host_keys_or_facts_whatever_its_environment_says() {
         ("ANSIBLE_SFTP_EXECUTABLE", "/tmp/x", "sftp"),
         ("ANSIBLE_PKCS11_PROVIDER", "/tmp/x.so", ""),
         ("ANSIBLE_PARAMIKO_PROXY_COMMAND", "x", ""),
+        ("EDPM_OUTPUT_LIMIT", "99999999999", "67108864"),
+        ("EDPM_CLEANUP_LIMIT", "99999", "30"),
     ];
     for (name, asked, expected) in hostile {
         for spec in [
@@ -421,6 +426,25 @@ fn a_run_that_names_no_resources_has_the_installations() {
 }
 
 #[test]
+fn an_images_file_of_variables_decides_nothing_either() {
+    let made = job("{playbook: a.yml, env: [{name: ANSIBLE_TASK_TIMEOUT, value: '60'}]}");
+    let template = &made["spec"]["template"];
+    let text = template["metadata"]["annotations"]["edpm.openstack.org/file-envvars"].clone();
+    let found: std::collections::BTreeMap<String, String> =
+        serde_json::from_str(text.as_str().unwrap()).unwrap();
+    let all = values("{playbook: a.yml, env: [{name: ANSIBLE_TASK_TIMEOUT, value: '60'}]}");
+    assert!(found.len() > 15, "{found:?}");
+    assert!(found.iter().all(|(name, value)| all[name] == *value), "{found:?}");
+    assert_eq!(
+        (found["ANSIBLE_TASK_TIMEOUT"].as_str(), found["ANSIBLE_INJECT_FACT_VARS"].as_str()),
+        ("60", "False")
+    );
+    let mounts = template["spec"]["containers"][0]["volumeMounts"].as_array().unwrap().clone();
+    let own = mounts.iter().find(|it| it["mountPath"] == "/runner/env/envvars").unwrap();
+    assert_eq!((&own["subPath"], &own["readOnly"]), (&json!("envvars"), &json!(true)));
+}
+
+#[test]
 fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     let variables =
         env("{env: [{name: A, value: b}, {name: ANSIBLE_HOST_KEY_CHECKING, value: 'False'}, \
@@ -484,6 +508,7 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
         [
             "/opt/edpm/callback/edpm_result.py",
             "/opt/edpm/bounds/edpm_bounds.py",
+            "/runner/env/envvars",
             "/runner/env/cmdline",
             "/runner/env/extravars",
             "/runner/project/playbook.yaml",
@@ -491,7 +516,7 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
         ]
     );
     let items = &template["spec"]["volumes"][0]["downwardAPI"]["items"];
-    for (idx, name) in ["callback", "bounds", "cmdline"].into_iter().enumerate() {
+    for (idx, name) in ["callback", "bounds", "envvars", "cmdline"].into_iter().enumerate() {
         let field = format!("metadata.annotations['edpm.openstack.org/file-{name}']");
         assert_eq!(items[idx]["fieldRef"]["fieldPath"], json!(field));
     }
@@ -531,7 +556,7 @@ fn only_mounts_that_are_meant_for_runs_reach_them() {
         );
         container(&spec)["volumeMounts"].as_array().unwrap().len()
     };
-    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (3, 3, 2));
+    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (4, 4, 3));
 }
 
 #[test]

@@ -1,11 +1,15 @@
-//! The playbook of a run of the engine: the check of the hosts' owner, then what the run is for.
+//! The playbook of a run of the engine: the check of the hosts' owner, the facts that it asks for, then
+//! what the run is for.
 
 use common::api::ansibleee::AnsibleEeSpec;
+use common::engine::facts;
 use common::engine::owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
 /// The play that compares owners, for [`CHECK`].
 pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
+/// The play that makes facts variables, for [`facts::PLAY`].
+pub const FACTS: &str = include_str!("../../plays/facts.yaml");
 /// Where roles of a run are looked for unless it says so itself: as ansible-runner's `-r` does, beside
 /// its own playbook, and where images have theirs.
 pub const ROLES_PATH: (&str, &str) = (
@@ -15,12 +19,19 @@ pub const ROLES_PATH: (&str, &str) = (
 /// The file of the whole playbook, in [`PLAYS_DIR`].
 pub const MAIN: &str = "main.yaml";
 
-/// The whole playbook. One process runs both parts, so that a host that fails the check takes no part
-/// in the other one.
+/// The whole playbook. One process runs all parts, so that a host that fails the check takes no part
+/// in the others.
 pub fn main(spec: &AnsibleEeSpec) -> String {
     let check = json!({ "import_playbook": format!("{PLAYS_DIR}/{CHECK}") });
+    let asks = (!spec.fact_variables.is_empty()).then(|| {
+        json!({
+            "import_playbook": format!("{PLAYS_DIR}/{}", facts::PLAY),
+            "vars": { "edpm_fact_names": spec.fact_variables },
+        })
+    });
+    let plays: Vec<Value> = [check].into_iter().chain(asks).chain([own(spec)]).collect();
     // JSON is YAML.
-    serde_json::to_string(&[check, own(spec)]).unwrap_or_default()
+    serde_json::to_string(&plays).unwrap_or_default()
 }
 
 /// What the run is for, as ansible-runner would start it.
@@ -30,10 +41,22 @@ fn own(spec: &AnsibleEeSpec) -> Value {
         (Some(role), None, None) => json!({ "hosts": "all", "roles": [{ "name": role }] }),
         (_, _, Some(name)) if is_of_collection(name) => json!({ "import_playbook": name }),
         (_, _, name) => {
-            let file = name.unwrap_or("playbook.yaml");
-            json!({ "import_playbook": format!("/runner/project/{file}") })
+            let file = format!("/runner/project/{}", name.unwrap_or("playbook.yaml"));
+            json!({ "import_playbook": literal(&file) })
         }
     }
+}
+
+/// A path as `import_playbook` takes it: that is split at white space, and is a template.
+fn literal(path: &str) -> String {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"/._-".contains(&it);
+    if path.bytes().all(|it| is_plain(it) || !it.is_ascii()) {
+        return path.to_owned();
+    }
+    let letter = |it: u8| {
+        if is_plain(it) { char::from(it).to_string() } else { format!("%{it:02X}") }
+    };
+    format!("{{{{'{}'|urldecode}}}}", path.bytes().map(letter).collect::<String>())
 }
 
 /// Whether a name is `namespace.collection.playbook`; else it is a file of the project.
@@ -45,6 +68,36 @@ fn is_of_collection(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_facts_that_a_run_asks_for_come_between_the_check_and_its_own_plays() {
+        let spec = json!({ "playbook": "a.b.c", "factVariables": ["ansible_interfaces"] });
+        let spec = serde_json::from_value(spec).unwrap();
+        let plays: Vec<Value> = serde_json::from_str(&main(&spec)).unwrap();
+        let expected = json!({
+            "import_playbook": "/opt/edpm/plays/facts.yaml",
+            "vars": { "edpm_fact_names": ["ansible_interfaces"] },
+        });
+        assert_eq!((plays.len(), &plays[1]), (3, &expected));
+    }
+
+    #[test]
+    fn the_play_knows_the_kind_of_each_fact_that_can_be_asked_for() {
+        let plays: Value = common::yaml::from_str(FACTS).unwrap();
+        let kind = |it: &str| plays[0]["vars"][it].as_array().unwrap().clone();
+        let mut names = [kind("edpm_fact_lists"), kind("edpm_fact_maps"), kind("edpm_fact_texts")]
+            .concat()
+            .iter()
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>();
+        names.sort();
+        assert_eq!(names, facts::NAMES);
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_a_task_that_the_check_has() {
+        assert!(OWNER_CHECK.contains(&format!("- name: {}\n", common::engine::owner::REFUSAL)));
+    }
 
     #[test]
     fn the_check_comes_first_whatever_the_run_is_for() {
@@ -60,6 +113,12 @@ mod tests {
         for (playbook, file) in [("x.yml", "x.yml"), ("a.b.c.yaml", "a.b.c.yaml"), ("a/b", "a/b")] {
             let expected = import(&format!("/runner/project/{file}"));
             assert_eq!(second(json!({ "playbook": playbook })), expected);
+        }
+        for (playbook, path) in
+            [("my play.yml", "my%20play.yml"), ("{{ x }}'+.yml", "%7B%7B%20x%20%7D%7D%27%2B.yml")]
+        {
+            let expected = format!("{{{{'/runner/project/{path}'|urldecode}}}}");
+            assert_eq!(second(json!({ "playbook": playbook })), import(&expected));
         }
         let contents = import("/runner/project/playbook.yaml");
         assert_eq!(second(json!({ "playbookContents": "[]", "playbook": "a.b.c" })), contents);

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use common::api::ansibleee::AnsibleEeSpec;
+use common::api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use common::engine::facts;
+use common::engine::owner::{self, TAKE_OVER};
 use common::fault::Fault;
 use common::names::{is_dns_label, is_dns_subdomain};
 use common::plays;
@@ -26,6 +28,8 @@ pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
     env(spec, &mut faults);
     volumes(spec, &mut faults);
     cmd_line(spec, &mut faults);
+    owner_check(spec, &mut faults);
+    fact_variables(spec, &mut faults);
     networks(spec, &mut faults);
     containers(spec, &mut faults);
     service_account(spec, settings, &mut faults);
@@ -55,7 +59,7 @@ fn image(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         add(faults, "spec.image", format!("{image:?} has white space in it"));
     }
     if spec.active_deadline_seconds.is_some_and(|it| it > LONGEST) {
-        add(faults, "spec.activeDeadlineSeconds", format!("at most {LONGEST} seconds"));
+        add(faults, "spec.activeDeadlineSeconds", format!("at most {MAX_DEADLINE} seconds"));
     }
 }
 
@@ -142,6 +146,45 @@ fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault
 
 fn cmd_line(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if let Some(message) = spec.cmd_line.as_deref().and_then(unclosed) {
+        add(faults, "spec.cmdLine", message);
+    }
+}
+
+fn fact_variables(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, name) in spec.fact_variables.iter().enumerate() {
+        if let Some(message) = facts::fault(name) {
+            add(faults, format!("spec.factVariables[{idx}]"), message);
+        }
+    }
+    if !spec.fact_variables.is_empty() && !is_engines(spec) {
+        let message = "runs of the operators alone have facts as variables: take it away, and read \
+                       ansible_facts[…] in the playbook";
+        add(faults, "spec.factVariables", message);
+    }
+}
+
+/// What would keep a run of the engine from asking its hosts for their owner. The callback plugin
+/// keeps tags and extra variables away from that play; these are told before there is a Job.
+fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    if !is_engines(spec) {
+        return;
+    }
+    for name in spec.extra_vars.keys().filter(|it| owner::is_variable(it)) {
+        let message = format!(
+            "nobody but the operator says whose a host is: take it away; a host is taken over by \
+             annotation {TAKE_OVER} of the object that describes it"
+        );
+        add(faults, format!("spec.extraVars.{name}"), message);
+    }
+    let cmd_line = spec.cmd_line.as_deref().unwrap_or_default();
+    let words = cmd_line.split_whitespace().map(|it| it.replace(['\'', '"', '\\'], ""));
+    // ansible-playbook takes the begin of an option for the whole of it.
+    let skips = |it: &String| it.starts_with("--st");
+    if let Some(word) = words.into_iter().find(skips) {
+        let message = format!(
+            "{word} would leave out the tasks that ask a host for its owner: take it away, and \
+             choose tasks by --tags"
+        );
         add(faults, "spec.cmdLine", message);
     }
 }

@@ -73,7 +73,7 @@ fn what_is_executed_is_named_once_and_stays_in_its_place() {
         ("{role: 'a b'}", ""),
         ("{role: ' a'}", "is neither"),
         ("{image: 'a b'}", "spec.image: \"a b\" has white space"),
-        ("{activeDeadlineSeconds: 2147483648}", "spec.activeDeadlineSeconds: at most 2147483647"),
+        ("{activeDeadlineSeconds: 2147483648}", "spec.activeDeadlineSeconds: at most 604800"),
     ]);
 }
 
@@ -235,5 +235,35 @@ fn a_pod_is_placed_by_labels_and_taints_that_exist() {
             "{tolerations: [{key: a, effect: NoSchedule, tolerationSeconds: 1}]}",
             "goes with effect NoExecute",
         ),
+    ]);
+}
+
+#[test]
+fn only_facts_of_the_setup_module_are_variables_and_only_in_runs_of_the_engine() {
+    check(&[
+        ("{inputHash: x, factVariables: [ansible_interfaces, ansible_default_ipv4]}", ""),
+        (
+            "{inputHash: x, factVariables: [ansible_interfaces, ansible_host]}",
+            "factVariables[1]: \"ans",
+        ),
+        (
+            "{factVariables: [ansible_interfaces]}",
+            "spec.factVariables: runs of the operators alone",
+        ),
+    ]);
+}
+
+#[test]
+fn a_run_of_the_engine_says_nothing_of_the_owner_of_its_hosts() {
+    check(&[
+        ("{inputHash: x, extraVars: {edpm_owner: a/b/c}}", "spec.extraVars.edpm_owner: nobody but"),
+        ("{inputHash: x, extraVars: {edpm_owner_accepted: [u]}}", "take-over"),
+        ("{inputHash: x, extraVars: {edpm_own: a, the_edpm_owner: b}}", ""),
+        ("{inputHash: x, cmdLine: \"--tags a --start-at-task 'x y'\"}", "spec.cmdLine: --start-at"),
+        ("{inputHash: x, cmdLine: '--\"st\"ep'}", "--step would leave out"),
+        ("{inputHash: x, cmdLine: --start=x}", "--start=x would"),
+        ("{inputHash: x, cmdLine: '--skip-tags always --check --limit a'}", ""),
+        // Runs by hand are not checked.
+        ("{playbook: a.yml, extraVars: {edpm_owner: a}, cmdLine: --step}", ""),
     ]);
 }

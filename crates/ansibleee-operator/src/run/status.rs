@@ -2,6 +2,7 @@
 
 use common::api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use common::conditions::{self, Finding, READY, kstatus, ready, settle};
+use common::engine::host_key_checking;
 use common::fault::Fault;
 use common::plan::{Step, Target, Write, status_step};
 use jiff::Timestamp;
@@ -70,6 +71,7 @@ pub fn conclude(
     let mut findings = vec![input, job];
     findings.extend(kstatus(&summary));
     findings.push(summary);
+    findings.extend(host_key_checking::finding([&run.spec.extra_vars], "extraVars"));
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     status.conditions = settle(before, findings, status.observed_generation, now);
     status

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
 use crate::conditions::{Condition, trimmed};
+use crate::engine::facts;
+
+/// The longest deadline of a run, in seconds: a week.
+pub const MAX_DEADLINE: i64 = 604_800;
 
 /// What shall be run.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -152,6 +156,13 @@ pub struct AnsibleEeSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "any_map")]
     pub extra_vars: AnyMap,
+    /// Facts of the hosts that the plays read as variables, for example `ansible_interfaces`; without
+    /// them facts are in `ansible_facts` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 63)))]
+    #[x_kube(validation = Rule::new(format!("self.all(it, it in {:?})", facts::NAMES))
+        .message("a fact cannot be a variable: read it as ansible_facts[...] in the playbook"))]
+    pub fact_variables: Vec<String>,
     /// The hosts that the run touches: it waits while another run touches one of them, and each
     /// gets a result of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -163,8 +174,9 @@ pub struct AnsibleEeSpec {
     pub input_hash: Option<String>,
     /// Seconds after which a run that has not ended is stopped and counts as failed. Where absent,
     /// runs of the operators have 7200, and others what ansibleee-operator was told: 14400 by default.
+    /// At most a week; a run that was stored with more is stopped after a week.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_DEADLINE))]
     pub active_deadline_seconds: Option<i64>,
     /// Labels of the Kubernetes nodes that the pod may run on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

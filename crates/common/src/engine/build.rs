@@ -108,6 +108,8 @@ pub struct Recipe {
     pub sources: Vec<Source>,
     /// What narrows the runs.
     pub options: Options,
+    /// Facts of the hosts that are variables of the plays.
+    pub fact_variables: Vec<String>,
     /// Variables that win over all others but those by which a run finds its hosts.
     pub extra_vars: BTreeMap<String, Value>,
     /// What runs of deployments have beyond those of roles and computes.
@@ -266,6 +268,9 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
     if !cmd_line.is_empty() {
         spec["cmdLine"] = json!(cmd_line);
     }
+    if !recipe.fact_variables.is_empty() {
+        spec["factVariables"] = json!(recipe.fact_variables);
+    }
     if !deployed.node_selector.is_empty() {
         spec["nodeSelector"] = json!(deployed.node_selector);
     }
@@ -336,6 +341,7 @@ mod tests {
             layout: Layout::Parent { inventory: "inventory".into(), beside: None },
             sources: vec![],
             options: Options::default(),
+            fact_variables: Vec::new(),
             extra_vars: BTreeMap::new(),
             deployed: Deployed::default(),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::engine::owner::HostOwner;
+use crate::engine::owner::{self, HostOwner};
 use crate::yaml::Tree;
 
 /// The group that holds exactly the hosts of a run, in the run's own inventory.
@@ -101,7 +101,7 @@ fn host_vars(host: &HostEntry) -> Tree {
     for (name, value) in &host.vars {
         vars.insert(name.clone(), Tree::template(value.clone()));
     }
-    vars.retain(|name, _| !host.elsewhere.contains(name));
+    vars.retain(|name, _| !host.elsewhere.contains(name) && !owner::is_variable(name));
     vars.extend(host.owner.vars().into_iter().map(|(name, it)| (name.into(), Tree::data(it))));
     Tree::Map(vars)
 }
@@ -178,6 +178,7 @@ mod tests {
     fn the_owner_of_a_host_is_no_variable_of_a_users() {
         let mut host = host();
         host.vars.insert("edpm_owner".into(), Value::from("openstack/OpenStackDataPlaneNode/n1"));
+        host.vars.insert("edpm_owner_accepted".into(), serde_json::json!(["u-1"]));
         host.elsewhere.insert("edpm_owner_uid".into());
         let text = inventory("compute", &[host]);
         assert!(

@@ -15,6 +15,10 @@ pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
 pub const PLAYS_DIR: &str = "/opt/edpm/plays";
 /// The file of the play that compares the owners, in [`PLAYS_DIR`].
 pub const CHECK: &str = "owner-check.yaml";
+/// The task of [`CHECK`] that refuses a host.
+pub const REFUSAL: &str = "The host must be the owner's";
+/// What the names of all variables of [`CHECK`] begin with: nobody but the operators sets them.
+pub const VARIABLES: &str = "edpm_owner";
 
 /// How many words an annotation may list, and how long one may be.
 const MAX_ACCEPTED: usize = 500;
@@ -60,9 +64,16 @@ pub fn take_over_command(namespace: &str, object: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
 }
 
-/// Whether the play that compares the owners failed on the host.
+/// Whether the play that compares the owners refused the host.
 pub fn is_refusal(failure: &HostFailure) -> bool {
-    failure.path.strip_prefix(PLAYS_DIR).is_some_and(|it| it.starts_with(&format!("/{CHECK}:")))
+    let place = failure.path.strip_prefix(PLAYS_DIR).and_then(|it| it.strip_prefix('/'));
+    let line = place.and_then(|it| it.strip_prefix(CHECK)?.strip_prefix(':'));
+    failure.task == REFUSAL && line.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// Whether a variable is one of those by which the owner of a host is told.
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(VARIABLES)
 }
 
 /// The word of [`TAKE_OVER`] that answers what that play says: the UID of the owner that the host
@@ -102,11 +113,25 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_known_by_the_file_of_the_check_alone() {
-        let failure = |path: &str| HostFailure { path: path.to_owned(), ..HostFailure::default() };
-        assert!(is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70")));
-        for path in ["", "/runner/project/owner-check.yaml:70", "/opt/edpm/plays/main.yaml:1"] {
-            assert!(!is_refusal(&failure(path)), "{path}");
+    fn a_refusal_is_known_by_the_file_and_the_task_of_the_check_alone() {
+        let failure = |path: &str, task: &str| HostFailure {
+            path: path.to_owned(),
+            task: task.to_owned(),
+            message: "the host belongs to Node x (UID u-1)".into(),
+            ..HostFailure::default()
+        };
+        assert!(is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70", REFUSAL)));
+        for path in [
+            "",
+            "/runner/project/owner-check.yaml:70",
+            "/opt/edpm/plays/main.yaml:1",
+            "/opt/edpm/plays/owner-check.yaml:70/x",
+            "/x/opt/edpm/plays/owner-check.yaml:70",
+        ] {
+            assert!(!is_refusal(&failure(path, REFUSAL)), "{path}");
+        }
+        for task in ["", "Record the owner", "x : The host must be the owner's"] {
+            assert!(!is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70", task)), "{task}");
         }
     }
 

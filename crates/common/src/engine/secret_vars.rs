@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::VolumeMount;
 use serde_json::Value;
 
+use crate::engine::owner;
 use crate::yaml::Tree;
 
 /// Key of the variables of all hosts; no host can have this name.
@@ -23,13 +24,14 @@ const HOSTS_DIR: &str = "/runner/inventory/host_vars";
 /// # Guarantees
 /// Every host has a file, even an empty one: Ansible takes the first of `h`, `h.yml`, `h.yaml` and
 /// `h.json`, so a host without one would read that of a host called `h.yml`.
-/// Nothing in the values is a template.
+/// Nothing in the values is a template, and nothing tells another owner of a host.
 pub fn files(
     group: BTreeMap<String, Value>,
     hosts: BTreeMap<String, BTreeMap<String, Value>>,
 ) -> BTreeMap<String, String> {
     let text = |vars: BTreeMap<String, Value>| {
-        Tree::map(vars.into_iter().map(|(name, value)| (name, Tree::data(value)))).render()
+        let vars = vars.into_iter().filter(|(name, _)| !owner::is_variable(name));
+        Tree::map(vars.map(|(name, value)| (name, Tree::data(value)))).render()
     };
     let mut files: BTreeMap<String, String> =
         hosts.into_iter().map(|(host, vars)| (host, text(vars))).collect();
@@ -66,6 +68,13 @@ mod tests {
         let files = files(group, BTreeMap::from([("n0".to_owned(), host)]));
         assert_eq!(files[GROUP_KEY], "token: !unsafe \"{{ lookup('pipe', 'id') }}\"\n");
         assert_eq!(files["n0"], "logins:\n  registry:\n    user: !unsafe \"{{ x }}\"\n");
+    }
+
+    #[test]
+    fn the_owner_of_a_host_is_no_variable_of_a_secret() {
+        let host = vars(&[("edpm_owner", json!("a/b/c")), ("edpm_owner_accepted", json!(["u"]))]);
+        let files = files(BTreeMap::new(), BTreeMap::from([("n0".to_owned(), host)]));
+        assert_eq!(files["n0"], "{}\n");
     }
 
     #[test]

@@ -187,6 +187,7 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
         }),
         sources: sources(&seen.sources, &seen.namespace, service),
         options: options(seen),
+        fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
         deployed: deployed(seen, &part.name, name, is_global),
     })

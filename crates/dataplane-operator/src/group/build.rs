@@ -212,6 +212,7 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         },
         sources: sources(&seen.sources, &seen.namespace, service),
         options: effective.options.clone(),
+        fact_variables: service.spec.fact_variables.clone(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
     })

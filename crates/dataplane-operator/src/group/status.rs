@@ -5,6 +5,7 @@ use common::api::dataplane::{
 };
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
 use common::engine::chain::{is_as_deployed, renew};
+use common::engine::host_key_checking;
 use common::engine::rollout::Hold;
 use common::engine::{State, changed_text};
 use common::keyed::{Renewal, kept};
@@ -89,6 +90,7 @@ pub fn node_findings(
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    all.extend(host_key_checking::finding([&host.effective.vars], "variables of the host"));
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
 

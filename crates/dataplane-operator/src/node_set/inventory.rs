@@ -53,6 +53,7 @@ fn group_vars(seen: &Observed, served: &Served) -> Vars {
     vars.extend(own(&opts));
     vars.extend(networks(&template.networks, &seen.infra));
     vars.extend(decided(set, &seen.services, served.has_certificates));
+    vars.retain(|name, _| !owner::is_variable(name));
     vars
 }
 
@@ -65,6 +66,7 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &Served) -> Vars {
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
     vars.extend(own(&opts));
     vars.extend(networks(&host.node.networks, &seen.infra));
+    vars.retain(|name, _| !owner::is_variable(name));
     vars.extend(data(owner(&seen.set, host).vars()));
     let reserved = served.vars.get(&host.host_name).into_iter().flatten();
     vars.extend(reserved.map(|(name, it)| (name.clone(), Var::Data(it.clone()))));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
 use common::engine::changed_text;
+use common::engine::host_key_checking;
 use common::finalizers::{is_held_by_it_alone, is_terminating};
 use common::keyed::{Renewal, kept};
 use common::plan::{Step, Target};
@@ -182,6 +183,10 @@ fn findings(
     findings.extend([ready, up_to_date(seen, judged), service_account()]);
     let shared = judged.shared_keys.as_ref();
     findings.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
+    let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
+    let vars = levels.map(|it| &it.ansible_vars);
+    findings.extend(host_key_checking::finding(vars, "ansibleVars of the node set"));
     findings
 }
 

@@ -4,6 +4,7 @@ use common::conditions::declared::{
     Aspect, INPUTS_CHANGED, NEVER_DEPLOYED, Repeats, UP_TO_DATE as CURRENT, WRITES, Word, aspect,
     summary,
 };
+use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
 use super::machines;
@@ -80,6 +81,7 @@ pub(super) const NODE_SET: &[Aspect] = &[
         &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
     ),
     KEY_UNIQUE,
+    host_key_checking::ASPECT,
     WRITES,
 ];
 

@@ -59,6 +59,7 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
         },
         sources: vec![],
         options: Options::default(),
+        fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
     }

@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 20] = [
+const OURS: [&str; 21] = [
     "Deployment.spec.maxUnavailable",
     "Deployment.spec.pauseOnFailure",
     "Deployment.status.failures",
@@ -37,6 +37,7 @@ const OURS: [&str; 20] = [
     "NodeSet.status.readyNodes",
     "NodeSet.status.settledDeployments",
     "Service.spec.configMaps",
+    "Service.spec.factVariables",
     "Service.spec.label",
     "Service.spec.play",
     "Service.spec.secrets",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::shared::{DNS_SUBDOMAIN, DataSource};
 use crate::conditions::Condition;
+use crate::engine::facts;
 
 pub mod faults;
 
@@ -124,6 +125,13 @@ pub struct ServiceSpec {
     /// Whether one run covers all node sets of a deployment; roles do not use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_on_all_node_sets: Option<bool>,
+    /// Facts of the hosts that the plays read as variables, for example `ansible_interfaces`; without
+    /// them facts are in `ansible_facts` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 63)))]
+    #[x_kube(validation = Rule::new(format!("self.all(it, it in {:?})", facts::NAMES))
+        .message("a fact cannot be a variable: read it as ansible_facts[...] in the playbook"))]
+    pub fact_variables: Vec<String>,
     /// Images of an `OpenStackVersion` that the service needs; accepted, without effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 200))]

@@ -29,6 +29,7 @@ fn recipe(node_sets: NodeSets, sources: Vec<Source>) -> Recipe {
         layout: Layout::NodeSets(node_sets),
         sources: mounted(sources),
         options: Options::default(),
+        fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
         deployed: Deployed::default(),
     }

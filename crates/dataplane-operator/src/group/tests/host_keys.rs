@@ -444,3 +444,25 @@ fn host_edit(world: &mut World) {
     let own = node.spec.node.get_or_insert_default();
     own.ansible_vars.insert("changed".into(), json!("yes"));
 }
+
+#[test]
+fn a_node_tells_that_a_variable_of_its_role_turns_the_check_of_host_keys_off() {
+    let mut world = World::new();
+    world.deploy();
+    let has = |world: &World| {
+        let status = world.seen.nodes[0].status.clone().unwrap();
+        status.conditions.iter().any(|it| it.type_ == "HostKeysChecked")
+    };
+    assert!(!has(&world));
+    let edit = |world: &mut World, args: &str| {
+        let role = world.seen.role.as_mut().map(Arc::make_mut).unwrap();
+        let vars = &mut role.spec.node_template.as_mut().unwrap().ansible_vars;
+        vars.insert("ansible_ssh_common_args".into(), json!(args));
+        world.settle();
+    };
+    edit(&mut world, "-o StrictHostKeyChecking=no");
+    assert_eq!(world.condition(0, "HostKeysChecked"), is("False", "HostKeyCheckingOff"));
+    assert!(world.message(0, "HostKeysChecked").contains("have ansible_ssh_common_args: whoever"));
+    edit(&mut world, "-J bastion");
+    assert!(!has(&world));
+}

@@ -195,6 +195,7 @@ fn a_host_of_another_owner_is_told_with_the_command_that_takes_it_over() {
     world.finish(&[("n1", "Failed")]);
     let run = Arc::make_mut(world.seen.runs.last_mut().unwrap());
     let failure = json!([{ "host": "n1", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "task": "The host must be the owner's",
         "message": "the host belongs to OpenStackDataPlaneNode old (UID u-7)" }]);
     run.status.as_mut().unwrap().failures = serde_json::from_value(failure).unwrap();
     world.settle();

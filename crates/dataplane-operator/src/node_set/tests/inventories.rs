@@ -210,3 +210,30 @@ fn the_digest_of_the_same_inputs_never_changes() {
 }
 
 const GOLDEN: &str = "2fb764ef6de5acc5c005406c97c9502c3d0ef6ac60366dff3ae33232f1567519";
+
+#[test]
+fn the_owner_of_a_host_is_no_variable_of_a_users() {
+    let mut world = World::new();
+    let own = json!({ "ansibleVars": { "edpm_owner": "a/b/c", "edpm_owner_accepted": ["u-1"] } });
+    world.edit("/nodeTemplate/ansible", own.clone());
+    world.edit("/nodes/n0/ansible/ansibleVars", own["ansibleVars"].clone());
+    world.settle();
+    let text = &world.content["inventory"];
+    assert!(!text.contains("edpm_owner_accepted") && !text.contains("a/b/c"), "{text}");
+    assert!(text.contains("edpm_owner_uid"), "{text}");
+}
+
+#[test]
+fn a_node_set_tells_that_its_variables_turn_the_check_of_host_keys_off() {
+    let mut world = World::new();
+    world.settle();
+    let told = |world: &World| world.message("HostKeysChecked");
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({ "ansible_host_key_checking": false }));
+    world.settle();
+    assert_eq!(world.condition("HostKeysChecked"), is("False", "HostKeyCheckingOff"));
+    assert!(told(&world).contains("ansibleVars of the node set have ansible_host_key_checking"));
+    world.edit("/nodes/n0/ansible/ansibleVars", json!({}));
+    world.settle();
+    let conditions = &world.seen.set.status.as_ref().unwrap().conditions;
+    assert!(conditions.iter().all(|it| it.type_ != "HostKeysChecked"), "{conditions:?}");
+}

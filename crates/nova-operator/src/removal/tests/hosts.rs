@@ -307,6 +307,7 @@ fn a_host_that_belongs_to_another_object_is_not_cleaned_and_holds_nothing() {
     world.end("Failed");
     let run = world.runs.last_mut().unwrap();
     let refused = json!([{ "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
+        "task": "The host must be the owner's",
         "message": "the host belongs to OpenStackDataPlaneNode n1 (UID u-1)" }]);
     run.status.as_mut().unwrap().failures = serde_json::from_value(refused).unwrap();
     let writes = world.settle();

@@ -7,6 +7,7 @@ use kube::ResourceExt;
 
 use super::{KEY_USAGES, Service, ServiceSpec, TlsCert};
 use crate::api::shared::DataSource;
+use crate::engine::facts;
 use crate::fault::Fault;
 use crate::names::{LABEL_LIMIT, is_dns_subdomain};
 use crate::plays;
@@ -41,6 +42,10 @@ pub fn faults(service: &Service) -> Vec<Fault> {
         let names = names.iter().enumerate();
         faults.extend(names.filter_map(|(idx, it)| bad_name(format!("spec.{field}[{idx}]"), it)));
     }
+    let names = spec.fact_variables.iter().enumerate();
+    faults.extend(names.filter_map(|(idx, it)| {
+        Some(Fault::new(format!("spec.factVariables[{idx}]"), facts::fault(it)?))
+    }));
     for (name, cert) in &spec.tls_certs {
         certificate(&format!("spec.tlsCerts.{name}"), cert, &mut faults);
     }

@@ -1,0 +1,140 @@
+//! Variables by which a human turns off that a host's own ssh key is checked. That is allowed, for some
+//! hosts are reached in ways of their own, and told.
+
+use serde_json::Value;
+
+use crate::api::shared::AnyMap;
+use crate::conditions::Finding;
+use crate::conditions::declared::{Aspect, Word, aspect};
+
+/// The condition that tells it.
+pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
+/// Its reason.
+const OFF: &str = "HostKeyCheckingOff";
+
+/// The condition, as the docs tell it.
+pub const ASPECT: Aspect = aspect(
+    HOST_KEYS_CHECKED,
+    "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off. \
+     `Ready` does not depend on it.",
+    &[Word::bad(
+        OFF,
+        "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
+        "No.",
+        "Take out the variable that the message names, or keep it knowingly.",
+    )],
+);
+
+/// What connection plugins of Ansible ask, and what turns the check off.
+const SWITCHES: [(&str, bool); 4] = [
+    ("ansible_host_key_checking", false),
+    ("ansible_paramiko_host_key_auto_add", true),
+    ("ansible_paramiko_host_key_checking", false),
+    ("ansible_ssh_host_key_checking", false),
+];
+/// The variables with options of ssh, scp and sftp.
+const OPTIONS: [&str; 5] = [
+    "ansible_scp_extra_args",
+    "ansible_sftp_extra_args",
+    "ansible_ssh_args",
+    "ansible_ssh_common_args",
+    "ansible_ssh_extra_args",
+];
+
+/// The condition where any of the variables turns the check off; `place` says where they stand.
+pub fn finding<'a>(
+    variables: impl IntoIterator<Item = &'a AnyMap>,
+    place: &str,
+) -> Option<Finding> {
+    let names: std::collections::BTreeSet<&str> = variables
+        .into_iter()
+        .flatten()
+        .filter(|it| is_off(it.0, it.1))
+        .map(|it| it.0.as_str())
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "Keys of hosts are not checked, for {place} have {names}: whoever answers at the address of a \
+         host is taken for it. Take it out, or keep it knowingly."
+    );
+    Some(Finding::warning(HOST_KEYS_CHECKED, OFF, text))
+}
+
+fn is_off(name: &str, value: &Value) -> bool {
+    let switch = SWITCHES.iter().find(|it| it.0 == name);
+    switch.is_some_and(|it| truth(value) == Some(it.1))
+        || OPTIONS.contains(&name) && value.as_str().is_some_and(trusts_anybody)
+}
+
+/// What Ansible takes a value for.
+fn truth(value: &Value) -> Option<bool> {
+    let text = match value {
+        Value::String(text) => text.trim().to_lowercase(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    match text.as_str() {
+        "y" | "yes" | "on" | "1" | "true" | "t" => Some(true),
+        "n" | "no" | "off" | "0" | "false" | "f" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether options let ssh take a key that it does not know: of an option that is given twice it takes
+/// the first.
+fn trusts_anybody(options: &str) -> bool {
+    let options = options.to_lowercase();
+    let Some((_, rest)) = options.split_once("stricthostkeychecking") else { return false };
+    let is_between = |it: char| it.is_whitespace() || "='\"\\".contains(it);
+    let rest = rest.trim_start_matches(is_between);
+    let is_inside = |it: char| it.is_ascii_alphanumeric() || it == '-';
+    let word = rest.split(|it| !is_inside(it)).next().unwrap_or_default();
+    ["no", "off", "false", "accept-new"].contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(vars: Value) -> String {
+        let vars: AnyMap = serde_json::from_value(vars).unwrap();
+        finding([&vars], "vars").map(|it| it.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn variables_that_turn_the_check_of_host_keys_off_are_named() {
+        for (name, value) in [
+            ("ansible_host_key_checking", json!(false)),
+            ("ansible_host_key_checking", json!("No")),
+            ("ansible_ssh_host_key_checking", json!(0)),
+            ("ansible_paramiko_host_key_auto_add", json!("yes")),
+            ("ansible_ssh_common_args", json!("-J bastion -o StrictHostKeyChecking=no")),
+            ("ansible_ssh_common_args", json!("-o 'stricthostkeychecking off'")),
+            ("ansible_ssh_extra_args", json!("-oStrictHostKeyChecking=\"accept-new\" -v")),
+            ("ansible_ssh_args", json!("-o StrictHostKeyChecking=no -o StrictHostKeyChecking=yes")),
+        ] {
+            let told = names(json!({ name: value }));
+            assert!(told.contains(&format!("vars have {name}: ")), "{name} {value}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_bastion_turns_nothing_off() {
+        for (name, value) in [
+            ("ansible_host_key_checking", json!(true)),
+            ("ansible_host_key_checking", json!("{{ checked }}")),
+            ("ansible_ssh_common_args", json!("-o ProxyCommand='ssh -W %h:%p bastion'")),
+            ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=yes -o X=no")),
+            ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=ask")),
+            ("ansible_ssh_common_args", json!(null)),
+            ("note", json!("StrictHostKeyChecking=no")),
+        ] {
+            assert_eq!(names(json!({ name: value.clone() })), "", "{name} {value}");
+        }
+    }
+}
