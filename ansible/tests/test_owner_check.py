@@ -1,5 +1,6 @@
 """The play that comes first in every run of the engine: a host is changed by runs of its owner alone."""
 
+import textwrap
 import unittest
 
 from support import ANSIBLE, CallbackTest
@@ -119,6 +120,20 @@ class OwnerCheck(CallbackTest):
     def test_a_host_on_which_nothing_can_be_recorded_is_left_to_the_next_play_which_says_why(self):
         options = ["-e", "edpm_owner_dir=/proc/nowhere"]
         self.assertEqual(self.run_as("openstack/OpenStackDataPlaneNode/n0", options=options)["hosts"], "o")
+
+    def test_a_host_that_answers_with_a_long_line_holds_up_nobody(self):
+        ssh = self.write("ssh", "#!/bin/bash\nprintf 'edpm-owner: %100000sx\\n'\n")
+        ssh.chmod(0o755)
+        inventory = f"""
+            a ansible_connection=local ansible_become=false
+            b ansible_host=192.0.2.1 ansible_ssh_executable={ssh} ansible_ssh_retries=0
+            [all:vars]
+            edpm_owner=openstack/OpenStackDataPlaneNode/n0
+            edpm_owner_uid=u-1
+            edpm_owner_dir={self.directory}/state
+        """
+        message, _ = self.play(f"- import_playbook: {PLAY}\n", inventory=textwrap.dedent(inventory), run_hosts=("a", "b"))
+        self.assertEqual(message["hosts"], "nn", "the check is over, and nobody was kept out")
 
     def test_a_node_set_tells_its_hosts_apart(self):
         self.run_as("openstack/OpenStackDataPlaneNodeSet/compute/n0", names="n0")
