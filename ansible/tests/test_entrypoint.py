@@ -47,6 +47,16 @@ class Entrypoint(TemporaryDirectoryTest):
         self.enter("true", RUNNER_JOB_TIMEOUT="99")
         self.assertEqual(self.text("env/settings"), "job_timeout: 5\n")
 
+    def test_no_variable_brings_a_setting_of_its_own(self):
+        told = self.enter("true", RUNNER_PEXPECT_TIMEOUT="10\nprocess_isolation: true", RUNNER_SUPPRESS_OUTPUT_FILE="{a: b}",
+                          RUNNER_FACT_CACHE="x # y", RUNNER_FACT_CACHE_TYPE="memory", RUNNER_PEXPECT_USE_POLL="false")
+        settings = self.text("env/settings")
+        self.assertEqual(len(settings.splitlines()), 9, settings)
+        for line in ("pexpect_timeout: 10", "suppress_output_file: False", "fact_cache: fact_cache",
+                     "fact_cache_type: memory", "pexpect_use_poll: false"):
+            self.assertIn(line, settings.splitlines())
+        self.assertIn("RUNNER_PEXPECT_TIMEOUT is not as it must be ([0-9]+): 10 is taken", told.stderr)
+
     def test_host_keys_are_checked_unless_told_otherwise(self):
         self.assertEqual(self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING").stdout.strip(), "True")
         told = self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING", ANSIBLE_HOST_KEY_CHECKING="False")
@@ -79,7 +89,7 @@ class Entrypoint(TemporaryDirectoryTest):
             RUNNER_INVENTORY="\nall: {hosts: {here: {ansible_connection: local}}}\n\n",
             RUNNER_PLAYBOOK="\n- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.assert: {that: word == 'yes'}\n\n",
             RUNNER_EXTRA_VARS='\n{"word": "yes"}\n\n',
-            ANSIBLE_CALLBACK_PLUGINS=str(ANSIBLE / "callback"),
+            ANSIBLE_CALLBACK_PLUGINS=f"{ANSIBLE / 'callback'}:{ANSIBLE / 'bounds'}",
             EDPM_RUN_HOSTS="here", EDPM_RESULT_FILE=str(result),
         )
         self.assertIn("ok=1", done.stdout)
@@ -119,7 +129,7 @@ class Entrypoint(TemporaryDirectoryTest):
             env={
                 "EDPM_RUNNER_DIR": str(self.directory / "runner"),
                 "EDPM_PASSWD_FILE": str(self.directory / "passwd"),
-                "ANSIBLE_CALLBACK_PLUGINS": plugins,
+                "ANSIBLE_CALLBACK_PLUGINS": f"{plugins}:{ANSIBLE / 'bounds'}",
                 "ANSIBLE_VARS_PLUGINS": f"~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:{plugins}",
                 "ANSIBLE_ROLES_PATH": str(self.directory / "runner" / "roles"),
                 "EDPM_RUN_HOSTS": "a,b",

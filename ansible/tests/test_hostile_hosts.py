@@ -69,9 +69,9 @@ class HostileTest(CallbackTest):
         )
         return self.hostile(playbook, inventory, **more)
 
-    def hostile(self, playbook, inventory, env=None, options=()):
+    def hostile(self, playbook, inventory, env=None, options=(), run_hosts=("good", "bad")):
         env = {"ANSIBLE_TASK_TIMEOUT": "30", **FORCED, "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory), **(env or {})}
-        return self.play(playbook, run_hosts=("good", "bad"), inventory=inventory, env=env, options=options)
+        return self.play(playbook, run_hosts=run_hosts, inventory=inventory, env=env, options=options)
 
 
 class Facts(HostileTest):
@@ -150,7 +150,7 @@ class Words(HostileTest):
     def test_what_a_terminal_obeys_is_left_out_of_the_message(self):
         lies = {
             "failed": True,
-            "msg": "\x1b[2J\x1b]0;title\x07no \x1b[31mdisk\x1b[0m\r\nnext\x9b1m\x00\u202e line\x7f",
+            "msg": "\x1b[2J\x1b]0;title\x07no \x1b[31mdisk\x1b[0m\r\nnext\x9b1m\x00\u202e line\x7f\u061c",
         }
         message, _ = self.lying(lies, """
             - hosts: all

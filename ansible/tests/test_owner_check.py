@@ -174,6 +174,17 @@ class OwnerCheck(OwnerTest):
         self.check.write_text(self.check.read_text().replace("{{ folder }}/state", "/proc/nowhere"))
         self.assertEqual(self.run_as(NODE)["hosts"], "o")
 
+    def test_a_host_that_answers_with_a_long_line_holds_up_nobody(self):
+        ssh = self.write("ssh", "#!/bin/bash\nprintf 'edpm-owner: %100000sx\\n'\n")
+        ssh.chmod(0o755)
+        inventory = (
+            "a ansible_connection=local ansible_become=false\n"
+            f"b ansible_host=192.0.2.1 ansible_ssh_executable={ssh} ansible_ssh_retries=0\n"
+            f"[all:vars]\nedpm_owner={NODE}\nedpm_owner_uid=u-1\nfolder={self.directory}\n"
+        )
+        message, _ = self.checked("", hosts=("a", "b"), inventory=inventory)
+        self.assertEqual(message["hosts"], "nn", "the check is over, and nobody was kept out")
+
     def test_a_node_set_tells_its_hosts_apart(self):
         self.run_as("openstack/OpenStackDataPlaneNodeSet/compute/n0", names="n0")
         message = self.run_as("openstack/OpenStackDataPlaneNodeSet/compute/n1", names="n1")

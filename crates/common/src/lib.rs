@@ -13,5 +13,6 @@ pub mod plan;
 pub mod plays;
 pub mod rbac;
 pub mod refusal;
+pub mod terminal;
 pub mod upstream_hash;
 pub mod yaml;

@@ -1,8 +1,9 @@
-//! `logs`: finds the pod of a run and copies what it says, or tells that the pod is gone.
+//! `logs`: finds the pod of a run and shows what it says, or tells that the pod is gone.
 
 use std::process::ExitCode;
 
 use common::api::ansibleee::{AnsibleEe, JobStatus};
+use common::terminal::coloured;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt;
@@ -50,7 +51,7 @@ pub async fn logs(
     let stream = cluster.api::<Pod>().log_stream(&name, &params).await;
     let mut lines = stream.map_err(|it| cluster.error(&it))?.lines();
     while let Some(line) = lines.try_next().await? {
-        writeln!(terminal.out, "{line}")?;
+        writeln!(terminal.out, "{}", coloured(&line))?;
         terminal.out.flush()?;
     }
     Ok(ExitCode::SUCCESS)

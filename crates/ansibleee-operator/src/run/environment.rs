@@ -48,7 +48,13 @@ const FACTS: (&str, &str) = ("ANSIBLE_INJECT_FACT_VARS", "False");
 
 /// How many bytes a host may answer at once, and how many seconds the removal of files after a task
 /// may take; the plugins' own defaults.
-const BOUNDS: [(&str, &str); 2] = [("EDPM_OUTPUT_LIMIT", "67108864"), ("EDPM_CLEANUP_LIMIT", "30")];
+const BOUNDS: [(&str, &str); 4] = [
+    ("EDPM_OUTPUT_LIMIT", "8388608"),
+    ("EDPM_CLEANUP_LIMIT", "30"),
+    // These follow the limit of tasks.
+    ("EDPM_SLOW_LIMIT", ""),
+    ("EDPM_COMPUTE_LIMIT", ""),
+];
 
 /// What the ConfigMap that every run of a namespace reads may decide: how much is done at a time, how
 /// long it may take and what the log looks like. None of them names a program, a file or a host.

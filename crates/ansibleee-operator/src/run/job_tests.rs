@@ -328,8 +328,10 @@ fn no_run_decides_about_ssh_host_keys_or_facts_whatever_its_environment_says() {
         ("ANSIBLE_SFTP_EXECUTABLE", "/tmp/x", "sftp"),
         ("ANSIBLE_PKCS11_PROVIDER", "/tmp/x.so", ""),
         ("ANSIBLE_PARAMIKO_PROXY_COMMAND", "x", ""),
-        ("EDPM_OUTPUT_LIMIT", "99999999999", "67108864"),
+        ("EDPM_OUTPUT_LIMIT", "99999999999", "8388608"),
         ("EDPM_CLEANUP_LIMIT", "99999", "30"),
+        ("EDPM_SLOW_LIMIT", "99999", ""),
+        ("EDPM_COMPUTE_LIMIT", "99999", ""),
     ];
     for (name, asked, expected) in hostile {
         for spec in [

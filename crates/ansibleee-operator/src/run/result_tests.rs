@@ -325,7 +325,7 @@ fn a_message_that_was_torn_while_it_was_written_is_none() {
 #[test]
 fn nothing_that_a_terminal_obeys_reaches_a_status() {
     let text = r#"{"v":1,"hosts":"of","changed":[1,2],"report":"\u001b[1m{}","failures":[{"host":"b\u0007",
-        "play":"\u001b[2JP","task":"T\u009b","path":"\u0000/p","message":"n\u001b]0;x\u0007o\r\u202e\nmore\u007f"}]}"#;
+        "play":"\u001b[2JP","task":"T\u009b","path":"\u0000/p","message":"n\u001b]0;x\u0007o\r\u202e\u061c\nmore\u007f"}]}"#;
     let pod = pod("Failed", &said(2, text), "");
     let (status, finding) = of_job(&ansible(HOSTS, "{}"), &job(FAILED), &[pod]);
     let told = &status.failures[0];
