@@ -165,9 +165,9 @@ mod tests {
             user: "nova".into(),
             password: "hunter2".into(),
         };
-        let told = |text: &str| match refusal(541, text, &broker) {
-            Login::Refused(541, told) => told,
-            other => format!("{other:?}"),
+        let told = |text: &str| {
+            let Login::Refused(541, told) = refusal(541, text, &broker) else { panic!("{text:?}") };
+            told
         };
         assert_eq!(told("no \u{1b}[2J\r\nmemory\u{202e}"), "no [2Jmemory");
         for text in ["x hunter2", "x hun\u{1b}ter2", "x hunt\u{200e}er2"] {
