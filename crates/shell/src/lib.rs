@@ -10,6 +10,8 @@ pub mod clock;
 pub mod controller;
 pub mod doors;
 pub mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod leader;
 pub mod lease;
 pub mod metrics;
