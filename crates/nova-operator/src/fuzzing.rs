@@ -38,7 +38,10 @@ pub const TARGETS: &[Target] = &[
 /// How long one word about an option may be, in bytes: names are cut, and what surrounds them is ours.
 const MESSAGE: usize = 2048;
 
-/// A compute's options: read, written, read again, and judged by each release.
+/// How many options are judged at a time.
+const JUDGED: usize = 16;
+
+/// A compute's options: read, written, read again, and judged by a release.
 pub fn oslo_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (entries, errors) = oslo::parse(&text);
@@ -60,14 +63,17 @@ pub fn oslo_text(data: &[u8]) {
     assert!(faults.first.len() <= TOLD);
     faults.first.iter().for_each(|it| fit(&it.message));
     let texts = [Text { source: oslo::FIELD, text: &text }];
-    for release in Release::all().map(Some).chain([None]) {
-        let findings = oslo::findings(&texts, release, TOLD);
-        assert_eq!(oslo::findings(&texts, release, TOLD), findings, "two answers to one question");
-        assert!(
-            findings.first.len() <= TOLD && (findings.first.len() == TOLD || findings.n_more == 0)
-        );
-        findings.first.iter().for_each(|it| fit(&it.message));
+    // Each unknown option is compared with all of a release's, so one release does, and few options.
+    let releases: Vec<Option<Release>> = Release::all().map(Some).chain([None]).collect();
+    let release = releases.get(text.len() % releases.len()).copied().flatten();
+    if entries.len() > JUDGED {
+        return;
     }
+    let findings = oslo::findings(&texts, release, TOLD);
+    assert_eq!(oslo::findings(&texts, release, TOLD), findings, "two answers to one question");
+    assert!(findings.first.len() == TOLD || findings.n_more == 0);
+    assert!(findings.first.len() <= TOLD);
+    findings.first.iter().for_each(|it| fit(&it.message));
 }
 
 /// A message is short, and a terminal obeys nothing in it.
