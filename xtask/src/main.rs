@@ -12,6 +12,7 @@ mod cluster;
 mod codegen;
 mod controlplane;
 mod demo;
+mod fuzz;
 mod hosts;
 mod images;
 mod journey;
@@ -48,6 +49,8 @@ enum Command {
     ControlPlane,
     /// Show the main job: two hosts, two cells, nova-compute with the human's configuration.
     Demo(demo::Args),
+    /// Give random inputs to the parsers of what comes from outside.
+    Fuzz(fuzz::Args),
     /// Show how a snippet of nova's configuration reaches a running nova-compute, step by step.
     Journey(journey::Args),
     /// A real Kubernetes on this machine.
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Images(args) => images::main(&args),
         Command::ControlPlane => controlplane::main(),
         Command::Demo(args) => demo::main(&args),
+        Command::Fuzz(args) => fuzz::main(&args),
         Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
         Command::Mutants(args) => mutants::main(&args),

@@ -4,6 +4,8 @@ use common::rbac::{EVENTS, Rule, definitions};
 
 pub mod args;
 pub mod callback;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod objects;
 pub mod operator;
 pub mod reasons;

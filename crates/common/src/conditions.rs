@@ -128,7 +128,7 @@ impl Finding {
             status,
             severity,
             reason: reason.into(),
-            message: message.into(),
+            message: printable(&message.into()),
         }
     }
 }
@@ -228,6 +228,14 @@ pub fn trimmed(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
+/// A text without control characters but the ends of lines, and without marks that turn its direction.
+///
+/// Words in messages come from hosts, servers and whoever wrote an object, and a terminal obeys what
+/// is in them.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|it| *it == '\n' || !terminal::is_obeyed(*it)).collect()
+}
+
 /// A few names, or the first `limit` ones and how many more there are.
 pub fn some(names: &[impl AsRef<str>], limit: usize) -> String {
     let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
@@ -240,6 +248,13 @@ pub fn some(names: &[impl AsRef<str>], limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_holds_nothing_that_a_terminal_obeys() {
+        let finding =
+            Finding::error(READY, "Broken", "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
+        assert_eq!(finding.message, "machine [2Jab\nIronic says é");
+    }
 
     fn time(text: &str) -> Timestamp {
         text.parse().unwrap()

@@ -5,6 +5,8 @@ pub mod conditions;
 pub mod engine;
 pub mod fault;
 pub mod finalizers;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod hash;
 pub mod host_address;
 pub mod keyed;

@@ -9,6 +9,8 @@ mod cloud_config;
 mod drive;
 mod fault;
 mod format;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod given;
 mod host;
 mod input;

@@ -10,6 +10,8 @@ pub mod default_services;
 pub mod deployment;
 pub mod effective;
 pub mod endpoints;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod group;
 pub mod inputs;
 pub mod machines;

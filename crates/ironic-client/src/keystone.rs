@@ -1,7 +1,8 @@
 //! Tokens of Keystone, kept until shortly before they end.
 
 use config_drive::Secret;
-use http::{Request, Uri, header};
+use http::{Request, Response, Uri, header};
+use hyper::body::Bytes;
 use ironic::Error;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -38,7 +39,7 @@ pub struct Login {
 
 /// A token and its end.
 #[derive(Clone, Debug)]
-struct Token {
+pub(crate) struct Token {
     text: Secret<String>,
     ends: Timestamp,
 }
@@ -57,7 +58,7 @@ impl Login {
     /// A token that is good for a while. Those who ask at the same time wait for one answer.
     pub(crate) async fn token(&self, trust: &Trust) -> Result<Secret<String>, Error> {
         let mut kept = self.token.lock().await;
-        if let Some(token) = kept.as_ref().filter(|it| clock::now() + MARGIN < it.ends) {
+        if let Some(token) = kept.as_ref().filter(|it| it.is_good(clock::now())) {
             return Ok(token.text.clone());
         }
         let token = self.ask(trust).await.map_err(of_keystone)?;
@@ -76,18 +77,30 @@ impl Login {
             .body(self.identity.expose().to_string().into())
             .map_err(|_| Error::NotUrl)?;
         let answer = web::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+        Token::of(&answer)
+    }
+}
+
+impl Token {
+    /// The token in an answer, or why there is none.
+    pub(crate) fn of(answer: &Response<Bytes>) -> Result<Self, Error> {
         if let Some(error) = Error::of_answer(answer.status().as_u16(), answer.body()) {
             return Err(error);
         }
         let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
         let told = serde_json::from_slice(answer.body());
         let (Some(text), Ok(Told { token })) = (text, told) else { return Err(Error::NotFound) };
-        Ok(Token { text: Secret::new(text.to_owned()), ends: token.expires_at })
+        Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at })
+    }
+
+    /// Whether it is good for a while.
+    pub(crate) fn is_good(&self, now: Timestamp) -> bool {
+        now + MARGIN < self.ends
     }
 }
 
 /// The error in words that say that it is Keystone's.
-fn of_keystone(error: Error) -> Error {
+pub(crate) fn of_keystone(error: Error) -> Error {
     match error {
         Error::Unreachable(cause) => Error::Unreachable(format!("its Keystone: {cause}")),
         Error::Untrusted(cause) => Error::Untrusted(format!("that of its Keystone: {cause}")),

@@ -3,6 +3,8 @@
 //! What is asked, and what the answers mean, is the pure crate `ironic`'s business.
 
 pub mod credentials;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod keystone;
 pub mod pool;
 pub mod session;

@@ -105,8 +105,8 @@ pub(crate) struct Most {
 
 /// A page of a list.
 #[derive(Deserialize)]
-struct Page {
-    nodes: Vec<Node>,
+pub(crate) struct Page {
+    pub(crate) nodes: Vec<Node>,
     /// Where Ironic says that it goes on.
     next: Option<IgnoredAny>,
 }
@@ -413,7 +413,7 @@ impl Changes {
     }
 }
 
-fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(answer).map_err(|_| Error::NotIronic)
 }
 
@@ -433,7 +433,7 @@ pub(crate) fn of_web(fault: WebFault) -> Error {
 }
 
 /// What an answer holds: nothing, or JSON that costs little to read.
-fn content(answer: http::Response<Bytes>) -> Result<Bytes, Error> {
+pub(crate) fn content(answer: http::Response<Bytes>) -> Result<Bytes, Error> {
     let (head, body) = answer.into_parts();
     if let Some(error) = Error::of_answer(head.status.as_u16(), &body) {
         return Err(error);

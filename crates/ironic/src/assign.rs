@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::{Node, State};
 
+/// How many reasons are told why machines cannot be taken.
+const TOLD: usize = 10;
+
 /// What a machine must be for a host.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Terms {
@@ -49,8 +52,13 @@ impl fmt::Display for NoMachine {
         if *total == 0 {
             return f.write_str("Ironic knows no machine; enroll one");
         }
-        let told: Vec<String> = excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
-        write!(f, "none of {total} machines can be taken: {}", told.join(", "))
+        let told: Vec<String> =
+            excluded.iter().take(TOLD).map(|(lack, n)| format!("{n} {lack}")).collect();
+        write!(f, "none of {total} machines can be taken: {}", told.join(", "))?;
+        match excluded.get(TOLD..).map(|it| it.iter().map(|it| it.1).sum::<usize>()) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, ", {more} for other reasons"),
+        }
     }
 }
 
@@ -124,17 +132,14 @@ fn rank(node: &Node) -> usize {
 }
 
 fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
-    let mut excluded: Vec<(usize, String, usize)> = Vec::new();
+    // Ordered: whoever writes a set chooses which server is asked, and each machine may lack another thing.
+    let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for node in nodes {
-        let (order, lack) = lack(node, terms)
+        let lack = lack(node, terms)
             .unwrap_or_else(|| (usize::MAX, "go to other hosts of the set".to_owned()));
-        match excluded.iter_mut().find(|it| it.1 == lack) {
-            Some((_, _, n)) => *n += 1,
-            None => excluded.push((order, lack, 1)),
-        }
+        *excluded.entry(lack).or_default() += 1;
     }
-    excluded.sort();
-    let excluded = excluded.into_iter().map(|(_, lack, n)| (lack, n)).collect();
+    let excluded = excluded.into_iter().map(|((_, lack), n)| (lack, n)).collect();
     NoMachine { total: nodes.len(), excluded }
 }
 

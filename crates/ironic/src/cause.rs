@@ -5,6 +5,9 @@ use common::conditions::trimmed;
 use crate::error::WORDS_LIMIT;
 use crate::{Node, State};
 
+/// How much of what stands for a UUID is told, in bytes.
+const UUID_LIMIT: usize = 64;
+
 /// Why a machine is waited for, or why its way ends until a human acts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Cause {
@@ -95,7 +98,7 @@ impl Cause {
             ),
             Self::Taken => format!(
                 "machine {name} is reserved by instance {}; name another machine, or free this one",
-                node.instance_uuid.as_deref().unwrap_or_default()
+                trimmed(node.instance_uuid.as_deref().unwrap_or_default(), UUID_LIMIT)
             ),
             Self::Maintenance => format!(
                 "machine {name} is in maintenance{}; mend it, then give the command `{}`",

@@ -16,6 +16,9 @@ const FIELDS: &str = "uuid,name,instance_uuid,instance_info,resource_class,trait
 /// A field that came later, and the version that it came with: older ones refuse a request that names it.
 const LATER: (&str, ApiVersion) = ("retired", ApiVersion { major: 1, minor: 61 });
 
+/// How much of a machine's name is told, in bytes; Ironic's own limit is 255 characters.
+const TITLE_LIMIT: usize = 255;
+
 /// The fields of [`Node`], as requests of a version ask for them.
 pub fn fields(version: ApiVersion) -> String {
     let (later, since) = LATER;
@@ -80,7 +83,8 @@ fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 impl Node {
     /// What a human calls it.
     pub fn title(&self) -> &str {
-        self.name.as_deref().filter(|it| !it.is_empty()).unwrap_or(&self.uuid)
+        let title = self.name.as_deref().filter(|it| !it.is_empty()).unwrap_or(&self.uuid);
+        &title[..title.floor_char_boundary(TITLE_LIMIT)]
     }
 
     /// Its capabilities: `properties/capabilities` is a text such as `boot_mode:uefi,disk_label:gpt`.

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use common::conditions::trimmed;
 use serde::{Deserialize, Deserializer};
+
+/// How long a state may be that is not known here, in bytes.
+const WORD_LIMIT: usize = 64;
 
 /// A state of Ironic's state machine (`ironic/common/state_machine.py` of release 39).
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -94,7 +98,10 @@ impl State {
             "servicing" | "service wait" | "service hold" => Self::Service(word.into()),
             _ => {
                 let known = WORDS.iter().find(|(it, _)| *it == word);
-                known.map_or_else(|| Self::Other(word.into()), |(_, state)| state.clone())
+                known.map_or_else(
+                    || Self::Other(trimmed(word, WORD_LIMIT)),
+                    |(_, state)| state.clone(),
+                )
             }
         }
     }

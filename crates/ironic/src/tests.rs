@@ -565,6 +565,21 @@ fn rack(nodes: &[Value]) -> Vec<Node> {
 }
 
 #[test]
+fn what_a_server_says_of_its_machines_is_told_in_few_words() {
+    let long = "ä".repeat(10_000);
+    let named =
+        Node { name: Some(long.clone()), instance_uuid: Some(long.clone()), ..node("error") };
+    for cause in [Cause::Taken, Cause::UndeployFailed] {
+        let message = cause.message(&named);
+        assert!(message.len() < 1_500, "{} bytes: {}", message.len(), cause.reason());
+    }
+    let nodes: Vec<Node> = (0..30).map(|it| node(&format!("{it}{long}"))).collect();
+    let hosts = BTreeMap::from([("a".to_owned(), Terms::default())]);
+    let told = assign(&hosts, &nodes, &BTreeSet::new())["a"].as_ref().unwrap_err().to_string();
+    assert!(told.len() < 1_500 && told.ends_with(", 20 for other reasons"), "{told}");
+}
+
+#[test]
 fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     let good = |name: &str, more: Value| {
         let mut it = json!({

@@ -14,6 +14,8 @@ pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod follow;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod host;
 pub mod logs;
 pub mod member;

@@ -29,17 +29,23 @@ const WARNED: usize = 12;
 
 /// All webhooks; those of nodes and roles answer from what is known.
 pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
-    let defaulted = move |request: &Request| {
-        spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| mutate(&it, &images))
-    };
-    let judged = move |request: &Request| {
-        let old = spec(request.old_object.as_ref());
-        let Some(new) = spec(request.object.as_ref()) else { return Verdict::allow() };
-        let cell = text(&new, "cellName").unwrap_or_default();
-        let key = Key::new(request.namespace.clone().unwrap_or_default(), cell);
-        validate(old.as_ref(), &new, releases.of(&key).as_ref())
-    };
+    let defaulted = move |request: &Request| defaulted(request, &images);
+    let judged = move |request: &Request| judged(request, |it| releases.of(it));
     cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, judged), known)
+}
+
+/// A compute with its images filled.
+pub(crate) fn defaulted(request: &Request, images: &Images) -> Verdict {
+    spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| mutate(&it, images))
+}
+
+/// What is said of a compute; `release` tells that of its cell, once it is known.
+pub(crate) fn judged(request: &Request, release: impl FnOnce(&Key) -> Option<Chosen>) -> Verdict {
+    let old = spec(request.old_object.as_ref());
+    let Some(new) = spec(request.object.as_ref()) else { return Verdict::allow() };
+    let cell = text(&new, "cellName").unwrap_or_default();
+    let key = Key::new(request.namespace.clone().unwrap_or_default(), cell);
+    validate(old.as_ref(), &new, release(&key).as_ref())
 }
 
 /// The spec as it was written: a mutating webhook sees objects before their schema is applied.

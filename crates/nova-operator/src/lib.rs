@@ -9,6 +9,8 @@ pub mod compute;
 pub mod compute_creation;
 pub mod concern;
 pub mod conf;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod holds;
 pub mod operator;
 pub mod oslo;

@@ -5,8 +5,8 @@
 //! Each question ends within [`DEADLINE`] and leaves no task, thread or connection behind.
 //! No outcome holds a password, nor text that a server sent back and that holds one.
 
-mod amqp;
-mod keystone;
+pub(crate) mod amqp;
+pub(crate) mod keystone;
 mod transport_url;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use common::conditions::{printable, trimmed};
 use common::plan::{Kind, Notice, Plan, Step, Target, Write};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
@@ -337,7 +338,7 @@ impl Api {
         let event = Event {
             type_: if notice.warning { EventType::Warning } else { EventType::Normal },
             reason: notice.reason.clone(),
-            note: Some(common::conditions::trimmed(&notice.note, 1000)),
+            note: Some(trimmed(&printable(&notice.note), 1000)),
             action: "Reconcile".into(),
             secondary: None,
         };

@@ -24,7 +24,7 @@ use crate::{
 };
 
 mod call;
-mod depth;
+pub(crate) mod depth;
 
 pub use call::Call;
 

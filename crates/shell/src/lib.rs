@@ -11,6 +11,8 @@ pub mod controller;
 pub mod digest_key;
 pub mod doors;
 pub mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod leader;
 pub mod lease;
 pub mod metrics;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::conditions::{READY, trimmed};
+use common::conditions::{READY, printable, trimmed};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -154,12 +154,12 @@ fn state(object: &Unreadable) -> Told {
 }
 
 /// What the author of the object reads.
-fn message(manager: &str, object: &Unreadable) -> String {
+pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
     let said = format!(
         "{}: {manager} leaves the object as it is until the field is corrected",
         object.fault
     );
-    trimmed(&said, 1000)
+    trimmed(&printable(&said), 1000)
 }
 
 /// The condition alone; the resource version makes sure that it speaks of the object that was read.

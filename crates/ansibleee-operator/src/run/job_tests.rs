@@ -476,6 +476,12 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     assert_eq!(value("ANSIBLE_CALLBACK_PLUGINS"), expected);
     let own = env("{env: [{name: ANSIBLE_VARS_PLUGINS, value: /mine}]}");
     assert_eq!(own.last().unwrap().1, "/mine:/opt/edpm/callback");
+    let twice = env(
+        "{env: [{name: ANSIBLE_CALLBACK_PLUGINS, valueFrom: {configMapKeyRef: {name: a, key: b}}}, \
+         {name: EDPM_OTHER_CALLBACK_PLUGINS, value: /x}]}",
+    );
+    let n_set = twice.iter().filter(|it| it.0 == "EDPM_OTHER_CALLBACK_PLUGINS").count();
+    assert_eq!(n_set, 1, "{twice:?}");
 }
 
 #[test]

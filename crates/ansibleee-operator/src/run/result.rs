@@ -118,7 +118,7 @@ fn told(end: &End<'_>, summary: Summary) -> Verdict {
             (reason.as_str(), message)
         }
         first => {
-            let others = failures.len().saturating_sub(1) + more;
+            let others = failures.len().saturating_sub(1).saturating_add(more);
             let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
             let first = format!("{}{others}", first.unwrap_or_default());
             let many = format!("{in_trouble} of {total} hosts failed: {first}");
@@ -167,7 +167,8 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
     if hosts.is_empty() {
         return "Job completed".into();
     }
-    let changes: i64 = hosts.iter().filter_map(|it| it.changed).sum();
+    // Whoever is on a host may have written the message.
+    let changes = hosts.iter().filter_map(|it| it.changed).fold(0, i64::saturating_add);
     format!("Job completed: {ok} of {} hosts done, {changes} changes", hosts.len())
 }
 

@@ -83,6 +83,24 @@ const ON_A: &str = r#"{"host":"a","play":"P","task":"T","path":"","message":"no"
 const LOCAL: &str = r#"{"host":"localhost","play":"P","task":"T","path":"","message":"no"}"#;
 
 #[test]
+fn counts_that_nobody_can_count_to_are_told_and_end_nothing() {
+    let changes = format!(r#"{{"v":1,"hosts":"oo","changed":[{},1],"failures":[]}}"#, i64::MAX);
+    let pods = [pod("Succeeded", &said(0, &changes), "")];
+    check(
+        COMPLETE,
+        &pods,
+        "Succeeded Succeeded oo",
+        "2 of 2 hosts done, 9223372036854775807 changes",
+    );
+    let more = format!(
+        r#"{{"v":1,"hosts":"ff","changed":[],"failures":[{ON_A},{ON_B}],"more":{}}}"#,
+        usize::MAX
+    );
+    let pods = [pod("Failed", &said(2, &more), "")];
+    check(FAILED, &pods, "Failed TaskFailed ff", "(and 18446744073709551615 more)");
+}
+
+#[test]
 fn host_keys_are_told_whatever_became_of_the_run() {
     let hosts = "[{name: a, address: 'a:22', scanHostKey: {}}]";
     let told = r#"{"v":1,"keys":["IWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"]}"#;

@@ -1,7 +1,7 @@
 //! The callback's message, read strictly: anything that is not exactly that is none.
 
 use common::api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
-use common::terminal;
+use common::conditions::printable;
 use serde::Deserialize;
 
 /// The callback's message, as the pod left it.
@@ -74,9 +74,4 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
 fn cleaned(it: HostFailure) -> HostFailure {
     let [host, play, task, path] = [it.host, it.play, it.task, it.path].map(|it| printable(&it));
     HostFailure { host, play, task, path, message: printable(&it.message) }
-}
-
-/// A text without control characters but the ends of lines, and without marks that turn its direction.
-fn printable(text: &str) -> String {
-    text.chars().filter(|it| *it == '\n' || !terminal::is_obeyed(*it)).collect()
 }

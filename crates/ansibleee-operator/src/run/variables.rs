@@ -54,6 +54,9 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     if is_engines(spec) && spec.role.is_some() && spec.env.iter().all(|it| it.name != roles) {
         ours.push(plain(roles, path));
     }
+    let is_ours = |name: &str| {
+        ours.iter().any(|it| it.name == name) || PLUGINS.iter().any(|it| it.alias == name)
+    };
     let mut env: Vec<EnvVar> = Vec::new();
     let mut folders: Vec<String> = PLUGINS.iter().map(|it| it.with(it.usual)).collect();
     for variable in &spec.env {
@@ -68,10 +71,8 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
                 env.push(EnvVar { name: alias.into(), ..variable.clone() });
                 folders[idx] = PLUGINS[idx].with(&format!("$({alias})"));
             }
-            (None, _) if ours.iter().all(|it| it.name != variable.name) => {
-                env.push(variable.clone());
-            }
-            (None, _) => {}
+            (None, _) if is_ours(&variable.name) => {}
+            (None, _) => env.push(variable.clone()),
         }
     }
     ours.extend(PLUGINS.iter().zip(&folders).map(|(it, folders)| plain(it.variable, folders)));

@@ -1,6 +1,8 @@
 //! What the run that only reads found out: files of host and container, and the process's own word.
 
+use common::conditions::printable;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::options::MASK;
 
@@ -61,9 +63,11 @@ pub struct Told {
 }
 
 impl Answer {
-    /// Reads a run's report.
+    /// Reads a run's report, without what a terminal would obey: it comes from a host.
     pub fn of(report: &str) -> Option<Self> {
-        serde_json::from_str(report).ok()
+        let mut report: Value = serde_json::from_str(report).ok()?;
+        clean(&mut report);
+        serde_json::from_value(report).ok()
     }
 
     /// The digest of a file on the host.
@@ -97,6 +101,15 @@ impl Answer {
     }
 }
 
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = printable(text),
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 impl Told {
     /// Whether there is anything.
     pub fn is_known(&self) -> bool {
@@ -111,5 +124,18 @@ impl Told {
             (Some(value), None) => value.clone(),
             (None, None) => MASK.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_answers_holds_nothing_that_a_terminal_obeys() {
+        let report = r#"{"folder":"/\u001b[2Jx","host":["d\u0007 f"],"asked":{},"said":{"value":"a\u202eb"}}"#;
+        let answer = Answer::of(report).unwrap();
+        assert_eq!((answer.folder.as_str(), answer.on_host("f")), ("/[2Jx", Some("d")));
+        assert_eq!(answer.said.shown(), "ab");
     }
 }

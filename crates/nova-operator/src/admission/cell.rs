@@ -80,8 +80,18 @@ const UNTOLD: &str =
 pub fn add(webhook: Webhook, known: &Known) -> Webhook {
     let (of_nodes, of_roles) = (known.clone(), known.clone());
     webhook
-        .validate(NODE, move |it| judged(it, &of_nodes, node, faults_of_node))
-        .validate(ROLE, move |it| judged(it, &of_roles, role, faults_of_role))
+        .validate(NODE, move |it| of_node(it, &of_nodes))
+        .validate(ROLE, move |it| of_role(it, &of_roles))
+}
+
+/// What is said of a node.
+pub(crate) fn of_node(request: &Request, known: &Known) -> Verdict {
+    judged(request, known, node, faults_of_node)
+}
+
+/// What is said of a role.
+pub(crate) fn of_role(request: &Request, known: &Known) -> Verdict {
+    judged(request, known, role, faults_of_role)
 }
 
 /// Refuses what has faults, and every change while nobody knows which it has.

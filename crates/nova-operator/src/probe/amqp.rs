@@ -3,7 +3,7 @@
 //! AMQP 0-9-1's login is four exchanges, so it is spoken here: a client library would bring an I/O
 //! loop that outlives a probe whose broker accepts and then says nothing.
 
-mod login;
+pub(crate) mod login;
 mod wire;
 
 use super::{Broker, DEADLINE, TransportUrl, Trust};

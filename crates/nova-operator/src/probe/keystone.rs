@@ -77,7 +77,7 @@ fn of_web(fault: WebFault) -> KeystoneFault {
     }
 }
 
-fn version_url(auth_url: &str) -> Option<Uri> {
+pub(crate) fn version_url(auth_url: &str) -> Option<Uri> {
     let base = auth_url.trim_end_matches('/');
     let url: Uri = match base.strip_suffix("/v3") {
         Some(_) => base.parse().ok()?,
@@ -87,7 +87,7 @@ fn version_url(auth_url: &str) -> Option<Uri> {
     (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
 }
 
-fn is_version_3(body: &[u8]) -> bool {
+pub(crate) fn is_version_3(body: &[u8]) -> bool {
     let Ok(document) = serde_json::from_slice::<serde_json::Value>(body) else { return false };
     document
         .pointer("/version/id")

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use common::conditions::{READY, trimmed};
+use common::conditions::{READY, printable, trimmed};
 use common::fault::Fault;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -51,7 +51,7 @@ impl<K> Item<K> {
 
 impl<K: DeserializeOwned> Item<K> {
     /// Reads an object; never fails.
-    pub(super) fn read(object: &Value) -> Self {
+    pub(crate) fn read(object: &Value) -> Self {
         let unreadable = |fault| {
             let (metadata, told) = (identity(object), told(object));
             Self::Unreadable(Box::new(Unreadable { metadata, fault, told }))
@@ -143,7 +143,7 @@ fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
         (None, Some(expected)) => format!("cannot be read; expected {expected}"),
         (None, None) => "cannot be read".into(),
     };
-    Fault::new(trimmed(&error.path().to_string(), 200), message)
+    Fault::new(trimmed(&printable(&error.path().to_string()), 200), printable(&message))
 }
 
 /// The first field that nests too deep, cut to what names it.
@@ -153,7 +153,7 @@ fn too_deep(object: &Value) -> Option<String> {
         let mut path = Vec::new();
         descend(value, MAX_DEPTH - 1, &mut path).then(|| {
             let shown = path.iter().rev().take(4).fold(name.clone(), |shown, it| shown + it);
-            trimmed(&shown, 200)
+            trimmed(&printable(&shown), 200)
         })
     })
 }
@@ -229,6 +229,16 @@ mod tests {
         let Item::Unreadable(it) = item else { panic!("it was read") };
         let expected = "spec.networks[0]: cannot be read; it lacks subnetName";
         assert_eq!(it.fault.to_string(), expected);
+    }
+
+    #[test]
+    fn the_name_of_a_field_is_nothing_that_a_terminal_obeys() {
+        let mut named = pod(&json!({ "containers": [] }));
+        named["metadata"]["labels"] = json!({ "\u{1b}[2Jx": 7 });
+        let expected = "metadata.labels.[2Jx: cannot be read; expected a string";
+        assert_eq!(shown(&named), expected);
+        let spec = json!({ "containers": [], "\u{1b}\u{202e}x": nested(MAX_DEPTH) });
+        assert!(shown(&pod(&spec)).starts_with("spec.x.a"), "{}", shown(&pod(&spec)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(super) const MAX_DEPTH: usize = 100;
 
 /// Leaves out what lies too deep in a stream of JSON texts, over any cut into chunks.
 #[derive(Debug, Default)]
-pub(super) struct Pruner {
+pub(crate) struct Pruner {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
@@ -20,7 +20,7 @@ pub(super) struct Pruner {
 
 impl Pruner {
     /// The chunk without what lies too deep; unchanged, and not copied, where nothing does.
-    pub(super) fn prune(&mut self, chunk: Bytes) -> Bytes {
+    pub(crate) fn prune(&mut self, chunk: Bytes) -> Bytes {
         let Some(first) = chunk.iter().position(|byte| !self.keeps(*byte)) else { return chunk };
         let mut kept = Vec::with_capacity(chunk.len());
         kept.extend_from_slice(&chunk[..first]);

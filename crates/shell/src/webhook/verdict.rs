@@ -1,5 +1,6 @@
 //! What a judgement says, as plain data.
 
+use common::conditions::printable;
 use serde_json::{Value, json};
 
 /// The outcome of a judgement.
@@ -31,7 +32,7 @@ impl Verdict {
 
     /// The request is refused; the message names object, cause and the legal way.
     pub fn deny(message: impl Into<String>) -> Self {
-        Self { allowed: false, message: message.into(), ..Self::allow() }
+        Self { allowed: false, message: printable(&message.into()), ..Self::allow() }
     }
 
     /// The request is refused for now; clients that understand `Retry-After` ask again by themselves.
@@ -47,7 +48,7 @@ impl Verdict {
     /// Adds a warning.
     #[must_use]
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
-        self.warnings.push(warning.into());
+        self.warnings.push(printable(&warning.into()));
         self
     }
 }
@@ -87,6 +88,13 @@ fn below(path: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_holds_nothing_that_a_terminal_obeys() {
+        let verdict = Verdict::deny("spec.\u{1b}[2Jx is odd").warn("[a\u{202e}b] c\r");
+        assert_eq!(verdict.message, "spec.[2Jx is odd");
+        assert_eq!(verdict.warnings, ["[ab] c"]);
+    }
 
     #[test]
     fn only_what_differs_is_patched() {

@@ -5,6 +5,7 @@ use super::{
     Login,
     wire::{self, Arguments, Method, ReadFault, method},
 };
+use common::conditions::printable;
 use shell::stream::Stream;
 use std::io;
 use tokio::io::AsyncWriteExt;
@@ -17,7 +18,7 @@ const ACCESS_REFUSED: u16 = 403;
 const NOT_ALLOWED: u16 = 530;
 
 /// Logs in over an open connection.
-pub(super) async fn login<S: Stream>(stream: &mut S, broker: &Broker, virtual_host: &str) -> Login {
+pub(crate) async fn login<S: Stream>(stream: &mut S, broker: &Broker, virtual_host: &str) -> Login {
     match exchanges(stream, broker, virtual_host).await {
         Ok(()) => Login::Ok,
         Err(Stop::Closed(code, text)) => refusal(code, &text, broker),
@@ -144,8 +145,33 @@ fn refusal(code: u16, text: &str, broker: &Broker) -> Login {
 
 /// The broker's words, unless they repeat the password.
 fn harmless(text: &str, broker: &Broker) -> String {
-    if text.contains(&broker.password) {
+    let told: String = printable(text).chars().filter(|it| *it != '\n').collect();
+    // What is left out may have stood in the middle of it.
+    if text.contains(&broker.password) || told.contains(&printable(&broker.password)) {
         return "(its text is withheld, because it repeats the password)".to_owned();
     }
-    text.chars().filter(|it| !it.is_control()).take(LONGEST_TEXT).collect()
+    told.chars().take(LONGEST_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brokers_words_hold_neither_the_password_nor_what_a_terminal_obeys() {
+        let broker = Broker {
+            host: "h".into(),
+            port: 5672,
+            user: "nova".into(),
+            password: "hunter2".into(),
+        };
+        let told = |text: &str| {
+            let Login::Refused(541, told) = refusal(541, text, &broker) else { panic!("{text:?}") };
+            told
+        };
+        assert_eq!(told("no \u{1b}[2J\r\nmemory\u{202e}"), "no [2Jmemory");
+        for text in ["x hunter2", "x hun\u{1b}ter2", "x hunt\u{200e}er2"] {
+            assert!(told(text).starts_with("(its text is withheld"), "{text:?}");
+        }
+    }
 }

@@ -1,0 +1,147 @@
+//! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
+//!
+//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+
+use std::collections::BTreeMap;
+
+use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, HostKeyScan, HostOutcome, RunHost};
+use common::conditions::printable;
+use common::hash;
+use common::plan::Write;
+use kube::core::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::objects::{Job, Pod};
+use crate::run::decide::faults_of;
+use crate::run::job::{self, Settings};
+use crate::run::{environment, host_keys, identity, result, variables};
+
+/// A fuzz target: its name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets of this crate.
+pub const TARGETS: &[Target] = &[("summary", summary), ("run", run)];
+
+/// How much a pod's last words may be, in bytes; kubelet cuts them there.
+const LAST_WORDS: usize = 4096;
+/// How long a condition's message may be, as Kubernetes' own conditions have it.
+const MESSAGE: usize = 32 * 1024;
+
+/// What a run's pod left: the callback's message, a line with a dash, and that of the container that asks
+/// for host keys. Two hosts, of which the second one is asked for its key.
+pub fn summary(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (said, keys) = text.split_once("\n-\n").unwrap_or((&text, ""));
+    let host = |name: &str, scan| RunHost {
+        name: name.into(),
+        address: format!("{name}:22"),
+        scan_host_key: scan,
+    };
+    let hosts = [host("a", None), host("b", Some(HostKeyScan { fingerprint: None }))];
+    for (code, type_) in [(0, "Complete"), (2, "Failed"), (1, "Failed")] {
+        for hosts in [&hosts[..], &[]] {
+            concluded(said, keys, hosts, code, type_);
+        }
+    }
+}
+
+fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) {
+    let spec = AnsibleEeSpec { hosts: hosts.to_vec(), ..AnsibleEeSpec::default() };
+    let run = of_spec(spec);
+    let ended = |message: &str| json!({ "terminated": { "exitCode": code, "message": message } });
+    let (name, first) = (&run.spec.name, host_keys::CONTAINER);
+    let pod = read::<Pod>(json!({ "metadata": { "name": "p" }, "status": {
+        "phase": "Failed",
+        "initContainerStatuses": [{ "name": first, "state": ended(keys) }],
+        "containerStatuses": [{ "name": name, "state": ended(said) }],
+    } }));
+    let job = read::<Job>(json!({ "metadata": { "name": "j" }, "status": { "conditions": [
+        { "type": type_, "status": "True", "reason": "x", "message": said },
+    ] } }));
+    let (status, finding) = result::of_job(&run, &job, std::slice::from_ref(&pod));
+    assert_eq!(result::of_job(&run, &job, &[pod]), (status.clone(), finding.clone()), "two ends");
+    let names = status.hosts.iter().map(|it| &it.name);
+    assert!(names.eq(hosts.iter().map(|it| &it.name)), "not each host once: {:?}", status.hosts);
+    assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of nobody that was asked");
+    let in_trouble = |it: HostOutcome| !matches!(it, HostOutcome::Ok | HostOutcome::NotReached);
+    let is_success = status.reason.as_deref() == Some(result::SUCCEEDED);
+    assert!(!is_success || !status.hosts.iter().any(|it| in_trouble(it.result)), "{status:?}");
+    let told = status
+        .failures
+        .iter()
+        .map(|it| it.host.len() + it.play.len() + it.task.len() + it.path.len() + it.message.len());
+    assert!(told.sum::<usize>() <= said.len(), "more is told than was said");
+    assert!(finding.message.len() <= said.len().min(LAST_WORDS) * 4 + MESSAGE, "a long message");
+    let shown = [&finding.message].into_iter().chain(&status.report);
+    let shown =
+        shown.chain(status.failures.iter().flat_map(|it| [&it.host, &it.task, &it.message]));
+    shown.for_each(plain);
+    let text = serde_json::to_string(&status).unwrap_or_default();
+    assert!(serde_json::from_str(&text).is_ok_and(|it| status == it), "no round trip: {text}");
+}
+
+fn plain(text: &String) {
+    assert_eq!(printable(text), *text, "a terminal would obey it");
+}
+
+/// The spec of a run as JSON: judged, and where it is good its Job, files and environment.
+pub fn run(data: &[u8]) {
+    let Ok(spec) = serde_json::from_slice::<AnsibleEeSpec>(data) else { return };
+    let run = of_spec(spec);
+    let settings = Settings {
+        image: "runner:1".into(),
+        uid: Some(1001),
+        service_accounts: Vec::new(),
+        task_timeout: 900,
+        resources: None,
+        deadline: 14_400,
+    };
+    let faults = faults_of(&run, &settings);
+    assert_eq!(faults_of(&run, &settings), faults, "two answers to one question");
+    let identity = identity::of(&run);
+    assert_eq!(identity::of(&run), identity, "two identities of one run");
+    if !faults.is_empty() {
+        return;
+    }
+    let Write::Create { object, .. } = job::creation(&run, &identity, &settings).write else {
+        return assert!(identity.is_empty(), "no Job is made");
+    };
+    let annotations = object.pointer("/spec/template/metadata/annotations");
+    let n_bytes = annotations.and_then(Value::as_object).map_or(0, |it| {
+        it.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
+    });
+    assert!(n_bytes <= 256 * 1024, "{n_bytes} bytes of annotations, which Kubernetes refuses");
+    let env = variables::env(&run.spec, &settings);
+    for forced in environment::forced(&run.spec, &settings) {
+        let found: Vec<_> = env.iter().filter(|it| it.name == forced.name).collect();
+        assert_eq!(found, [&forced], "it is not forced");
+    }
+    let timeout = env.iter().find(|it| it.name == environment::TASK_TIMEOUT);
+    let seconds = timeout.and_then(|it| it.value.as_deref()?.parse::<i64>().ok());
+    assert!(seconds.is_some_and(|it| it <= i64::from(i32::MAX)), "{timeout:?}");
+    let by_name: BTreeMap<&str, &Value> =
+        env.iter().map(|it| (it.name.as_str(), &Value::Null)).collect();
+    assert_eq!(by_name.len(), env.len(), "a variable is set twice");
+    assert!(hash::short(&object).len() < 64);
+}
+
+fn of_spec(spec: AnsibleEeSpec) -> AnsibleEe {
+    let name = |it: &str| Some(it.to_owned());
+    let metadata = ObjectMeta {
+        name: name("r"),
+        namespace: name("ns"),
+        uid: name("u"),
+        ..ObjectMeta::default()
+    };
+    AnsibleEe { metadata, spec, status: None }
+}
+
+fn read<T: serde::de::DeserializeOwned + Default>(object: Value) -> T {
+    let read = serde_json::from_value(object);
+    assert!(read.is_ok(), "the frame around the input");
+    read.unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;

@@ -1,0 +1,69 @@
+//! Body of the fuzz target of this crate; see `fuzz/` and docs/development.md.
+//!
+//! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
+
+use std::collections::BTreeMap;
+
+use common::api::baremetal::BaremetalSetSpec;
+use common::yaml;
+use serde::Deserialize;
+
+use crate::of_set::{Member, Texts, secrets};
+use crate::{Drive, Host, LIMIT, Secret};
+
+/// A fuzz target: its name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets of this crate.
+pub const TARGETS: &[Target] = &[("config_drive", config_drive)];
+
+/// What the target reads: a host, or a set with the content of its Secrets.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Set { set: Box<BaremetalSetSpec>, texts: BTreeMap<String, BTreeMap<String, String>> },
+    Host(Box<Host>),
+}
+
+/// What a drive is made from, as YAML or JSON.
+pub fn config_drive(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match yaml::from_str(&text) {
+        Ok(Input::Host(host)) => judged(&host),
+        Ok(Input::Set { set, texts }) => of_set(&set, texts),
+        Err(_) => {}
+    }
+}
+
+fn judged(host: &Host) {
+    let drive = Drive::of(host);
+    assert_eq!(Drive::of(host), drive, "two answers to one question");
+    match drive {
+        Ok(drive) => {
+            let n_bytes = drive.image().expose().len();
+            // Each file stands in two folders; the rest are folders and rounding.
+            assert!(n_bytes <= 2 * LIMIT + 64 * 1024, "{n_bytes} bytes");
+            assert!(n_bytes.is_multiple_of(2048), "half a sector");
+        }
+        Err(faults) => assert!(!faults.is_empty(), "refused without a fault"),
+    }
+}
+
+fn of_set(set: &BaremetalSetSpec, texts: BTreeMap<String, BTreeMap<String, String>>) {
+    let _ = secrets(set, "ns");
+    let secret =
+        |it: BTreeMap<String, String>| it.into_iter().map(|(k, v)| (k, Secret::new(v))).collect();
+    let texts: Texts = texts.into_iter().map(|(name, it)| (name, secret(it))).collect();
+    for (name, host) in &set.baremetal_hosts {
+        let member = Member { set, namespace: "ns", name, host, texts: &texts };
+        if let Ok(host) = member.input("u") {
+            judged(&host);
+        }
+        let faults = member.drive("u").err().into_iter().chain(member.ramdisk(None).err());
+        assert!(faults.into_iter().all(|it| !it.is_empty()), "refused without a fault");
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;

@@ -1,0 +1,90 @@
+//! Body of the fuzz target of this crate; see `fuzz/` and docs/development.md.
+//!
+//! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
+
+use std::collections::BTreeMap;
+
+use common::api::dataplane::{Node, NodeSet, Role};
+use common::host_address;
+use serde::Deserialize;
+use serde_json::Value;
+use shell::sources::{SourceRef, Values};
+use shell::vault::Content;
+
+use crate::claims::Claim;
+use crate::effective::Effective;
+use crate::node_set::host;
+use crate::vars::{self, Objects};
+
+/// A fuzz target: its name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets of this crate.
+pub const TARGETS: &[Target] = &[("hosts", hosts)];
+
+/// What the target reads: hosts as humans describe them, and `ConfigMaps` and Secrets with variables.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Input {
+    role: Option<Role>,
+    node: Option<Node>,
+    set: Option<NodeSet>,
+    config_maps: BTreeMap<String, BTreeMap<String, String>>,
+    secrets: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What holds for a node or the hosts of a node set, and whose each is.
+pub fn hosts(data: &[u8]) {
+    let Ok(input) = serde_json::from_slice::<Input>(data) else { return };
+    let objects = objects(&input);
+    if let Some(node) = &input.node {
+        let effective = Effective::of(None, input.role.as_ref(), node, &objects);
+        let again = Effective::of(None, input.role.as_ref(), node, &objects);
+        assert_eq!(again, effective, "two answers to one question");
+        let secret = effective.secret_names();
+        assert!(effective.vars.keys().all(|it| !secret.contains(it)), "a secret is a variable");
+        if let Some(address) = effective.address() {
+            canonical(&host_address::endpoint(&address));
+        }
+        assert_eq!(Claim::of_node(node), Claim::of_node(node));
+        let _ = Claim::of_node(node).keys();
+    }
+    if let Some(set) = &input.set {
+        for it in host::hosts(set) {
+            canonical(&host_address::with_port(&it.ansible_host, it.ansible_port));
+            assert!(!it.name.contains('.'), "a domain in {}", it.name);
+        }
+        assert_eq!(Claim::of_node_set(set), Claim::of_node_set(set));
+        let _ = Claim::of_node_set(set).keys();
+    }
+}
+
+fn objects(input: &Input) -> Objects {
+    let content = |texts: &BTreeMap<String, String>| {
+        for text in texts.values() {
+            typed(text);
+        }
+        let bytes = texts.iter().map(|(key, text)| (key.clone(), text.clone().into_bytes()));
+        Content::from(Values::new("1", bytes.collect()))
+    };
+    let maps =
+        input.config_maps.iter().map(|it| (SourceRef::config_map("ns", it.0), content(it.1)));
+    let secrets = input.secrets.iter().map(|it| (SourceRef::secret("ns", it.0), content(it.1)));
+    maps.chain(secrets).collect()
+}
+
+/// A text is itself, or the JSON that it is.
+fn typed(text: &str) {
+    let value = vars::value(text);
+    let is_same = value.as_str() == Some(text);
+    assert!(is_same || serde_json::from_str::<Value>(text).is_ok_and(|it| it == value), "{value}");
+}
+
+fn canonical(address: &str) {
+    assert_eq!(host_address::endpoint(address), address, "not its own canonical form");
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;

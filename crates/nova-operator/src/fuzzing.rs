@@ -1,0 +1,207 @@
+//! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
+//!
+//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use common::conditions::{Finding, READY};
+use futures::FutureExt as _;
+use kube::core::DynamicObject;
+use kube::core::admission::AdmissionReview;
+use shell::webhook::Request;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::admission::cell::{of_node, of_role};
+use crate::admission::{Known, defaulted, judged};
+use crate::compute_creation::Images;
+use crate::oslo::{self, Entry, Release, TOLD, Text};
+use crate::probe::amqp::login::login;
+use crate::probe::keystone::{is_version_3, version_url};
+use crate::probe::{Broker, HostOutcome, TransportUrl};
+use crate::release::Chosen;
+use crate::watched::Watched;
+
+/// A fuzz target: its name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets of this crate.
+pub const TARGETS: &[Target] = &[
+    ("admission", admission),
+    ("amqp", amqp),
+    ("nova_keystone", nova_keystone),
+    ("oslo", oslo_text),
+    ("transport_url", transport_url),
+];
+
+/// How long one word about an option may be, in bytes: names are cut, and what surrounds them is ours.
+const MESSAGE: usize = 2048;
+
+/// How many options are judged at a time.
+const JUDGED: usize = 16;
+
+/// A compute's options: read, written, read again, and judged by a release.
+pub fn oslo_text(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (entries, errors) = oslo::parse(&text);
+    let n_read = entries.len() + errors.len();
+    let n_lines = text.split(['\n', '\r']).count();
+    assert!(n_read <= n_lines, "more than there is");
+    // Behind a space of other kinds than these two, what looks like a header or a comment is a name.
+    let is_writable = |it: &Entry| !it.key.starts_with(['[', '#', ';']);
+    let entries: Vec<Entry> = entries.into_iter().filter(is_writable).collect();
+    let again = oslo::parse(&oslo::render(&entries));
+    assert_eq!(again.1, [], "what is written cannot be read");
+    let plain = |it: &[Entry]| {
+        let plain = |it: &Entry| (it.section.clone(), it.key.clone(), it.value.clone());
+        it.iter().map(plain).collect::<Vec<_>>()
+    };
+    assert_eq!(plain(&again.0), plain(&entries), "no round trip");
+    let faults = oslo::faults(&text);
+    assert_eq!(faults.first.len() + faults.n_more, errors.len());
+    assert!(faults.first.len() <= TOLD);
+    faults.first.iter().for_each(|it| fit(&it.message));
+    let texts = [Text { source: oslo::FIELD, text: &text }];
+    // Each unknown option is compared with all of a release's, so one release does, and few options.
+    let releases: Vec<Option<Release>> = Release::all().map(Some).chain([None]).collect();
+    let release = releases.get(text.len() % releases.len()).copied().flatten();
+    if entries.len() > JUDGED {
+        return;
+    }
+    let findings = oslo::findings(&texts, release, TOLD);
+    assert_eq!(oslo::findings(&texts, release, TOLD), findings, "two answers to one question");
+    assert!(findings.first.len() == TOLD || findings.n_more == 0);
+    assert!(findings.first.len() <= TOLD);
+    findings.first.iter().for_each(|it| fit(&it.message));
+}
+
+/// A message is short, and a terminal obeys nothing in it.
+fn fit(message: &str) {
+    assert!(message.len() <= MESSAGE, "{} bytes", message.len());
+    let shown = Finding::error(READY, "x", message).message;
+    assert!(!shown.contains(|it: char| it != '\n' && it.is_control()), "{shown:?}");
+}
+
+/// `transport_url` of a cell's Secret.
+pub fn transport_url(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let parsed = TransportUrl::parse(&text);
+    assert_eq!(TransportUrl::parse(&text), parsed, "two answers to one question");
+    match parsed {
+        Ok(url) => {
+            assert!(!url.brokers.is_empty() && (1..=255).contains(&url.virtual_host.len()));
+            for broker in &url.brokers {
+                assert!(!broker.host.is_empty() && broker.port > 0);
+                assert!(!broker.user.is_empty() || text.contains('%'), "nobody logs in");
+                assert_eq!(format!("{broker:?}"), format!("Broker({})", broker.address()));
+            }
+        }
+        Err(fault) => {
+            let is_whole = text.len() > 40 && fault.to_string().contains(&*text);
+            assert!(!is_whole, "the URL is told");
+        }
+    }
+}
+
+/// All that a server sends to a login.
+pub fn amqp(data: &[u8]) {
+    let broker =
+        Broker { host: "h".into(), port: 5672, user: "nova".into(), password: "hunter2".into() };
+    let outcome = |data| {
+        let mut stream = Server { sends: data, n_heard: 0 };
+        // Nothing is waited for: the server has sent all that it will.
+        let login = login(&mut stream, &broker, "cell1").now_or_never();
+        (login, stream.n_heard)
+    };
+    let (login, n_heard) = outcome(data);
+    assert_eq!(outcome(data).0, login, "two answers to one question");
+    assert!(n_heard < 1024, "{n_heard} bytes are sent");
+    let Some(login) = login else { return assert!(data.is_empty(), "it hangs") };
+    let message = HostOutcome { address: broker.address(), login }.to_string();
+    assert!(message.len() <= 1024, "{} bytes", message.len());
+    assert!(!Finding::error(READY, "x", message).message.contains("hunter2"), "a password is told");
+}
+
+/// A server that has sent its bytes and hears all of the client's.
+struct Server<'a> {
+    sends: &'a [u8],
+    n_heard: usize,
+}
+
+impl AsyncRead for Server<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (now, later) = self.sends.split_at(self.sends.len().min(buffer.remaining()));
+        buffer.put_slice(now);
+        self.sends = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Server<'_> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.n_heard += bytes.len();
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A cell's `keystoneAuthURL` in the first line, and what answers there.
+pub fn nova_keystone(data: &[u8]) {
+    let at = data.iter().position(|it| *it == b'\n').unwrap_or(data.len());
+    let text = String::from_utf8_lossy(&data[..at]);
+    // A fragment is left out, and what is behind it with it.
+    if let Some(url) = version_url(&text).filter(|_| !text.contains('#')) {
+        assert_eq!(version_url(&url.to_string()), Some(url), "another URL at the second look");
+    }
+    let _ = is_version_3(data.get(at + 1..).unwrap_or_default());
+}
+
+/// A review of an object that this operator's webhooks judge.
+pub fn admission(data: &[u8]) {
+    let Ok(review) = serde_json::from_slice::<AdmissionReview<DynamicObject>>(data) else { return };
+    let Ok(request): Result<Request, _> = review.try_into() else { return };
+    let images = Images {
+        nova_compute: "a/compute:1".into(),
+        nova_libvirt: "a/libvirt:1".into(),
+        ansible_ee: "a/runner:1".into(),
+    };
+    let chosen = [Chosen::Release(Release::newest()), Chosen::Unknown("zed".into())];
+    for chosen in chosen.iter().map(Some).chain([None]) {
+        let known = Known::default();
+        let untold = [of_node(&request, &known), of_role(&request, &known)];
+        known.lead(Watched::new());
+        let told = [of_node(&request, &known), of_role(&request, &known)];
+        let of_compute = [defaulted(&request, &images), judged(&request, |_| chosen.cloned())];
+        for verdict in untold.into_iter().chain(told).chain(of_compute) {
+            assert!(verdict.allowed || !verdict.message.is_empty(), "refused without a word");
+            let told = verdict.warnings.iter().chain([&verdict.message]);
+            let n_bytes: usize = told.clone().map(String::len).sum();
+            assert!(n_bytes <= 64 * 1024, "{n_bytes} bytes are told");
+            let is_odd = |it: char| it != '\n' && it.is_control();
+            assert!(
+                !told.clone().any(|it| it.contains(is_odd)),
+                "a terminal obeys it: {verdict:?}"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;

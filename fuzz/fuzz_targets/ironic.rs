@@ -1,0 +1,4 @@
+//! Fuzz target `ironic`; what it does stands in `ironic_client::fuzzing`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ironic_client::fuzzing::ironic_answer(data));
