@@ -56,9 +56,12 @@ pub enum State {
     Service(String),
     /// Somebody's service of it failed.
     ServiceFailed,
-    /// A word that is not known here.
+    /// A word that is not known here, cut at [`LONGEST_WORD`].
     Other(String),
 }
+
+/// How many characters of an unknown word are kept: it is told, and remembered.
+const LONGEST_WORD: usize = 64;
 
 /// All states with one word each.
 const WORDS: [(&str, State); 21] = [
@@ -94,7 +97,8 @@ impl State {
             "servicing" | "service wait" | "service hold" => Self::Service(word.into()),
             _ => {
                 let known = WORDS.iter().find(|(it, _)| *it == word);
-                known.map_or_else(|| Self::Other(word.into()), |(_, state)| state.clone())
+                let other = || Self::Other(word.chars().take(LONGEST_WORD).collect());
+                known.map_or_else(other, |(_, state)| state.clone())
             }
         }
     }
