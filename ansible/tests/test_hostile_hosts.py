@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from support import ANSIBLE, CallbackTest, collections_path, wait_for
+from support import ANSIBLE, BIN, CallbackTest, collections_path, wait_for
 
 CRATES = ANSIBLE.parent / "crates"
 ENVIRONMENT = (CRATES / "ansibleee-operator" / "src" / "run" / "environment.rs").read_text()
@@ -126,6 +126,30 @@ class Facts(HostileTest):
         for play in plays:
             named = set(re.findall(r"\bansible_(?!facts\b)\w+", play.read_text()))
             self.assertLessEqual(named, {"ansible_host", "ansible_port", "ansible_user", "ansible_check_mode"}, play)
+
+
+class DefaultConfigMap(HostileTest):
+    """What the author of the ConfigMap `openstack-aee-default-env` may set is no way into the runner."""
+
+    def test_no_setting_that_is_taken_from_it_is_a_template(self):
+        taken = re.search(r"FROM_DEFAULT_CONFIG_MAP[^=]*= \[(.*?)\];", ENVIRONMENT, re.S).group(1)
+        listed = self.command(BIN / "ansible-config", "list", "--format", "json")
+        known = {env["name"]: it.get("type") for it in json.loads(listed.stdout).values() for env in it.get("env") or ()}
+        names = re.findall(r'"(ANSIBLE_\w+)"', taken)
+        self.assertGreater(len(names), 20)
+        texts = [name for name in names if known.get(name) not in ("bool", "boolean", "int", "integer")]
+        for name in texts:
+            mark = self.directory / name
+            template = "{{ lookup('ansible.builtin.pipe', 'touch %s') }}\n[defaults]\n" % mark
+            with self.subTest(name):
+                _, done = self.play("""
+                    - hosts: all
+                      gather_facts: true
+                      tasks:
+                        - ansible.builtin.command: "true"
+                        - ansible.builtin.debug: {msg: "{{ ansible_user | default('') }}"}
+                """, run_hosts=("good",), inventory="good ansible_connection=local\n", env={**FORCED, name: template})
+                self.assertFalse(mark.exists(), done.stdout)
 
 
 class Words(HostileTest):

@@ -103,7 +103,7 @@ class NovaContainer(TemporaryDirectoryTest):
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
         self.deploy()
         self.assertIn("podman stop --time 42 ", self.unit())
-        for value, seconds in (("15", 42), ("300", 325)):
+        for value, seconds in (("15", 42), ("300", 325), ("100000", 100025), ("0", 86425)):
             self.write("src/01-nova.conf", f"[DEFAULT]\nhost = h\ngraceful_shutdown_timeout = {value}\n")
             self.deploy()
             self.assertIn(f"podman stop --time {seconds} ", self.unit())

@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::terminal;
+
 pub mod declared;
 
 /// The type of the condition that sums up all others.
@@ -57,9 +59,11 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
     /// When `status` last changed.
     pub last_transition_time: Time,
-    /// One CamelCase word for the cause.
+    /// One CamelCase word for the cause. Upstream's operators leave out what is empty.
+    #[serde(default)]
     pub reason: String,
     /// Object, cause and next step, in words that do not change while the cause does not.
+    #[serde(default)]
     pub message: String,
 }
 

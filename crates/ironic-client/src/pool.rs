@@ -20,6 +20,9 @@ const NEW: usize = 4;
 /// than some requests take one after the other.
 const SLOW_FROM: Duration = Duration::from_secs(12);
 
+/// How many bytes all lists take together that are kept; beyond that the largest are asked for anew.
+const KEPT: usize = 96 * 1024 * 1024;
+
 /// Sessions by what they are made from, and whose they are.
 #[derive(Debug)]
 pub struct Pool {
@@ -28,6 +31,7 @@ pub struct Pool {
     slow: Semaphore,
     new: Semaphore,
     slow_from: Duration,
+    most_kept: usize,
 }
 
 impl Default for Pool {
@@ -38,6 +42,7 @@ impl Default for Pool {
             slow: Semaphore::new(SLOW),
             new: Semaphore::new(NEW),
             slow_from: SLOW_FROM,
+            most_kept: KEPT,
         }
     }
 }
@@ -85,6 +90,9 @@ impl Pool {
     /// Leave to wait for an Ironic; `None` where enough wait for this one already, or for others that
     /// are slow or not known: then whoever asks comes back later, and holds no worker meanwhile.
     pub fn leave_for<'a>(&'a self, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
+        if purpose == Purpose::List {
+            self.forget_largest();
+        }
         let waits = session.waits(purpose);
         let of_session = waits.places.try_acquire().ok()?;
         let of_pool = match waits.pace() {
@@ -101,6 +109,20 @@ impl Pool {
             _of_session: of_session,
             _of_pool: of_pool,
         })
+    }
+
+    /// Makes room for a list: whoever writes a set names an Ironic, and may name many.
+    fn forget_largest(&self) {
+        let inner = self.lock();
+        let mut by_size: Vec<&Arc<Session>> = inner.sessions.values().collect();
+        by_size.sort_by_key(|it| it.kept());
+        let mut kept: usize = by_size.iter().map(|it| it.kept()).sum();
+        while kept > self.most_kept
+            && let Some(largest) = by_size.pop()
+        {
+            kept -= largest.kept();
+            largest.forget_list();
+        }
     }
 
     /// The session of somebody; `made_from` is a hash of all that it is made from, so that whoever asks
@@ -162,6 +184,25 @@ mod tests {
 
     use super::*;
     use crate::Credentials;
+
+    #[test]
+    fn lists_that_take_too_much_memory_together_are_forgotten_the_largest_first() {
+        let pool = Pool { most_kept: 100, ..Pool::default() };
+        let sessions: Vec<_> = [50, 30, 40].map(|it| (it, format!("{it}"))).into();
+        let sessions: Vec<_> = sessions
+            .into_iter()
+            .map(|(kept, name)| {
+                let session = session(&pool, &name, &name);
+                session.keeping(kept);
+                session
+            })
+            .collect();
+        let kept = || sessions.iter().map(|it| it.kept()).collect::<Vec<_>>();
+        drop(pool.leave_for(&sessions[1], Purpose::Requests));
+        assert_eq!(kept(), [50, 30, 40]);
+        drop(pool.leave_for(&sessions[1], Purpose::List));
+        assert_eq!(kept(), [0, 30, 40]);
+    }
 
     #[test]
     fn ironics_that_hang_leave_workers_to_others_and_to_those_that_are_new() {

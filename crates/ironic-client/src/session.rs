@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex as Moment, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,8 +30,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// What reading one answer may cost.
 const COST: weight::Bound = weight::Bound { depth: 100, bytes: 32 * 1024 * 1024 };
-/// What is read of one list: of pages, of machines, and of bytes.
-const MOST: Most = Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024 };
+/// What is read of one list. A machine has some 4 KiB.
+const MOST: Most =
+    Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024, memory: 48 * 1024 * 1024 };
 /// How many requests are under way at once; Ironic's own API serves few more.
 const AT_ONCE: usize = 8;
 /// How many passes wait for one Ironic at a time; they share what the first of them asked for.
@@ -56,6 +58,8 @@ pub struct Session {
     /// Who waits for lists, and who for changes.
     waits: [Waits; 2],
     listed: Mutex<Option<Listed>>,
+    /// How many bytes the list takes in memory.
+    kept: AtomicUsize,
     /// What was read before a change may not show it.
     changes: Moment<Changes>,
     metrics: Option<Metrics>,
@@ -100,7 +104,10 @@ impl Waits {
 pub(crate) struct Most {
     pub(crate) pages: usize,
     pub(crate) machines: usize,
+    /// Of text.
     pub(crate) bytes: usize,
+    /// Of what is kept of it, in bytes.
+    pub(crate) memory: usize,
 }
 
 /// A page of a list.
@@ -142,6 +149,7 @@ impl Session {
             permits: Semaphore::new(AT_ONCE),
             waits: [Waits::default(), Waits::default()],
             listed: Mutex::new(None),
+            kept: AtomicUsize::new(0),
             changes: Moment::default(),
             metrics: None,
         }
@@ -166,6 +174,12 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn reading(self, most: Most) -> Self {
         Self { most, ..self }
+    }
+
+    /// Takes its list for one of that many bytes.
+    #[cfg(test)]
+    pub(crate) fn keeping(&self, n_bytes: usize) {
+        self.kept.store(n_bytes, Relaxed);
     }
 
     /// The same, with each request counted.
@@ -226,6 +240,19 @@ impl Session {
         outcome
     }
 
+    /// How many bytes the list takes that is kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.load(Relaxed)
+    }
+
+    /// Forgets the list, unless somebody asks for it now.
+    pub(crate) fn forget_list(&self) {
+        if let Ok(mut listed) = self.listed.try_lock() {
+            *listed = None;
+            self.kept.store(0, Relaxed);
+        }
+    }
+
     /// A list with these machines as they are now; `None` where all are to be asked for anew.
     async fn renewed(
         &self,
@@ -256,8 +283,8 @@ impl Session {
 
     async fn list(&self) -> Result<Vec<Node>, Error> {
         let mut nodes: Vec<Node> = Vec::new();
-        let Most { pages, machines, bytes } = self.most;
-        let mut n_bytes = 0;
+        let Most { pages, machines, bytes, memory } = self.most;
+        let (mut n_bytes, mut in_memory) = (0, 0);
         for _ in 0..pages {
             let after = nodes.last().map(|it| it.uuid.clone());
             let request = |it| Cow::Owned(Request::nodes(it, after.as_deref()));
@@ -266,6 +293,12 @@ impl Session {
             let page: Page = read(&answer)?;
             // Ironic says where to go on only where it does; a page without an end would never end.
             let is_last = page.nodes.is_empty() || page.next.is_none();
+            in_memory += page.nodes.iter().map(Node::footprint).sum::<usize>();
+            if in_memory > memory {
+                let mib = memory >> 20;
+                let text = format!("a list that takes more than {mib} MiB in memory");
+                return Err(Error::TooLarge(text));
+            }
             nodes.extend(page.nodes);
             if nodes.len() > machines {
                 return Err(Error::TooLarge(format!("a list of more than {machines} machines")));
@@ -275,6 +308,7 @@ impl Session {
                 return Err(Error::TooLarge(format!("a list of more than {mib} MiB")));
             }
             if is_last {
+                self.kept.store(in_memory, Relaxed);
                 return Ok(nodes);
             }
         }

@@ -108,7 +108,7 @@ async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
         ok(if text.starts_with("get / ") { VERSIONS } else { page })
     })
     .await;
-    let most = Most { pages: 9, machines: 9, bytes: 900 };
+    let most = Most { pages: 9, machines: 9, bytes: 900, memory: 1 << 20 };
     for (most, words, n_pages) in [
         (Most { pages: 3, ..most }, "a list of more than 3 pages", 3),
         (Most { machines: 3, ..most }, "a list of more than 3 machines", 2),
@@ -121,6 +121,29 @@ async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
         assert_eq!(asked.iter().filter(|it| it.contains("/v1/nodes?")).count(), n_pages, "{words}");
         asked.clear();
     }
+}
+
+#[tokio::test]
+async fn pages_that_cost_little_each_are_not_read_once_all_of_them_take_too_much_memory() {
+    // 170 KB of text, and 15 MB of trees.
+    let trees = "{\"\":0},".repeat(24_000);
+    let page =
+        format!(r#"{{"nodes": [{{"uuid": "a", "extra": {{"a": [{trees}0]}}}}], "next": "x"}}"#);
+    let (address, asked) =
+        server(move |text: &str| ok(if text.starts_with("get / ") { VERSIONS } else { &page }))
+            .await;
+    let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
+    let error = session.nodes(Duration::ZERO).await.unwrap_err();
+    let words = "Ironic tells more than is read: a list that takes more than 48 MiB in memory";
+    assert_eq!(error.to_string(), words);
+    assert_eq!(asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count(), 3);
+    let honest: ironic::Node = serde_json::from_value(serde_json::json!({
+        "uuid": "a", "traits": ["CUSTOM_A"], "instance_info": { "image_source": "x".repeat(100) },
+        "properties": { "cpus": 8, "memory_mb": 1, "local_gb": 1, "capabilities": "a:b" },
+        "extra": { "rack": "r1" },
+    }))
+    .unwrap();
+    assert!(honest.footprint() * 10_000 < 48 << 20, "{}", honest.footprint());
 }
 
 #[tokio::test]

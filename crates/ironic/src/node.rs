@@ -73,6 +73,26 @@ pub struct Node {
     pub retired: bool,
 }
 
+/// What an entry of an object or a list takes beside its text, in bytes.
+const ENTRY: usize = 64;
+/// What an object takes with its first entry, in bytes.
+const OBJECT: usize = 640;
+
+fn footprint_of_object(object: &Map<String, Value>) -> usize {
+    let entry = |(key, value): (&String, &Value)| ENTRY + key.len() + footprint(value);
+    if object.is_empty() { 0 } else { OBJECT + object.iter().map(entry).sum::<usize>() }
+}
+
+/// What a value takes beside its place in what holds it.
+fn footprint(value: &Value) -> usize {
+    match value {
+        Value::Object(object) => footprint_of_object(object),
+        Value::Array(items) => items.iter().map(|it| ENTRY + footprint(it)).sum(),
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
 /// Null as the empty value.
 fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
@@ -92,6 +112,14 @@ impl Node {
         let text = self.properties.get("capabilities").and_then(Value::as_str).unwrap_or_default();
         let entries = text.split(',').filter_map(|it| it.split_once(':'));
         entries.map(|(key, value)| (key.trim(), value.trim())).collect()
+    }
+
+    /// How many bytes its trees take in memory, estimated rather too high: an object is a node of a tree
+    /// with places for several entries.
+    pub fn footprint(&self) -> usize {
+        let maps = [&self.instance_info, &self.properties, &self.extra];
+        let traits = self.traits.iter().map(|it| it.len() + ENTRY).sum::<usize>();
+        maps.into_iter().map(footprint_of_object).sum::<usize>() + traits + size_of::<Self>()
     }
 
     /// Whether it is reserved by that UUID.

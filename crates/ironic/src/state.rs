@@ -60,9 +60,10 @@ pub enum State {
     Service(String),
     /// Somebody's service of it failed.
     ServiceFailed,
-    /// A word that is not known here.
+    /// A word that is not known here, cut at [`WORD_LIMIT`].
     Other(String),
 }
+
 
 /// All states with one word each.
 const WORDS: [(&str, State); 21] = [

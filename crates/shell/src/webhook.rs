@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, routing::post};
+use axum::{Extension, Router, body::Body, routing::post};
 use kube::core::{DynamicObject, admission::AdmissionRequest};
 use tokio::{net::TcpListener, sync::watch};
 
@@ -12,7 +12,7 @@ use crate::{
     runtime::Runtime,
     tls::{Clients, service_name},
 };
-use review::Desk;
+use review::{Bounds, Desk, PeerAddress};
 
 mod certificate;
 #[cfg(test)]
@@ -79,7 +79,7 @@ impl Webhook {
 
     /// The HTTP side alone.
     pub fn router(&self) -> Router {
-        self.router_at(Desk::default())
+        self.router_at(Desk::of(Bounds::default()))
     }
 
     fn router_at(&self, desk: Desk) -> Router {
@@ -89,9 +89,10 @@ impl Webhook {
         let mut router = Router::new();
         for ((path, judge), may_patch) in mutating.chain(validating) {
             let (judge, desk) = (Arc::clone(judge), Arc::clone(&desk));
-            let answer = move |body: Body| {
+            let answer = move |peer: Option<Extension<PeerAddress>>, body: Body| {
                 let (judge, desk) = (Arc::clone(&judge), Arc::clone(&desk));
-                async move { desk.answer(body, &judge, may_patch).await }
+                let peer = peer.map(|it| it.0).unwrap_or_default();
+                async move { desk.answer((body, peer), &judge, may_patch).await }
             };
             router = router.route(path, post(answer));
         }

@@ -57,8 +57,9 @@ const BOUNDS: [(&str, &str); 4] = [
 ];
 
 /// What the ConfigMap that every run of a namespace reads may decide: how much is done at a time, how
-/// long it may take and what the log looks like. None of them names a program, a file or a host.
-pub const FROM_DEFAULT_CONFIG_MAP: [&str; 30] = [
+/// long it may take and what the log looks like. None of them names a program, a file or a host, and none
+/// is a text that Ansible takes for a template, as it does with `ANSIBLE_REMOTE_USER`.
+pub const FROM_DEFAULT_CONFIG_MAP: [&str; 29] = [
     "ANSIBLE_ACTION_WARNINGS",
     "ANSIBLE_CALLBACKS_ENABLED",
     "ANSIBLE_CALLBACK_FORMAT_PRETTY",
@@ -74,7 +75,6 @@ pub const FROM_DEFAULT_CONFIG_MAP: [&str; 30] = [
     "ANSIBLE_GATHER_TIMEOUT",
     "ANSIBLE_NOCOLOR",
     "ANSIBLE_PIPELINING",
-    "ANSIBLE_REMOTE_USER",
     "ANSIBLE_SSH_PIPELINING",
     "ANSIBLE_SSH_RETRIES",
     "ANSIBLE_SSH_TIMEOUT",

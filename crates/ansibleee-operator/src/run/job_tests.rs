@@ -394,6 +394,7 @@ fn the_default_config_map_decides_nothing_that_names_a_program_or_a_file() {
         "ANSIBLE_LIBRARY",
         "ANSIBLE_PYTHON_INTERPRETER",
         "ANSIBLE_BECOME_EXE",
+        "ANSIBLE_REMOTE_USER",
         "ANSIBLE_SSH_ARGS",
         "RUNNER_EXTRA_VARS",
         "RUNNER_CMDLINE",

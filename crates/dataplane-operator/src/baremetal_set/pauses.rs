@@ -50,6 +50,10 @@ impl Refused {
 const REMEMBERED: Duration = Duration::from_hours(1);
 /// How many such requests are remembered of one Ironic in one namespace.
 const MOST: usize = 10_000;
+/// How many are remembered in all; beyond that, who has most of them loses theirs.
+const MOST_OF_ALL: usize = 50_000;
+/// How long a name of a machine is at most, in bytes; a UUID has 36.
+const LONGEST: usize = 64;
 
 /// Requests that were not done, by the machine's UUID; each is forgotten when one for it is done, or
 /// after an hour.
@@ -90,12 +94,18 @@ impl Pauses {
             !kept.is_empty()
         });
         let kept = all.entry(place.clone()).or_default();
-        for Asked { node, state, outcome } in asked {
+        for Asked { node, state, outcome } in
+            asked.into_iter().filter(|it| it.node.len() <= LONGEST)
+        {
             match outcome {
                 Ok(()) => kept.remove(&node),
                 Err(_) if kept.len() >= MOST && !kept.contains_key(&node) => None,
                 Err(error) => kept.insert(node, Refused { error, at: now, state }),
             };
+        }
+        if all.values().map(BTreeMap::len).sum::<usize>() > MOST_OF_ALL {
+            let largest = all.iter().max_by_key(|it| it.1.len()).map(|it| it.0.clone());
+            largest.and_then(|it| all.remove(&it));
         }
     }
 
@@ -148,6 +158,23 @@ mod tests {
         let many = (0..MOST + 5).map(|it| Asked { node: it.to_string(), ..refused().remove(0) });
         pauses.note(&ours, many.collect(), time(5000));
         assert_eq!(pauses.lock()[&ours].len(), MOST);
+    }
+
+    #[test]
+    fn what_ironics_of_others_tell_is_bounded_in_bytes_and_number_and_costs_only_who_tells_most() {
+        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
+        let now = Timestamp::from_second(1000).unwrap();
+        let refused =
+            |node: String| Asked { node, ..asked(Err(Error::Busy("no worker".into()))).remove(0) };
+        pauses.note(&ours, vec![refused("m".into()), refused("m".repeat(LONGEST + 1))], now);
+        assert_eq!(pauses.lock()[&ours].len(), 1);
+        for idx in 0..20 {
+            let other = place("b", &format!("http://other-{idx}"));
+            pauses.note(&other, (0..MOST).map(|it| refused(it.to_string())).collect(), now);
+            let n_all: usize = pauses.lock().values().map(BTreeMap::len).sum();
+            assert!(n_all <= MOST_OF_ALL, "{n_all}");
+        }
+        assert_eq!(pauses.of(&ours, &node(State::Available)).len(), 1);
     }
 
     fn node(state: State) -> Vec<Node> {

@@ -78,8 +78,11 @@ impl<'a> Judge<'a> {
                 self.open.insert(normalized(&entry.section));
             }
             "auth_section" => {
-                let lent = self.schema.section(value).unwrap_or_else(|| Schema::empty(value));
-                self.sections.insert(normalized(value), Some(Rc::new(lent.with_auth())));
+                let schema = self.schema;
+                let lent = || schema.section(value).unwrap_or_else(|| Schema::empty(value));
+                // A text may name one section in thousands of lines.
+                let known = self.sections.entry(normalized(value));
+                known.or_insert_with(|| Some(Rc::new(lent().with_auth())));
             }
             "config_source" => {
                 self.open.extend(value.split([',', '\n']).map(|it| normalized(it.trim())));

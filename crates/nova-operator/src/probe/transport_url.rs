@@ -76,8 +76,8 @@ impl UrlFault {
                  of / ? # @ , : % write that character percent-encoded"
             }
             Self::Unescaped => {
-                "has an @ behind the first / ? or # and none before it; write these characters \
-                 percent-encoded in a user or password, and @ in a virtual host as %40"
+                "has an @ behind the first / ? or #; write these characters percent-encoded in a \
+                 user or password, and @ in a virtual host as %40"
             }
             Self::Bracket => "has an IPv6 address whose bracket is not closed, as in [::1]:5672",
             Self::VirtualHost => "has a virtual host longer than 255 bytes",
@@ -99,7 +99,11 @@ impl TransportUrl {
         if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(UrlFault::NotRabbit);
         }
-        let all = rest;
+        // Else a part of a password would be shown as a host or port, and dialled.
+        let behind = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+        if behind.contains('@') {
+            return Err(UrlFault::Unescaped);
+        }
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -110,10 +114,6 @@ impl TransportUrl {
             .collect::<Result<Vec<_>, _>>()?;
         if brokers.is_empty() {
             return Err(UrlFault::NoHost);
-        }
-        // Else a part of a password would be shown as a port.
-        if all.contains('@') && !hosts.contains('@') {
-            return Err(UrlFault::Unescaped);
         }
         Ok(Self { brokers, virtual_host: virtual_host(path)?, tls: wants_tls(query)? })
     }
@@ -213,8 +213,13 @@ mod tests {
 
     #[test]
     fn a_password_of_digits_with_an_unescaped_slash_is_not_taken_for_a_port() {
-        for url in ["rabbit://nova:123/45@h:5672/v", "rabbit://nova:1?2@h", "rabbit://nova:1#2@h/"]
-        {
+        for url in [
+            "rabbit://nova:123/45@h:5672/v",
+            "rabbit://nova:1?2@h",
+            "rabbit://nova:1#2@h/",
+            "rabbit://u:p@h1,nova:123/45@h2:5672/v",
+            "rabbit://u:1@23/4@h2:5672/v",
+        ] {
             assert_eq!(TransportUrl::parse(url), Err(UrlFault::Unescaped), "{url}");
             assert!(!UrlFault::Unescaped.message().contains("123"));
         }
@@ -297,8 +302,8 @@ mod tests {
             ("rabbit://u:p@h:/v", UrlFault::Port),
             ("rabbit://u:p@h:0/v", UrlFault::Port),
             ("rabbit://u:p@h:65536/v", UrlFault::Port),
-            ("rabbit://u:pass#word@h:5672/v", UrlFault::Port),
-            ("rabbit://u:pass/word@h:5672/v", UrlFault::Port),
+            ("rabbit://u:pass#word@h:5672/v", UrlFault::Unescaped),
+            ("rabbit://u:pass/word@h:5672/v", UrlFault::Unescaped),
             ("rabbit://u:p@[::1/v", UrlFault::Bracket),
         ] {
             assert_eq!(TransportUrl::parse(url), Err(fault), "{url}");

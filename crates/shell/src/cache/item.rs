@@ -13,8 +13,10 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::unreadable::REASON;
+use crate::weight;
 
 /// How deep an object may nest, its metadata excepted: what is made of it nests deeper still.
 const MAX_DEPTH: usize = 64;
@@ -67,9 +69,68 @@ impl<K: DeserializeOwned> Item<K> {
     }
 }
 
+impl<K: DeserializeOwned> Item<K> {
+    /// Reads an object's text; never fails, and never spends more memory than one object may take.
+    fn read_text(text: &str) -> Self {
+        let too_much = weight::fault(text.as_bytes(), weight::OF_OBJECT);
+        let tree = if too_much.is_none() { serde_json::from_str::<Value>(text).ok() } else { None };
+        match tree {
+            Some(object) => Self::read(&object),
+            None => {
+                let message = too_much.unwrap_or_else(|| "cannot be read".into());
+                Self::Unreadable(Box::new(Outline::of(text).unreadable(message)))
+            }
+        }
+    }
+}
+
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Item<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|it| Self::read(&it))
+        Box::<RawValue>::deserialize(deserializer).map(|it| Self::read_text(it.get()))
+    }
+}
+
+/// What is read of an object that is too much to be read.
+#[derive(Default, Deserialize)]
+struct Outline<'a> {
+    #[serde(default)]
+    metadata: Identity,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+/// The fields of the metadata that tell an object from others.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Identity {
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+}
+
+impl<'a> Outline<'a> {
+    fn of(text: &'a str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// The object, with that said of it.
+    fn unreadable(self, message: String) -> Unreadable {
+        let Identity { namespace, name, uid, resource_version, generation } = self.metadata;
+        let metadata = ObjectMeta {
+            namespace,
+            name,
+            uid,
+            resource_version,
+            generation,
+            ..ObjectMeta::default()
+        };
+        let status = self.status.map(RawValue::get);
+        let status = status.filter(|it| weight::fault(it.as_bytes(), weight::OF_OBJECT).is_none());
+        let status = status.and_then(|it| serde_json::from_str::<Value>(it).ok());
+        let told = status.and_then(|it| told(&serde_json::json!({ "status": it })));
+        Unreadable { metadata, fault: Fault::new("spec", message), told }
     }
 }
 
@@ -250,6 +311,24 @@ mod tests {
         let mut managed = pod(&json!({ "containers": [] }));
         managed["metadata"]["managedFields"] = json!([{ "fieldsV1": nested(80) }]);
         assert_eq!(shown(&managed), "readable", "its author cannot make metadata flatter");
+    }
+
+    #[test]
+    fn an_object_that_would_take_more_memory_than_one_may_is_known_by_its_name_alone() {
+        let mut object = pod(&json!({ "containers": [] }));
+        let ready = json!({ "type": "Ready", "reason": REASON, "message": "told" });
+        object["status"] = json!({ "conditions": [ready] });
+        // 700 KiB, of which each 7 bytes are a tree of their own.
+        object["spec"]["x"] = Value::Array(vec![json!({ "": 0 }); 100_000]);
+        let list = json!({ "metadata": {}, "items": [object, pod(&json!({ "containers": [] }))] });
+        let list: ObjectList<Item<Pod>> = serde_json::from_str(&list.to_string()).unwrap();
+        let [Item::Unreadable(it), Item::Readable(_)] = list.items.as_slice() else {
+            panic!("{:?}", list.items.len())
+        };
+        assert_eq!(it.fault.to_string(), "spec: takes more than 24 MiB in memory");
+        let meta = &it.metadata;
+        assert_eq!((meta.name.as_deref(), meta.generation), (Some("a"), Some(3)));
+        assert_eq!((meta.uid.as_deref(), it.told.as_deref()), (Some("1"), Some("told")));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! One admission review: read within bounds, judged, answered.
 //!
 //! Anybody who reaches the port may ask. So what a review may cost in memory is known before it is
-//! read, and bodies that are under way have a bound together.
+//! read, and bodies that are under way have a bound together, of which one address gets a part.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
 
 use axum::body::{Body, HttpBody as _};
 use common::conditions::trimmed;
@@ -14,7 +18,7 @@ use kube::core::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::{Judge, Request, Verdict};
@@ -23,39 +27,97 @@ use crate::weight;
 /// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server
 /// sends more only of an object that it could not store.
 pub(super) const LARGEST_BODY: usize = 4 << 20;
-/// How many bytes all bodies have together; a review has some 20 KiB.
-const ALL_BODIES: usize = 24 << 20;
+/// What the bodies may take that are under way, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Of each body, beside what follows: a review has some 20 KiB, and gets its answer whatever others
+    /// send. Connections have a bound of their own.
+    pub free: usize,
+    /// All bodies together.
+    pub all: usize,
+    /// All bodies from one address.
+    pub of_one_peer: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { free: 64 << 10, all: 24 << 20, of_one_peer: 6 << 20 }
+    }
+}
+
 /// How many reviews are read into memory and judged at a time.
 const AT_ONCE: usize = 2;
+
+/// The address from which a request comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerAddress(pub IpAddr);
+
+impl Default for PeerAddress {
+    fn default() -> Self {
+        Self(Ipv6Addr::UNSPECIFIED.into())
+    }
+}
 
 /// What all reviews share.
 #[derive(Debug)]
 pub(super) struct Desk {
-    /// In bytes.
-    bodies: Semaphore,
+    bounds: Bounds,
+    /// Bytes that bodies take, by address.
+    taken: Mutex<BTreeMap<IpAddr, usize>>,
     turns: Semaphore,
 }
 
-impl Default for Desk {
-    fn default() -> Self {
-        Self::of(ALL_BODIES)
+/// The room that one body takes, until it is dropped.
+struct Room<'a> {
+    desk: &'a Desk,
+    peer: IpAddr,
+    n_bytes: usize,
+}
+
+impl Room<'_> {
+    /// Makes it as large as that; whether there is room.
+    fn grow_to(&mut self, n_bytes: usize) -> bool {
+        let more = n_bytes.saturating_sub(self.n_bytes);
+        if more == 0 {
+            return true;
+        }
+        let mut taken = self.desk.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = taken.values().sum::<usize>() + more;
+        let of_peer = taken.get(&self.peer).copied().unwrap_or_default() + more;
+        if all > self.desk.bounds.all || of_peer > self.desk.bounds.of_one_peer {
+            return false;
+        }
+        taken.insert(self.peer, of_peer);
+        self.n_bytes += more;
+        true
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.desk.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(of_peer) = taken.get_mut(&self.peer) else { return };
+        *of_peer = of_peer.saturating_sub(self.n_bytes);
+        if *of_peer == 0 {
+            taken.remove(&self.peer);
+        }
     }
 }
 
 impl Desk {
-    /// A desk for so many bytes of bodies.
-    pub(super) fn of(all_bodies: usize) -> Self {
-        Self { bodies: Semaphore::new(all_bodies), turns: Semaphore::new(AT_ONCE) }
+    /// A desk whose bodies have these bounds.
+    pub(super) fn of(bounds: Bounds) -> Self {
+        Self { bounds, taken: Mutex::default(), turns: Semaphore::new(AT_ONCE) }
     }
 
     /// The answer to one request; neither the body nor anything of it is logged or kept.
     pub(super) async fn answer(
         &self,
-        body: Body,
+        (body, peer): (Body, PeerAddress),
         judge: &Judge,
         may_patch: bool,
     ) -> Response<String> {
-        let (body, _room) = match self.read(body).await {
+        let (body, _room) = match self.read(body, peer.0).await {
             Ok(read) => read,
             Err(status) => return refused(status),
         };
@@ -67,13 +129,13 @@ impl Desk {
     }
 
     /// A whole body, and the room that it takes.
-    async fn read(&self, body: Body) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), StatusCode> {
+    async fn read(&self, body: Body, peer: IpAddr) -> Result<(Vec<u8>, Room<'_>), StatusCode> {
         if body.size_hint().lower() > LARGEST_BODY as u64 {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
         let mut body = Limited::new(body, LARGEST_BODY);
         let mut bytes = Vec::new();
-        let mut room: Option<SemaphorePermit<'_>> = None;
+        let mut room = Room { desk: self, peer, n_bytes: 0 };
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 let is_too_long = error.is::<LengthLimitError>();
@@ -81,12 +143,9 @@ impl Desk {
                 if is_too_long { StatusCode::PAYLOAD_TOO_LARGE } else { broken }
             })?;
             let Ok(data) = frame.into_data() else { continue };
-            let n_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
-            let more = self.bodies.try_acquire_many(n_bytes);
-            let more = more.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
-            match &mut room {
-                Some(room) => room.merge(more),
-                None => room = Some(more),
+            let n_bytes = bytes.len() + data.len();
+            if !room.grow_to(n_bytes.saturating_sub(self.bounds.free)) {
+                return Err(StatusCode::SERVICE_UNAVAILABLE);
             }
             bytes.extend_from_slice(&data);
         }

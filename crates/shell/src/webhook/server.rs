@@ -1,4 +1,4 @@
-//! Serves over TLS within bounds, so that whoever is slow or comes too often costs others nothing.
+//! Serves over TLS within bounds: whoever is slow or comes too often from one address keeps nobody out.
 //!
 //! Whoever reaches the port may connect, so nothing is kept for a client beyond one question: its
 //! connection is closed with the answer, and has a time limit as a whole.
@@ -26,6 +26,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 use tracing::debug;
+
+use super::review::PeerAddress;
 
 /// What a server presents; `None` until there is a certificate.
 pub type Presented = watch::Receiver<Option<Arc<ServerConfig>>>;
@@ -82,7 +84,7 @@ pub async fn serve(
                 let Some(config) = presented.borrow().clone() else { continue };
                 let router = router.clone();
                 connections.spawn(async move {
-                    let conversation = conversation(stream, config, router, limits);
+                    let conversation = conversation((stream, peer.address), config, router, limits);
                     if timeout(limits.connection, conversation).await.is_err() {
                         debug!(%address, "closed, for it took too long");
                     }
@@ -97,7 +99,7 @@ pub async fn serve(
 
 /// A handshake, one request and its answer.
 async fn conversation(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, IpAddr),
     config: Arc<ServerConfig>,
     router: Router,
     limits: Limits,
@@ -107,7 +109,8 @@ async fn conversation(
         Ok(Err(error)) => return debug!("handshake failed: {error}"),
         Err(_) => return debug!("handshake took too long"),
     };
-    let answer = service_fn(move |request: Request<Incoming>| {
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(PeerAddress(peer));
         let router = router.clone();
         async move {
             let answer: Result<Response<Body>, Infallible> =

@@ -145,28 +145,37 @@ async fn a_body_of_more_than_two_objects_is_refused_whether_it_says_its_length_o
 }
 
 #[tokio::test]
-async fn bodies_that_are_too_much_together_are_put_off_at_once_and_later_ones_are_answered() {
-    let router = webhook().router_at(Desk::of(1_000));
-    let ask = |body: Body| {
-        let request = http::Request::post("/validate-x").body(body).unwrap();
-        router.clone().oneshot(request)
+async fn who_fills_the_room_of_bodies_keeps_no_usual_review_out_and_takes_one_address_s_part_alone()
+{
+    let bounds = Bounds { free: 500, all: 2_000, of_one_peer: 1_000 };
+    let router = webhook().router_at(Desk::of(bounds));
+    let ask = |from: [u8; 4], body: Body| {
+        let request = http::Request::post("/validate-x").extension(PeerAddress(from.into()));
+        router.clone().oneshot(request.body(body).unwrap())
     };
-    // One body of 600 bytes that has not ended yet.
+    let (busy, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    // One body of 1,400 bytes that has not ended yet.
     let (sender, chunks) = tokio::sync::mpsc::unbounded_channel::<Result<String, std::io::Error>>();
     let chunks = futures::stream::unfold(chunks, async |mut it| Some((it.recv().await?, it)));
-    sender.send(Ok(" ".repeat(600))).unwrap();
-    let slow = tokio::spawn(ask(Body::from_stream(chunks)));
-    let busy = || async {
-        let answer = ask(Body::from(" ".repeat(500))).await.unwrap();
+    sender.send(Ok(" ".repeat(1_400))).unwrap();
+    let slow = tokio::spawn(ask(busy, Body::from_stream(chunks)));
+    let put_off = || async {
+        let answer = ask(busy, Body::from(" ".repeat(700))).await.unwrap();
         (answer.status() == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
     };
-    let refused = until(busy).await;
+    let refused = until(put_off).await;
     assert_eq!(refused.headers()["retry-after"], "1");
-    let small = ask(Body::from(review(&json!({})).replace(' ', ""))).await.unwrap();
-    assert_eq!(small.status(), StatusCode::OK, "a small one has room");
+    let large = |from| ask(from, Body::from(" ".repeat(700)));
+    assert_eq!(large(other).await.unwrap().status(), StatusCode::BAD_REQUEST, "it was read");
+    let usual = review(&json!({})).replace(' ', "");
+    assert!(usual.len() <= bounds.free, "{}", usual.len());
+    for from in [busy, other] {
+        let answer = ask(from, Body::from(usual.clone())).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK, "a usual one needs no room");
+    }
     drop(sender);
     assert_eq!(slow.await.unwrap().unwrap().status(), StatusCode::BAD_REQUEST);
-    assert_eq!(ask(Body::from(" ".repeat(500))).await.unwrap().status(), StatusCode::BAD_REQUEST);
+    assert_eq!(large(busy).await.unwrap().status(), StatusCode::BAD_REQUEST);
 }
 
 /// Asks until there is an answer; other tasks go on between.
