@@ -8,6 +8,9 @@ use crate::engine::outcome::{self, Outcome, Reason};
 use crate::engine::retry::{self, Retries};
 use crate::engine::run::{Attempt, Run};
 
+/// The hash of inputs that cannot be told, or read: no attempt carries it.
+pub const UNKNOWN: &str = "unknown";
+
 /// One service as it should be on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Wanted {
@@ -277,6 +280,10 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
+    // What nobody can read has reached no pod.
+    if wanted.run_hash == UNKNOWN {
+        return None;
+    }
     if !run.carries(host.name, seen) || seen.hash == wanted.run_hash {
         return None;
     }
