@@ -68,6 +68,10 @@ impl Judged {
     pub fn standing(&self) -> Standing {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
+        // Before its status tells, so that nobody begins in the pass that sees it first.
+        if matches!(self.chain.state, State::Failed { .. }) {
+            return if was_deployed { Standing::Failed } else { Standing::FailedNew };
+        }
         let mut standing = Standing::of(self.recorded(), was_deployed);
         if standing == Standing::Failed {
             // What is to be tried now may be something else than what failed.

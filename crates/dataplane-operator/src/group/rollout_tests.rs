@@ -457,3 +457,17 @@ fn an_edit_of_a_node_that_waits_for_hosts_that_fail_is_not_ready() {
         assert_eq!(world.up_to_date(), 3);
     }
 }
+
+#[test]
+fn a_failure_pauses_a_rollout_in_the_pass_that_sees_it_first() {
+    let mut world = World::queueing(true);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
+    world.set_var("bad");
+    world.settle();
+    assert_eq!(world.open_runs(), 2);
+    // Its run was refused: it has never begun.
+    world.end("n000", "Failed");
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.not_ready(), BTreeSet::from([0]));
+}
