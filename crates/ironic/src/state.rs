@@ -64,7 +64,6 @@ pub enum State {
     Other(String),
 }
 
-
 /// All states with one word each.
 const WORDS: [(&str, State); 21] = [
     ("enroll", State::Enroll),

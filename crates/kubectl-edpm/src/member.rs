@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{
-    Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
-    ServiceRun,
+    Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
+    RunState, ServiceRun,
 };
 use common::conditions::{Condition, Finding, READY, Truth, find, settle};
 use common::engine::limit::leaves_out;
@@ -210,9 +210,13 @@ impl<'a> Member<'a> {
     }
 
     fn state(&self) -> HostState {
+        self.own().map_or(HostState::Undeployed, |it| it.state)
+    }
+
+    /// What its node set tells of it.
+    fn own(&self) -> Option<&NodeSetHost> {
         let hosts = self.node_set.status.as_ref().map(|it| it.hosts.as_slice());
-        let own = hosts.unwrap_or_default().iter().find(|it| it.name == self.name);
-        own.map_or(HostState::Undeployed, |it| it.state)
+        hosts.unwrap_or_default().iter().find(|it| it.name == self.name)
     }
 
     /// The failure of a deployment that goes on or has ended.
@@ -250,9 +254,12 @@ impl<'a> Member<'a> {
             return Finding { severity, ..finding };
         }
         let set = self.set_name();
-        let text = format!(
-            "Nothing is deployed to it: create an {DEPLOYMENT} that lists {set} in spec.nodeSets."
-        );
+        let what = if self.own().is_some_and(|it| it.hash.is_some()) {
+            "The last deployment was over before all of its services had run on it"
+        } else {
+            "Nothing is deployed to it"
+        };
+        let text = format!("{what}: create an {DEPLOYMENT} that lists {set} in spec.nodeSets.");
         Finding::waiting(READY, "NotDeployed", text)
     }
 }
@@ -335,5 +342,14 @@ mod tests {
         assert_eq!(reason(&world), "SourceNotFound");
         world.deployments[0].spec.ansible_limit = Some("edpm-compute-6".to_owned());
         assert_eq!(reason(&world), "NotDeployed");
+        let half_changed = NodeSetHost {
+            name: "edpm-compute-5".to_owned(),
+            state: HostState::Undeployed,
+            hash: Some("01234567".to_owned()),
+        };
+        world.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
+        let host = world.host("openstack", "edpm-compute-5").unwrap();
+        let told = &host.stages[0].condition(READY).unwrap().message;
+        assert!(told.starts_with("The last deployment was over before"), "{told}");
     }
 }

@@ -97,7 +97,7 @@ impl Peers {
         let Some((node, role)) = node.and_then(|it| Some((it, role_of(it)?))) else {
             return Turn::Free;
         };
-        let (limits, standing) = (limits(node), standing(compute));
+        let (limits, standing) = (limits(node), standing(compute, Some(node)));
         if !standing.begins() {
             return Turn::Free;
         }

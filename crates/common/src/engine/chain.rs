@@ -9,6 +9,9 @@ use crate::engine::retry::{self, Retries};
 use crate::engine::run::{Attempt, Run};
 use crate::keyed::{Digest, Renewal};
 
+/// The hash of inputs that cannot be told, or read: no attempt carries it.
+pub const UNKNOWN: &str = "unknown";
+
 /// One service as it should be on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Wanted {
@@ -290,6 +293,10 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
+    // What nobody can read has reached no pod.
+    if wanted.run_hash.is(UNKNOWN) {
+        return None;
+    }
     if !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
         return None;
     }

@@ -22,7 +22,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many of `total` hosts may be out of service at once: rounded down, and at least one.
+    /// How many of `total` hosts that were in service may be out of it at once: rounded down, and at
+    /// least one.
     pub fn allowed(&self, total: usize) -> usize {
         let of_text = |text: &str| {
             let percent = text.strip_suffix('%').and_then(|it| it.parse::<usize>().ok());
@@ -36,7 +37,7 @@ impl Limits {
         allowed.max(1)
     }
 
-    /// Whether fewer than all of `total` hosts may be out of service at once.
+    /// Whether fewer than all of `total` hosts that were in service may be out of it at once.
     pub fn bounds(&self, total: usize) -> bool {
         self.allowed(total) < total
     }
@@ -103,6 +104,16 @@ impl Standing {
         matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
     }
 
+    /// Whether it was in service once, whatever it is now: a share is one of such hosts.
+    pub fn was_in_service(self) -> bool {
+        self == Self::Ready || self.holds_place()
+    }
+
+    /// Whether it was in service and has failed: to begin with it is another try.
+    pub fn is_retry(self) -> bool {
+        matches!(self, Self::Failed | Self::Corrected)
+    }
+
     /// Whether it fails.
     pub fn fails(self) -> bool {
         matches!(self, Self::Failed | Self::FailedNew)
@@ -128,6 +139,13 @@ impl Hold {
             Self::Paused => "Paused",
         }
     }
+
+    /// Whether an edit waits for hosts that fail, and for none that is at work: one that was made after
+    /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
+    /// reason with which its deployment was told of last.
+    pub fn is_in_vain(self, is_new: bool, told: Option<&str>) -> bool {
+        self != Self::Turn && (is_new || told == Some(self.reason()))
+    }
 }
 
 /// The names of failing hosts in the text of one that waits for them: the first ones, and how many
@@ -142,6 +160,8 @@ pub fn named(failing: &[impl AsRef<str>]) -> String {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
     total: usize,
+    in_service: usize,
+    trying: usize,
     disturbed: usize,
     corrected: usize,
     failed: usize,
@@ -158,9 +178,16 @@ impl Tally {
         tally
     }
 
+    /// The same, where so many of those that were in service and failed are at work.
+    #[must_use]
+    pub fn with_trying(self, trying: usize) -> Self {
+        Self { trying, ..self }
+    }
+
     /// Counts one more.
     pub fn add(&mut self, standing: Standing) {
         self.total += 1;
+        self.in_service += usize::from(standing.was_in_service());
         if let Some(count) = self.count(standing) {
             *count += 1;
         }
@@ -169,6 +196,7 @@ impl Tally {
     /// Counts one that was counted no longer.
     pub fn remove(&mut self, standing: Standing) {
         self.total = self.total.saturating_sub(1);
+        self.in_service = self.in_service.saturating_sub(usize::from(standing.was_in_service()));
         if let Some(count) = self.count(standing) {
             *count = count.saturating_sub(1);
         }
@@ -189,6 +217,11 @@ impl Tally {
         self.total
     }
 
+    /// How many of them were in service once: the others neither count nor wait.
+    pub fn in_service(&self) -> usize {
+        self.in_service
+    }
+
     /// Whether one fails.
     pub fn is_failing(&self) -> bool {
         self.failed + self.failed_new > 0
@@ -204,6 +237,7 @@ impl Tally {
 #[derive(Clone, Debug)]
 pub struct Gate {
     left: usize,
+    tries_left: usize,
     is_paused: bool,
     is_moving: bool,
 }
@@ -213,10 +247,14 @@ impl Gate {
     pub fn of(limits: &Limits, tally: &Tally) -> Self {
         let held = tally.disturbed + tally.corrected + tally.failed;
         // What was corrected shows first on those that have failed that it is right.
-        let is_tried = tally.corrected > 0 && limits.bounds(tally.total);
-        let left = if is_tried { 0 } else { limits.allowed(tally.total).saturating_sub(held) };
+        let is_tried = tally.corrected > 0 && limits.bounds(tally.in_service);
+        let allowed = limits.allowed(tally.in_service);
+        let left = if is_tried { 0 } else { allowed.saturating_sub(held) };
+        // Each has the place that it holds, so that only those count that are at work: these come to
+        // an end, and the next ones begin.
+        let tries_left = allowed.saturating_sub(tally.trying);
         let is_paused = limits.pause_on_failure && tally.is_failing();
-        Self { left, is_paused, is_moving: tally.is_moving() }
+        Self { left, tries_left, is_paused, is_moving: tally.is_moving() }
     }
 
     /// How many more hosts that are in service may begin.
@@ -231,6 +269,8 @@ impl Gate {
 
     /// Whether a host of that standing may go on or begin; the place of one that begins is taken.
     ///
+    /// Of one that has failed this is asked before each try, and not again before the try is over.
+    ///
     /// # Errors
     /// Why it has to wait.
     pub fn admit(&mut self, standing: Standing) -> Result<(), Hold> {
@@ -243,14 +283,14 @@ impl Gate {
                 self.is_moving = true;
                 Ok(())
             }
-            // What has begun is brought to its end, a failure is how a rollout can go on, and a host
-            // that was never in service takes nobody's place.
-            Standing::New
-            | Standing::Started
-            | Standing::FailedNew
-            | Standing::Disturbed
-            | Standing::Failed
-            | Standing::Corrected => Ok(()),
+            // Many may have failed: under a wider limit, or in a deployment that is gone.
+            Standing::Failed | Standing::Corrected => {
+                self.tries_left = self.tries_left.checked_sub(1).ok_or(Hold::Turn)?;
+                Ok(())
+            }
+            // What has begun is brought to its end, and a host that was never in service takes nobody's
+            // place.
+            Standing::New | Standing::Started | Standing::FailedNew | Standing::Disturbed => Ok(()),
         }
     }
 }
@@ -329,13 +369,33 @@ mod tests {
 
     #[test]
     fn nobody_in_service_begins_while_a_correction_is_tried_where_it_failed() {
-        let standings = [Standing::Corrected, Standing::Ready, Standing::New];
+        let standings = [Standing::Corrected, Standing::Ready, Standing::Ready, Standing::New];
         let mut bounded = gate(&limits(IntOrString::Int(2), false), &standings);
         assert_eq!(bounded.admit(Standing::Corrected), Ok(()));
         assert_eq!(bounded.admit(Standing::Ready), Err(Hold::Turn));
         assert_eq!(bounded.admit(Standing::New), Ok(()));
         let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &standings);
         assert_eq!(all_at_once.admit(Standing::Ready), Ok(()));
+    }
+
+    #[test]
+    fn hosts_that_were_never_in_service_make_no_share_larger() {
+        let limits = Limits::default();
+        let standings = [[Standing::Ready; 10].as_slice(), &[Standing::New; 40]].concat();
+        assert_eq!(gate(&limits, &standings).left(), 2, "a fifth of ten");
+    }
+
+    #[test]
+    fn no_more_hosts_that_failed_are_tried_at_once_than_may_be_out_of_service() {
+        for standing in [Standing::Corrected, Standing::Failed] {
+            let tally = Tally::of([standing; 50]);
+            let mut gate = Gate::of(&Limits::default(), &tally);
+            let begun = (0..50).filter(|_| gate.admit(standing).is_ok()).count();
+            assert_eq!((begun, gate.admit(standing)), (10, Err(Hold::Turn)));
+            let mut later = Gate::of(&Limits::default(), &tally.with_trying(9));
+            assert_eq!(later.admit(standing), Ok(()), "a place is free");
+            assert_eq!(later.admit(standing), Err(Hold::Turn));
+        }
     }
 
     #[test]

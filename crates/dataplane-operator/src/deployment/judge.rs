@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::dataplane::{
-    HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
+    HostMachine, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress, RunState,
 };
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
@@ -129,10 +129,10 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let status = node_set.status.as_ref();
     let known = status.iter().flat_map(|it| &it.hosts);
-    let failed: BTreeSet<&str> = known
-        .filter(|it| it.state == HostState::Failed && it.hash.is_some())
-        .map(|it| it.name.as_str())
-        .collect();
+    // What another deployment is at is out of service, and where that fails too, this one begins there.
+    let is_out = |it: &NodeSetHost| matches!(it.state, HostState::Failed | HostState::Deploying);
+    let failed: BTreeSet<&str> =
+        known.filter(|it| is_out(it) && it.hash.is_some()).map(|it| it.name.as_str()).collect();
     let pending = |host: &String| HostProgress {
         done: 0,
         state,

@@ -26,6 +26,10 @@ pub use crate::group::status::{DEPLOYMENT_READY, INPUT_READY};
 pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
 /// The reason of what has failed for good.
 pub const GIVEN_UP: &str = "BackoffLimitExceeded";
+/// What is told where all is done.
+const EVERYWHERE: &str = "Every service succeeded on every host.";
+/// What is told where no host takes part, or none does any more.
+const NO_HOST: &str = "No host takes part: nothing is left to run.";
 /// The reason of what is under way.
 const REQUESTED: &str = "Requested";
 
@@ -149,7 +153,9 @@ impl Judgement<'_> {
         let deployment = self.deployment(failures);
         let mut all = vec![setup, input, deployment];
         all.extend(self.refusal.clone());
-        let good = Finding::good(READY, "Ready", "Every service succeeded on every host.");
+        let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
+        let text = if is_any { EVERYWHERE } else { NO_HOST };
+        let good = Finding::good(READY, "Ready", text);
         // What is missing afterwards takes nothing from what has ended.
         let is_over = self.end() != End::Open;
         let counts = |it: &&Finding| !is_over || it.type_ == DEPLOYMENT_READY;
@@ -172,7 +178,10 @@ impl Judgement<'_> {
         let attempts = attempts(self.seen);
         match self.end() {
             End::Deployed => {
-                let text = format!("Every service succeeded on {} hosts.", hosts().count());
+                let text = match hosts().count() {
+                    0 => NO_HOST.to_owned(),
+                    n_hosts => format!("Every service succeeded on {n_hosts} hosts."),
+                };
                 return Finding::good(DEPLOYMENT_READY, "Ready", text);
             }
             End::Failed => {
@@ -244,7 +253,7 @@ impl Judgement<'_> {
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
         let text = match hosts.len() {
             0 => "Nothing was run: no host of the node set takes part.",
-            _ => "Every service succeeded on every host.",
+            _ => EVERYWHERE,
         };
         let good = Finding::good(NODE_SET_READY, "Ready", text);
         let open = going_on(part);

@@ -10,7 +10,7 @@ use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
 use crate::deployment::build::{is_for_all, place};
 use crate::deployment::judge::{Judged, Part, attempts, is_ended};
 use crate::deployment::observe::Observed;
-use crate::deployment::progress::is_corrected;
+use crate::deployment::progress::{is_corrected, position};
 use crate::deployment::texts::is_failing;
 
 /// Node set → host → why it waits.
@@ -19,11 +19,15 @@ pub type Holds = BTreeMap<String, BTreeMap<String, Hold>>;
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
 pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
     let all: Vec<(&Part, &Judged, Standing)> = standings(seen, parts);
-    let tally = Tally::of(all.iter().map(|it| it.2));
+    let is_trying =
+        |it: &&(&Part, &Judged, Standing)| it.2.is_retry() && is_at_work(seen, it.0, it.1);
+    let trying = all.iter().filter(is_trying).count();
+    let tally = Tally::of(all.iter().map(|it| it.2)).with_trying(trying);
     let mut gate = Gate::of(&seen.deployment.spec.limits(), &tally);
     let mut holds = Holds::new();
     for (part, host, standing) in all {
-        if !begins(seen, part, host) {
+        let is_retried = is_failing(&host.live) && matches!(host.chain.state, State::NeedsRun(_));
+        if !is_retried && !begins(seen, part, host) {
             continue;
         }
         if let Err(hold) = gate.admit(standing) {
@@ -89,6 +93,15 @@ fn begins(seen: &Observed, part: &Part, host: &Judged) -> bool {
     is_first && !is_failing(&host.live) && !is_for_all(seen, &need.service)
 }
 
+/// Whether a host is in a run, or goes on after one.
+fn is_at_work(seen: &Observed, part: &Part, host: &Judged) -> bool {
+    match &host.chain.state {
+        State::InRun { .. } => true,
+        State::NeedsRun(_) => !is_failing(&host.live) && !begins(seen, part, host),
+        State::Done | State::OutOfDate | State::Failed { .. } => false,
+    }
+}
+
 /// What the limits of a deployment do to its hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
@@ -134,11 +147,30 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     let text = match (hold, is_over) {
         (Hold::Turn, _) => format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}."),
         (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
-        (_, true) => {
-            format!("{n_waiting} of {n_all} hosts were left as they are: {cause}. {WAY_ON}")
-        }
+        (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };
     Held { is_over, text: Some(text) }
+}
+
+/// How the hosts are that nothing more will be done about, and that have not failed.
+fn left(parts: &[Part], attempts: i64) -> String {
+    let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
+    let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
+    let begun: Vec<_> = open.iter().filter(|it| !it.1.is_untouched).collect();
+    let (n_all, n_begun, n_left) = (hosts().count(), begun.len(), open.len() - begun.len());
+    let left = format!("{n_left} of {n_all} hosts were left as they are");
+    let next = begun.iter().filter_map(|it| it.0.services.get(position(&it.1.live)));
+    let next: BTreeSet<&str> = next.map(String::as_str).collect();
+    let next: Vec<&str> = next.into_iter().collect();
+    let half = format!(
+        "{n_begun} of {n_all} hosts are half changed (they lack {} and what follows it)",
+        named(&next)
+    );
+    match (n_left, n_begun) {
+        (_, 0) => left,
+        (0, _) => half,
+        (_, _) => format!("{left}; {half}"),
+    }
 }
 
 /// How hosts that fail hold up the others no longer.

@@ -27,7 +27,7 @@ use crate::group::machines::Asker;
 use crate::group::networks;
 use crate::group::observe::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
-use crate::group::turns::{Held, failing, is_failing, tally};
+use crate::group::turns::{Held, failing, tally};
 use crate::machines::{course, observe};
 
 /// A look without a cause, for whatever no watch tells.
@@ -70,8 +70,8 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
-    let hosts = judge_all(seen, &group_faults, &runs, asker.as_ref(), now);
-    plan.steps.extend(withdrawn(seen, &runs, &hosts));
+    let (hosts, is_failing) = judge_all(seen, &group_faults, &runs, asker.as_ref(), now);
+    plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
     plan.steps.extend(holding::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
@@ -148,14 +148,15 @@ fn previous(seen: &Observed) -> &[Condition] {
     conditions.unwrap_or_default()
 }
 
-/// Judges all hosts, and holds back those that the role's limits do not let begin.
+/// Judges all hosts, and holds back those that the role's limits do not let begin; also whether one of
+/// them failed before.
 fn judge_all(
     seen: &Observed,
     faults: &OfGroup,
     runs: &[Run<'_>],
     asker: Option<&Asker>,
     now: Timestamp,
-) -> Vec<Judged> {
+) -> (Vec<Judged>, bool) {
     // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
     let shared = Shared { seen, faults, runs, offers: &offers, asker, now };
@@ -166,27 +167,33 @@ fn judge_all(
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let mut gate = Gate::of(&seen.limits(), &tally(&hosts));
+    let tally = tally(&hosts);
+    let mut gate = Gate::of(&seen.limits(), &tally);
     let failing = failing(&hosts);
-    hosts
+    let judged = hosts
         .into_iter()
         .map(|host| match host.chain.state {
-            State::NeedsRun(_) => match gate.admit(host.standing()) {
+            State::NeedsRun(_) if !host.is_at_work() => match gate.admit(host.standing()) {
                 Ok(()) => host,
                 Err(hold) => judge(&host.node, Some(Held { hold, failing: failing.clone() })),
             },
-            State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => host,
+            State::Done
+            | State::OutOfDate
+            | State::NeedsRun(_)
+            | State::InRun { .. }
+            | State::Failed { .. } => host,
         })
-        .collect()
+        .collect();
+    (judged, tally.is_failing())
 }
 
 /// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
 /// deployment was switched off, it has gone, or a failure pauses what has not begun.
-fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged]) -> Vec<Step> {
+fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged], is_failing: bool) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
-    let is_paused = seen.limits().pause_on_failure && is_failing(hosts);
+    let is_paused = seen.limits().pause_on_failure && is_failing;
     let by_name: BTreeMap<&str, &Judged> =
         hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {

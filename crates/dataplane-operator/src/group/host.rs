@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{HostMachine, Node, ServiceRun};
+use common::api::dataplane::{HostMachine, Node, RunState, ServiceRun};
 use common::engine::build::Options;
-use common::engine::chain::{self, Chain, has_begun};
+use common::engine::chain::{self, Chain, UNKNOWN, has_begun};
 use common::engine::host_key::{Trust, accept_command};
 use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
@@ -64,6 +64,9 @@ pub struct Judged {
     pub chain: Chain,
     /// Why its deployment does not begin yet, where the role's limits hold it back.
     pub hold: Option<Held>,
+    /// A service that failed here and is listed no longer, until all those that are have succeeded: who
+    /// lists another one in its place has corrected nothing yet.
+    pub unlisted: Option<String>,
 }
 
 impl Judged {
@@ -71,10 +74,20 @@ impl Judged {
     pub fn standing(&self) -> Standing {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
+        // Before its status tells, so that nobody begins in the pass that sees it first.
+        if matches!(self.chain.state, State::Failed { .. }) {
+            return if was_deployed { Standing::Failed } else { Standing::FailedNew };
+        }
         let mut standing = Standing::of(self.recorded(), was_deployed);
         if standing == Standing::Failed {
             // What is to be tried now may be something else than what failed.
-            standing = Standing::of(&self.chain.services, was_deployed);
+            let is_listed = |it: &&ServiceRun| Some(&it.name) != self.unlisted.as_ref();
+            let listed: Vec<ServiceRun> =
+                self.chain.services.iter().filter(is_listed).cloned().collect();
+            standing = Standing::of(&listed, was_deployed);
+            if self.unlisted.is_some() && self.chain.state != State::Done && !standing.fails() {
+                standing = Standing::Corrected;
+            }
         }
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
@@ -97,6 +110,11 @@ impl Judged {
     /// Whether a pause stops it: nothing of its deployment has begun yet.
     pub fn may_be_paused(&self) -> bool {
         !has_begun(self.recorded()) && !self.standing().fails()
+    }
+
+    /// Whether what is tried on it has begun, or its run waits.
+    pub fn is_at_work(&self) -> bool {
+        matches!(self.chain.state, State::NeedsRun(_) | State::InRun { .. }) && self.is_under_way()
     }
 
     fn is_under_way(&self) -> bool {
@@ -192,6 +210,8 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
         chain.services = recorded.to_vec();
     }
+    let unlisted = unlisted(node, &wanted).filter(|_| has_services);
+    chain.services.extend(unlisted.and_then(|it| kept(it, &chain)));
     Judged {
         node: Arc::clone(node),
         effective,
@@ -209,7 +229,23 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
         part,
         chain,
         hold,
+        unlisted: unlisted.map(|it| it.name.clone()),
     }
+}
+
+/// The record of a service that failed on a host in service, and that it is not to have any more.
+fn unlisted<'a>(node: &'a Node, wanted: &[Wanted]) -> Option<&'a ServiceRun> {
+    let recorded = &node.status.as_ref().filter(|_| !is_first_deployment(node))?.services;
+    let fails = |it: &&ServiceRun| it.state == RunState::Failed || it.reason.is_some();
+    recorded.iter().filter(fails).find(|it| !wanted.iter().any(|own| own.service == it.name))
+}
+
+/// The same record, where a status still has to tell of it: until the host is done, or another service
+/// has failed.
+fn kept(unlisted: &ServiceRun, chain: &Chain) -> Option<ServiceRun> {
+    let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
+    let is_told = chain.state == State::Done || chain.services.iter().any(tells);
+    (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
 }
 
 /// Whether the host has never had all of its services: then those before one that lacks something
@@ -292,7 +328,7 @@ fn wanted(
 /// deployed.
 fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
     let record = recorded.iter().find(|it| it.name == name);
-    let hash = Digest::from(record.map_or_else(|| "unknown".to_owned(), |it| it.hash.clone()));
+    let hash = Digest::from(record.map_or_else(|| UNKNOWN.to_owned(), |it| it.hash.clone()));
     Wanted { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use common::api::ansibleee::AnsibleEe;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
 use serde_json::json;
 
 use super::{World, is, is_open, node};
@@ -365,4 +367,107 @@ fn inputs_that_go_back_while_their_runs_wait_leave_the_hosts_as_they_are() {
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
     assert_eq!((world.seen.runs.len(), world.up_to_date()), (before, 5));
     assert_eq!(world.not_ready(), BTreeSet::new());
+}
+
+#[test]
+fn hosts_that_were_never_in_service_make_no_share_larger() {
+    let mut world = World::of(10);
+    world.deploy();
+    let new = (0..40).map(|it| node(&format!("x{it:03}"), &format!("192.0.3.{it}")));
+    world.seen.nodes.extend(new);
+    world.set_var("bad");
+    world.run_out("Failed");
+    let old: Vec<usize> = world.not_ready().into_iter().filter(|it| *it < 10).collect();
+    assert_eq!(old, [0, 1], "a fifth of those that were in service");
+}
+
+#[test]
+fn of_many_hosts_that_failed_no_more_are_tried_at_once_than_may_be_out_of_service() {
+    let mut world = World::rollout(10, IntOrString::String("100%".into()), false);
+    world.set_var("bad");
+    world.run_out("Failed");
+    assert_eq!(world.not_ready().len(), 10);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
+    world.set_var("good");
+    for _ in 0..20 {
+        world.settle();
+        let open = world.seen.runs.iter().filter(|it| is_open(it));
+        let open: usize = open.map(|it| it.spec.hosts.len()).sum();
+        assert!(open <= 2, "{open}");
+        world.finish(&[]);
+    }
+    assert_eq!(world.up_to_date(), 10);
+}
+
+#[test]
+fn another_service_in_place_of_the_one_that_failed_goes_first_to_where_it_failed() {
+    let mut world = World::of(50);
+    world.deploy();
+    world.set_var("bad");
+    let failing: Vec<String> = (40..50).map(|it| format!("n{it:03}")).collect();
+    let fails: Vec<(&str, &str)> = failing.iter().map(|it| (it.as_str(), "Failed")).collect();
+    for _ in 0..100 {
+        world.settle();
+        let mut open = world.seen.runs.iter().filter(|it| is_open(it)).peekable();
+        if open.peek().is_none() {
+            break;
+        }
+        let service = |it: &AnsibleEe| it.labels()["edpm.openstack.org/service"].clone();
+        let is_last = open.any(|it| service(it) == "run-os");
+        let fails = if is_last { fails.as_slice() } else { &[] };
+        world.finish(fails);
+    }
+    assert_eq!(world.not_ready(), (40..50).collect());
+    world.set_deploy(false);
+    let mut other = (*world.seen.services["run-os"]).clone();
+    other.metadata.name = Some("run-os-2".into());
+    world.seen.services.insert("run-os-2".into(), Arc::new(other));
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.services = serde_json::from_value(json!(["install-os", "run-os-2"])).unwrap();
+    world.settle();
+    assert_eq!(world.not_ready(), (40..50).collect(), "nothing has been mended yet");
+    world.set_deploy(true);
+    let writes = world.settle();
+    assert_eq!(runs(&writes), [format!("run run-os-2 on {}", failing.join(","))]);
+    world.finish(&fails);
+    assert_eq!(runs(&world.settle()), [""; 0], "it has failed again");
+    assert_eq!(world.not_ready(), (40..50).collect());
+    world.set_var("good");
+    world.run_out("Ok");
+    assert_eq!((world.not_ready().len(), world.up_to_date()), (0, 50));
+    let services = &world.seen.nodes[45].status.as_ref().unwrap().services;
+    assert!(services.iter().all(|it| it.name != "run-os"), "{services:?}");
+}
+
+#[test]
+fn an_edit_of_a_node_that_waits_for_hosts_that_fail_is_not_ready() {
+    for pauses in [false, true] {
+        let mut world = World::rollout(3, IntOrString::Int(1), pauses);
+        world.set_var("bad");
+        world.run_out("Failed");
+        assert_eq!(world.not_ready(), BTreeSet::from([0]));
+        Arc::make_mut(&mut world.seen.nodes[2]).metadata.generation = Some(2);
+        world.settle();
+        let reason = if pauses { "Paused" } else { "WaitingForTurn" };
+        assert_eq!(world.condition(2, "Ready"), is("False", reason));
+        assert_eq!(world.condition(1, "Ready"), is("True", "Ready"), "its role has changed alone");
+        world.set_var("good");
+        world.run_out("Ok");
+        assert_eq!(world.up_to_date(), 3);
+    }
+}
+
+#[test]
+fn a_failure_pauses_a_rollout_in_the_pass_that_sees_it_first() {
+    let mut world = World::queueing(true);
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.deploy_strategy.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(2));
+    world.set_var("bad");
+    world.settle();
+    assert_eq!(world.open_runs(), 2);
+    // Its run was refused: it has never begun.
+    world.end("n000", "Failed");
+    assert_eq!(runs(&world.settle()), [""; 0]);
+    assert_eq!(world.not_ready(), BTreeSet::from([0]));
 }

@@ -48,12 +48,9 @@ fn counted(hosts: &[Judged]) -> impl Iterator<Item = &Judged> {
 
 /// The hosts of a group, counted.
 pub fn tally(hosts: &[Judged]) -> Tally {
-    Tally::of(counted(hosts).map(Judged::standing))
-}
-
-/// Whether a host of a group fails.
-pub fn is_failing(hosts: &[Judged]) -> bool {
-    tally(hosts).is_failing()
+    let is_trying = |it: &&Judged| it.is_at_work() && it.standing().is_retry();
+    let trying = counted(hosts).filter(is_trying).count();
+    Tally::of(counted(hosts).map(Judged::standing)).with_trying(trying)
 }
 
 /// The first hosts that hold places and fail, by name.

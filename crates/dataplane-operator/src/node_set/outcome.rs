@@ -309,20 +309,27 @@ fn follow_host(
     if is_partial(spec) {
         // It makes no host what it is to be, but it may leave one broken.
         if is_over && !is_done(at, progress) {
-            host.state = HostState::Failed;
+            host.state = ended(at);
         }
         return;
     }
     if at.state == RunState::Failed && is_over {
         host.state = HostState::Failed;
     } else if !is_done(at, progress) {
-        host.state = if is_over { HostState::Failed } else { HostState::Deploying };
+        host.state = if is_over { ended(at) } else { HostState::Deploying };
     } else {
         host.state = HostState::Deployed;
         if spec.services_override.is_empty() {
             host.hash = Some(prefix(&progress.config_hash));
         }
     }
+}
+
+/// How a deployment left a host that it has not come to the end with: what waits for others when it is
+/// over has not failed, and is half changed.
+fn ended(at: &HostProgress) -> HostState {
+    let has_failed = at.state != RunState::Pending || at.reason.is_some();
+    if has_failed { HostState::Failed } else { HostState::Undeployed }
 }
 
 /// Whether all services succeeded on a host.

@@ -280,6 +280,10 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
             Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text)
         };
     }
+    if let Some(text) = half_changed(judged) {
+        let text = format!("{text} Create another OpenStackDataPlaneDeployment.");
+        return Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+    }
     if n_open > 0 {
         let text = format!(
             "{n_open} of {} hosts of OpenStackDataPlaneNodeSet {name} have nothing deployed: create an \
@@ -290,6 +294,20 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
     }
     let text = format!("The last deployment succeeded on all {} hosts.", outcome.hosts.len());
     Finding::good(DEPLOYMENT_READY, "Deployed", text)
+}
+
+/// How many hosts have been in service, and have only a part of the last deployment.
+fn half_changed(judged: &Judged<'_>) -> Option<String> {
+    let hosts = &judged.outcome.hosts;
+    let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
+    let n_half = hosts.iter().filter(is_half).count();
+    (n_half > 0).then(|| {
+        format!(
+            "The last deployment has left {n_half} of {} hosts half changed: it was over before all of \
+             its services had run there.",
+            hosts.len()
+        )
+    })
 }
 
 /// The first hosts on which the last deployment failed, each with its cause.
@@ -306,6 +324,7 @@ fn failed(judged: &Judged<'_>, n_failed: usize) -> Finding {
         let names: Vec<&str> = failed.take(FAILURES).map(|it| it.name.as_str()).collect();
         texts.push(format!("The deployment that was at {} has gone.", names.join(", ")));
     }
+    texts.extend(half_changed(judged));
     texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
     let reason = told.first().map_or("DeploymentGone", |it| it.reason.as_str());
     Finding::error(DEPLOYMENT_READY, reason, texts.join(" "))

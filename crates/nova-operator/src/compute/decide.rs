@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::api::dataplane::Node;
 use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::{Finding, Severity};
-use common::engine::chain::{self, Chain, Need};
+use common::engine::chain::{self, Chain, Need, UNKNOWN};
 use common::engine::host_key::accept_command;
 use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
@@ -241,7 +241,7 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
             let record = recorded.unwrap_or_default().iter().find(|it| it.name == service);
             let hash = Digest::from(match record {
                 Some(record) if !has_bad_config || service == LIBVIRT => record.hash.clone(),
-                _ => "unknown".to_owned(),
+                _ => UNKNOWN.to_owned(),
             });
             Wanted {
                 service: service.to_owned(),

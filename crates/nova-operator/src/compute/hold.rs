@@ -21,13 +21,18 @@ pub enum Held {
 }
 
 impl Held {
+    /// The same without names.
+    pub fn hold(&self) -> Hold {
+        match self {
+            Self::Turn => Hold::Turn,
+            Self::Stuck { .. } => Hold::Stuck,
+            Self::Paused { .. } => Hold::Paused,
+        }
+    }
+
     /// The one word used in conditions.
     pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Turn => Hold::Turn.reason(),
-            Self::Stuck { .. } => Hold::Stuck.reason(),
-            Self::Paused { .. } => Hold::Paused.reason(),
-        }
+        self.hold().reason()
     }
 
     /// What a human reads.

@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use crate::cell_once::{Standing, owns, standing};
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use crate::compute::decide::{Judged, redeploy_command};
+use crate::compute::hold::Held;
 use crate::compute::inputs;
 use crate::compute::observe::Observed;
 use crate::compute::waits::previous;
@@ -111,12 +112,13 @@ fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
     );
     let stands = !judged.deploy || has_stood(seen);
-    let deployment = deployment(judged, stands);
+    let deployment = deployment(seen, judged, stands);
     let mut all =
         vec![judged.input.clone(), judged.node.clone(), judged.cell.clone(), judged.config.clone()];
     all.extend(judged.refusal.clone());
     all.push(deployment);
-    let ready = if keeps_ready(judged, stands) { good } else { conditions::ready(&all, good) };
+    let ready =
+        if keeps_ready(seen, judged, stands) { good } else { conditions::ready(&all, good) };
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, up_to_date(seen, judged), judged.warnings.clone(), cell_matches(seen)]);
     all
@@ -158,12 +160,23 @@ fn has_stood(seen: &Observed) -> bool {
 /// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
 /// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
 /// is to be, has nothing that could stay.
-fn keeps_ready(judged: &Judged, stands: bool) -> bool {
+fn keeps_ready(seen: &Observed, judged: &Judged, stands: bool) -> bool {
     match judged.chain.state {
         State::Done => stands || judged.input.holds() && judged.inputs.is_some(),
-        State::OutOfDate => !is_wanted(judged) && is_deployed(&judged.chain.services),
+        State::OutOfDate => keeps_deployed(seen, judged),
         State::NeedsRun(_) | State::InRun { .. } | State::Failed { .. } => false,
     }
+}
+
+/// Whether nothing is to be run now, so that what was deployed stays: an edit that waits for computes
+/// that fail, and for none that is at work, has nothing that could.
+fn keeps_deployed(seen: &Observed, judged: &Judged) -> bool {
+    let told = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
+    let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
+    let is_new = observed != seen.compute.metadata.generation;
+    let is_in_vain = |it: &Held| it.hold().is_in_vain(is_new, told.as_deref());
+    let waits_in_vain = judged.hold.as_ref().is_some_and(is_in_vain);
+    !is_wanted(judged) && !waits_in_vain && is_deployed(&judged.chain.services)
 }
 
 /// Whether a run is wanted now.
@@ -179,16 +192,16 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
 
-fn deployment(judged: &Judged, stands: bool) -> Finding {
+fn deployment(seen: &Observed, judged: &Judged, stands: bool) -> Finding {
     let services = &judged.chain.services;
     match &judged.chain.state {
         // Taken to be as it was, and an edit may be among what cannot be told.
-        State::Done if judged.inputs.is_none() && !stands => not_running(judged),
+        State::Done if judged.inputs.is_none() && !stands => not_running(seen, judged),
         State::Done => {
             let text = "libvirt and nova-compute run, and the compute has registered.";
             Finding::good(DEPLOYMENT_READY, "Deployed", text)
         }
-        State::OutOfDate => not_running(judged),
+        State::OutOfDate => not_running(seen, judged),
         State::NeedsRun(_) => going_on(services, None),
         State::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         State::Failed { reason, message, .. } => {
@@ -198,8 +211,8 @@ fn deployment(judged: &Judged, stands: bool) -> Finding {
     }
 }
 
-fn not_running(judged: &Judged) -> Finding {
-    if !is_wanted(judged) && is_deployed(&judged.chain.services) {
+fn not_running(seen: &Observed, judged: &Judged) -> Finding {
+    if keeps_deployed(seen, judged) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return Finding::good(DEPLOYMENT_READY, "Deployed", text);
     }

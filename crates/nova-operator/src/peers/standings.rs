@@ -38,12 +38,7 @@ impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| inputs::of_cell_among(&it.deployed_inputs));
-        let mut standing = standing(compute);
-        let is_tried = || is_at_work(compute) || may_run(compute, node);
-        if standing == Standing::Corrected && !is_tried() {
-            // It cannot be tried at present, and nobody waits for that.
-            standing = Standing::Failed;
-        }
+        let standing = standing(compute, node);
         let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_of);
         Self {
             role,
@@ -79,10 +74,24 @@ fn is_left_out(compute: &ExternalCompute, node: &Node) -> bool {
 }
 
 /// What beginning or going on with a compute means for a rollout.
-pub(super) fn standing(compute: &ExternalCompute) -> Standing {
+pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> Standing {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()))
+    let standing = Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let is_tried = || is_at_work(compute) || may_run(compute, node);
+    match standing {
+        // It cannot be tried at present, and nobody waits for that.
+        Standing::Corrected if !is_tried() => Standing::Failed,
+        // Its run was withdrawn, or never made: it is what it was.
+        Standing::Disturbed if !is_tried() => Standing::Ready,
+        Standing::New
+        | Standing::Started
+        | Standing::FailedNew
+        | Standing::Ready
+        | Standing::Disturbed
+        | Standing::Failed
+        | Standing::Corrected => standing,
+    }
 }
 
 /// Whether one of its runs has begun.
@@ -181,7 +190,7 @@ pub(super) struct Changed {
 struct Told {
     is_failing: bool,
     at_rest: Option<String>,
-    total: usize,
+    in_service: usize,
 }
 
 /// All computes.
@@ -222,8 +231,9 @@ impl Standings {
         let mut roles = Vec::new();
         for (role, before) in concerned.into_iter().zip(before) {
             let after = self.told(&role);
-            // A share of more of them may be a place more.
-            let may_have_place = Some(&role) == left.as_ref() || after.total > before.total;
+            // A share of others may be a place more.
+            let may_have_place =
+                Some(&role) == left.as_ref() || after.in_service != before.in_service;
             if (after.is_failing, &after.at_rest) != (before.is_failing, &before.at_rest) {
                 roles.push((role, News::Failing));
             } else if may_have_place {
@@ -239,7 +249,7 @@ impl Standings {
         Told {
             is_failing: group.tally.is_failing(),
             at_rest: group.at_rest(),
-            total: group.tally.total(),
+            in_service: group.tally.in_service(),
         }
     }
 
@@ -272,8 +282,8 @@ impl Standings {
 
     /// Whether computes of a role may have to wait for each other.
     pub(super) fn limited(&self, role: &Key, limits: &Limits) -> bool {
-        let total = self.groups.get(role).map_or(0, |it| it.tally.total());
-        limits.pause_on_failure || limits.bounds(total)
+        let in_service = self.groups.get(role).map_or(0, |it| it.tally.in_service());
+        limits.pause_on_failure || limits.bounds(in_service)
     }
 
     /// Why a compute of that standing may not begin.
@@ -329,6 +339,30 @@ mod tests {
         let waits = |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.waiting.is_empty());
         let opens = |role: &&Key| left(after, role) > left(before, role);
         before.groups.keys().filter(waits).filter(opens).cloned().collect()
+    }
+
+    #[test]
+    fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
+        let member = |standing: Standing| Member {
+            role: Some(Key::new("ns", "a")),
+            standing,
+            waits: standing.begins(),
+            cell: Key::new("ns", "x"),
+            credentials: "1".into(),
+        };
+        let mut standings = Standings::default();
+        let all = [Standing::Corrected, Standing::Ready, Standing::Ready, Standing::Ready];
+        for (idx, standing) in all.into_iter().enumerate() {
+            standings.put(&Key::new("ns", idx.to_string()), Some(member(standing)));
+        }
+        let limits = Limits { max_unavailable: Some(IntOrString::Int(3)), pause_on_failure: false };
+        let role = Key::new("ns", "a");
+        assert_eq!(standings.held(&role, &limits, Standing::Ready), Some(Held::Turn));
+        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()), []);
+        let failed = member(Standing::Failed);
+        standings.put(&Key::new("ns", "0"), Some(failed));
+        assert_eq!(standings.held(&role, &limits, Standing::Ready), None);
+        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()).len(), 2);
     }
 
     proptest! {

@@ -90,7 +90,9 @@ async fn of_two_computes_of_a_role_the_second_decides_when_the_first_has_written
     assert!(matches!(first, Turn::Taken(_)), "{first:?}");
     let mut second = std::pin::pin!(turn(&peers, &watched, "b"));
     assert!(second.as_mut().now_or_never().is_none(), "it waits for the first");
-    put(&peers, &watched, &compute("a", "Pending"));
+    let mut begun = waiting("a");
+    begun["status"]["services"] = compute("a", "Pending")["status"]["services"].clone();
+    put(&peers, &watched, &begun);
     drop(first);
     assert_eq!(second.await.held(), Some(&Held::Turn));
 }
@@ -158,6 +160,8 @@ async fn a_compute_that_was_never_in_service_keeps_no_place_when_it_fails() {
     let mut new = failing("a");
     new["status"]["deployedInputs"] = json!({});
     put(&peers, &watched, &new);
+    watched.nodes.absorb(&node("c", "compute"));
+    put(&peers, &watched, &compute("c", "Succeeded"));
     let free = turn(&peers, &watched, "b").await;
     assert!(matches!(free, Turn::Taken(_)), "{free:?}");
 }

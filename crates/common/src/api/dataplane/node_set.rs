@@ -378,7 +378,8 @@ pub struct NodeSetHost {
     Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
 pub enum HostState {
-    /// No deployment has succeeded there, and none is at it.
+    /// No deployment has succeeded there, or the last one was over before all of its services had run;
+    /// and none is at it.
     Undeployed,
     /// A deployment is at it.
     Deploying,

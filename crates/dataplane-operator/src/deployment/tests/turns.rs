@@ -1,5 +1,7 @@
 //! Rollouts over hosts that were in service: how many are out of it at once, and when one stops.
 
+use std::collections::BTreeSet;
+
 use common::api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
@@ -137,6 +139,7 @@ fn one_that_stops_before_a_service_for_all_is_over_too() {
     assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
     let message = world.message("Ready");
     assert!(message.contains("3 of 6 hosts were left as they are"), "{message}");
+    assert!(message.contains("1 of 6 hosts are half changed (they lack everywhere"), "{message}");
 }
 
 #[test]
@@ -233,4 +236,96 @@ fn all_hosts_are_deployed_at_once_where_all_may_be_unavailable() {
     let mut world = World::with(vec![deployed(50, &["first"])], spec);
     let writes = world.settle();
     assert_eq!((runs(&writes).len(), world.open_hosts()), (1, 50));
+}
+
+/// The same node set, as it is once a deployment on it is over.
+fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
+    let mut set = Arc::clone(set);
+    let progress = &world.status().progress["compute"];
+    let names: BTreeSet<&str> = progress.hosts.keys().map(String::as_str).collect();
+    let all = [Arc::clone(&world.seen.deployment)];
+    let none = (BTreeSet::new(), BTreeMap::new());
+    let outcome = crate::node_set::outcome::of(&set, &names, &all, &none.0, &none.1);
+    Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;
+    set
+}
+
+#[test]
+fn a_bad_change_after_a_service_for_all_stops_at_a_fifth_of_the_hosts_time_after_time() {
+    let set = deployed(50, &["first", "everywhere", "second"]);
+    let bad = |set: &Arc<NodeSet>| {
+        let mut world = World::with(vec![Arc::clone(set)], json!({ "backoffLimit": 0 }));
+        let writes = world.run_out(|service, _| if service == "second" { "Failed" } else { "Ok" });
+        let second = runs(&writes).into_iter().filter_map(|it| it.strip_prefix("run second on "));
+        let reached: BTreeSet<String> =
+            second.flat_map(|it| it.split(',').map(str::to_owned)).collect();
+        (world, reached)
+    };
+    let failed: BTreeSet<String> = names(10).into_iter().collect();
+    let (world, reached) = bad(&set);
+    assert_eq!(reached, failed);
+    assert_eq!(world.condition("Ready"), is("False", "BackoffLimitExceeded"));
+    let message = world.message("Ready");
+    assert!(message.contains("40 of 50 hosts are half changed (they lack second"), "{message}");
+    assert!(!message.contains("left as they are"), "{message}");
+    let set = after(&world, &set);
+    let hosts = &set.status.as_ref().unwrap().hosts;
+    let state = |state| hosts.iter().filter(|it| it.state == state).count();
+    assert_eq!((state(HostState::Failed), state(HostState::Undeployed)), (10, 40));
+    let (_, reached) = bad(&set);
+    assert_eq!(reached, failed, "the next one goes to those that failed, and to no other");
+}
+
+#[test]
+fn of_many_hosts_that_failed_no_more_are_tried_at_once_than_may_be_out_of_service() {
+    let all = names(50);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let set = failed_on(&all, deployed(50, &["first", "second"]));
+    let mut world = World::with(vec![set], json!({}));
+    while !world.is_over() {
+        world.settle();
+        assert!(world.open_hosts() <= 10, "{}", world.open_hosts());
+        world.finish();
+        world.sleep(11);
+    }
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    once(&world);
+}
+
+#[test]
+fn hosts_that_were_never_in_service_make_no_share_larger() {
+    let mut set = deployed(50, &["first"]);
+    Arc::make_mut(&mut set).status.as_mut().unwrap().hosts.truncate(10);
+    let mut world = World::with(vec![set], json!({ "backoffLimit": 0 }));
+    let writes = world.run_out(|_, _| "Failed");
+    let mut expected = vec!["n000".to_owned(), "n001".to_owned()];
+    expected.extend((10..50).map(|it| format!("n{it:03}")));
+    assert_eq!(runs(&writes), [format!("run first on {}", expected.join(","))]);
+    let message = world.message("Ready");
+    assert!(message.contains("8 of 50 hosts were left as they are"), "{message}");
+}
+
+#[test]
+fn hosts_that_another_deployment_is_at_hold_places() {
+    let mut set = deployed(50, &["first"]);
+    let hosts = &mut Arc::make_mut(&mut set).status.as_mut().unwrap().hosts;
+    hosts[30..40].iter_mut().for_each(|it| it.state = HostState::Deploying);
+    let mut world = World::with(vec![set], json!({}));
+    let expected: Vec<String> = (30..40).map(|it| format!("n{it:03}")).collect();
+    assert_eq!(runs(&world.settle()), [format!("run first on {}", expected.join(","))]);
+}
+
+#[test]
+fn a_deployment_whose_hosts_have_all_gone_claims_no_success() {
+    let mut world = World::with(vec![deployed(2, &["first"])], json!({ "backoffLimit": 1 }));
+    world.settle();
+    world.finish_with(|_, _| "Failed");
+    world.settle();
+    let set = world.seen.node_sets.get_mut("compute").unwrap();
+    Arc::make_mut(set).spec.nodes.clear();
+    world.settle();
+    for type_ in ["Ready", "DeploymentReady"] {
+        let message = world.message(type_);
+        assert!(message.contains("No host takes part"), "{message}");
+    }
 }

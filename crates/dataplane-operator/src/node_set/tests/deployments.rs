@@ -463,3 +463,21 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     world.settle();
     assert_eq!(reached(&world), [true, true]);
 }
+
+#[test]
+fn a_host_that_waits_when_a_deployment_is_over_is_half_changed_and_has_not_failed() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.deploy("e", &json!({}), &[("n0", 1, "Failed"), ("n1", 1, "Pending")]);
+    world.end("e", false, ["c0", "s0"]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Failed, HostState::Undeployed]);
+    let message = world.message("Ready");
+    for words in ["failed on 1 of 2 hosts", "left 1 of 2 hosts half changed"] {
+        assert!(message.contains(words), "{message}");
+    }
+    let hosts = &world.seen.set.status.as_ref().unwrap().hosts;
+    assert!(hosts[1].hash.is_some(), "it was in service once");
+}

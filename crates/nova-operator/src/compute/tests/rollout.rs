@@ -371,3 +371,78 @@ fn what_a_foreign_control_plane_has_tried_nobody_asks() {
     world.settle();
     assert_eq!(world.n_runs(), 1);
 }
+
+#[tokio::test]
+async fn a_compute_whose_options_break_while_its_run_waits_gives_its_place_up() {
+    let mut fleet = Fleet::new(3, None, false);
+    fleet.settle(0).await;
+    for world in fleet.worlds.values_mut() {
+        world.is_queueing = true;
+    }
+    fleet.rotate("second");
+    fleet.settle(3).await;
+    assert_eq!(fleet.not_ready(), ["n000"]);
+    fleet.worlds.get_mut("n000").unwrap().configure(Some("no options at all"));
+    fleet.written("n000");
+    for world in fleet.worlds.values_mut() {
+        world.is_queueing = false;
+    }
+    for _ in 0..8 {
+        fleet.settle(3).await;
+        fleet.finish(&[]);
+    }
+    assert_eq!(fleet.names("UpToDate", Truth::True), ["n001", "n002"]);
+}
+
+#[tokio::test]
+async fn a_compute_that_cannot_begin_what_is_recorded_holds_no_place() {
+    let mut fleet = Fleet::new(3, None, false);
+    fleet.settle(0).await;
+    fleet.rotate("second");
+    // The attempt is recorded, the process ends before it can make the run, and the node goes.
+    fleet.pass("n000", false).await;
+    let world = fleet.worlds.get_mut("n000").unwrap();
+    world.node().status.as_mut().unwrap().conditions =
+        serde_json::from_value(ready("False")).unwrap();
+    let node = Arc::clone(world.seen.node.as_ref().unwrap());
+    absorb(&*fleet.watched.nodes, &*node);
+    fleet.written("n000");
+    for _ in 0..8 {
+        fleet.settle(3).await;
+        fleet.finish(&[]);
+    }
+    assert_eq!(fleet.names("UpToDate", Truth::True), ["n001", "n002"]);
+}
+
+#[tokio::test]
+async fn computes_that_were_never_in_service_make_no_share_larger() {
+    let mut fleet = Fleet::new(10, None, false);
+    fleet.settle(0).await;
+    for it in 0..40 {
+        fleet.add(World::named(&format!("x{it:03}")));
+    }
+    fleet.settle(50).await;
+    fleet.rotate("mistyped");
+    fleet.settle(50).await;
+    let at_work =
+        |it: &(&String, &World)| it.0.starts_with('n') && it.1.seen.runs.iter().any(is_open);
+    let at_work: Vec<&String> = fleet.worlds.iter().filter(at_work).map(|it| it.0).collect();
+    assert_eq!(at_work, ["n000", "n001"], "a fifth of those that were in service");
+}
+
+#[tokio::test]
+async fn an_edit_of_a_compute_that_waits_for_computes_that_fail_is_not_ready() {
+    let mut fleet = Fleet::new(3, IntOrString::Int(1), false);
+    fleet.settle(0).await;
+    fleet.rotate("mistyped");
+    fleet.settle(1).await;
+    fleet.finish(&["n000"]);
+    fleet.settle(1).await;
+    assert_eq!(fleet.not_ready(), ["n000"]);
+    let config = Some("[libvirt]\ncpu_mode = none\n");
+    fleet.worlds.get_mut("n002").unwrap().configure(config);
+    fleet.written("n002");
+    fleet.settle(2).await;
+    assert_eq!(fleet.not_ready(), ["n000", "n002"]);
+    assert_eq!(fleet.worlds["n002"].reason("Ready"), "WaitingForTurn");
+}
