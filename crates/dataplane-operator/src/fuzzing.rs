@@ -47,8 +47,9 @@ pub fn hosts(data: &[u8]) {
         if let Some(address) = effective.address() {
             canonical(&host_address::endpoint(&address));
         }
-        assert_eq!(Claim::of_node(node), Claim::of_node(node));
-        let _ = Claim::of_node(node).keys();
+        let claim = || Claim::of_node(node, input.role.as_ref());
+        assert_eq!(claim(), claim());
+        let _ = claim().keys();
     }
     if let Some(set) = &input.set {
         for it in host::hosts(set) {

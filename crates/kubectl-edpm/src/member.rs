@@ -346,6 +346,7 @@ mod tests {
             name: "edpm-compute-5".to_owned(),
             state: HostState::Undeployed,
             hash: Some("01234567".to_owned()),
+            address: None,
         };
         world.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
         let host = world.host("openstack", "edpm-compute-5").unwrap();

@@ -245,7 +245,8 @@ fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
     let names: BTreeSet<&str> = progress.hosts.keys().map(String::as_str).collect();
     let all = [Arc::clone(&world.seen.deployment)];
     let none = (BTreeSet::new(), BTreeMap::new());
-    let outcome = crate::node_set::outcome::of(&set, &names, &all, &none.0, &none.1);
+    let present = (&progress.config_hash.as_str().into(), &none.0);
+    let outcome = crate::node_set::outcome::of(&set, &names, (&all, &[]), present, &none.1);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;
     set
 }
