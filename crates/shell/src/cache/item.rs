@@ -74,13 +74,11 @@ impl<K: DeserializeOwned> Item<K> {
     fn read_text(text: &str) -> Self {
         let too_much = weight::fault(text.as_bytes(), weight::OF_OBJECT);
         let tree = if too_much.is_none() { serde_json::from_str::<Value>(text).ok() } else { None };
-        match tree {
-            Some(object) => Self::read(&object),
-            None => {
-                let message = too_much.unwrap_or_else(|| "cannot be read".into());
-                Self::Unreadable(Box::new(Outline::of(text).unreadable(message)))
-            }
+        if let Some(object) = tree {
+            return Self::read(&object);
         }
+        let message = too_much.unwrap_or_else(|| "cannot be read".into());
+        Self::Unreadable(Box::new(Outline::of(text).unreadable(message)))
     }
 }
 

@@ -178,7 +178,7 @@ fn faults<K: Watchable>(good: &Value, objects: &[Value]) -> Faults {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let watching = Arc::clone(&cache).watch(serving::<K>(&all), Scope::default());
-        let limit = std::time::Duration::from_secs(60);
+        let limit = std::time::Duration::from_mins(1);
         let all_came = tokio::time::timeout(limit, came.notified());
         tokio::select! {
             () = watching => panic!("a watch ended"),
