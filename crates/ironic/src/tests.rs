@@ -212,7 +212,7 @@ fn a_word_of_ironic_is_the_same_after_reading_it() {
         assert_eq!(State::of(word).word(), word);
         assert_eq!(matches!(State::of(word), State::Other(_)), word == "new", "{word}");
     }
-    assert_eq!(State::of(&"ö".repeat(1_000)).word().chars().count(), 64);
+    assert!(State::of(&"ö".repeat(1_000)).word().len() <= 64);
 }
 
 #[test]
