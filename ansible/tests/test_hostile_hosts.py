@@ -122,6 +122,8 @@ class Facts(HostileTest):
     def test_no_play_of_ours_reads_a_fact_as_a_variable(self):
         # ansible_local becomes one whatever the setting says.
         plays = [*(ANSIBLE / "osp").rglob("*.yml"), *(ANSIBLE / "osp").rglob("*.j2"), *CRATES.glob("*/plays/*.yaml")]
+        # It has the names that a service may ask for, and reads them from `ansible_facts`.
+        plays = [play for play in plays if play.name != "facts.yaml"]
         self.assertGreater(len(plays), 40)
         for play in plays:
             named = set(re.findall(r"\bansible_(?!facts\b)\w+", play.read_text()))
