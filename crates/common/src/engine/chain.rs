@@ -294,10 +294,8 @@ fn overtaken(
     let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
     // What nobody can read has reached no pod.
-    if wanted.run_hash.is(UNKNOWN) {
-        return None;
-    }
-    if !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
+    let is_read = !wanted.run_hash.is(UNKNOWN);
+    if !is_read || !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
         return None;
     }
     let untouched = if run.has_begun() { None } else { untouched(host, wanted, seen) };
