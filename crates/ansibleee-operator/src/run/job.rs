@@ -89,7 +89,10 @@ fn all_files(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<RunFile> {
     let plays = if is_engines(spec) { plays(spec) } else { Vec::new() };
     let text = environment::envvars(spec, settings);
     let envvars = RunFile { path: "/runner/env/envvars".into(), text, name: "envvars" };
-    let ours = callback::PLUGINS.into_iter().map(plugin).chain([envvars]);
+    // For a role ansible-runner writes that file itself, with the folders of roles.
+    let has_own = spec.role.is_some() && !is_engines(spec);
+    let envvars = Some(envvars).filter(|_| !has_own);
+    let ours = callback::PLUGINS.into_iter().map(plugin).chain(envvars);
     ours.chain(plays).chain(files(spec)).collect()
 }
 

@@ -236,8 +236,7 @@ fn succeed(service: &mut ServiceRun) {
 
 fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
     service.state = RunState::Failed;
-    // Each class has its own pauses: a host that is back after hours and now refuses the key is
-    // tried as soon as one that has just begun to.
+    // Each class has its own pauses: a host that now refuses the key is tried as soon as one that did so first.
     let is_same = service.reason.as_deref() == Some(reason.as_str());
     service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
@@ -257,8 +256,7 @@ fn in_run(
         let services = folded.into_iter().flatten().map(replace).collect();
         return Chain { services, state };
     }
-    // One write says that the chain is running; the services after that are the runs' own news, but
-    // for a cause that is over: who reads it would still act on it.
+    // One write says that the chain is running; the rest is the runs' news, but for a cause that is over.
     if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
         return Chain { services: host.recorded.to_vec(), state };
     }
