@@ -45,7 +45,9 @@ HIDDEN = "(hidden by no_log)"
 KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authentication failures|Invalid/incorrect password")
 # The play that ansibleee-operator puts before a run's own: a host that only it touched was not reached by the run. It
 # lies beside this file's folder, so that no play of anybody else's is taken for it.
-OWNER_CHECK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plays", "owner-check.yaml")
+PLAYS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plays")
+OWNER_CHECK = os.path.join(PLAYS, "owner-check.yaml")
+FACTS = os.path.join(PLAYS, "facts.yaml")
 # What all of its variables begin with.
 OWNER_VARIABLES = "edpm_owner"
 HOST_KEY = re.compile(
@@ -78,7 +80,7 @@ class CallbackModule(CallbackBase):
         self.last_play_of = {}  # host -> number of the last play that had a result of it
         self.stopped = {}  # host -> (number, name) of the play that ended for it
         self.all_or_none = {}  # number -> name of the plays that one failure ends for all hosts
-        self.checked = set()  # hosts whose owner was checked
+        self.checked = set()  # hosts that our own plays came to
         self.played = set()  # hosts with a result of any other play
         self.slow = {}  # host -> the first task that took too long
         self.said = AggregateStats()  # what plays themselves gave to set_stats
@@ -150,9 +152,10 @@ class CallbackModule(CallbackBase):
             self._host_answered(result)
 
     def _is_of_check(self, result):
-        is_of_check = _is_task_of_check(result._task)
-        (self.checked if is_of_check else self.played).add(result._host.get_name())
-        return is_of_check
+        # A host that only our own plays came to was not reached by the run's.
+        is_ours = _file_of(result._task) in (OWNER_CHECK, FACTS)
+        (self.checked if is_ours else self.played).add(result._host.get_name())
+        return _is_task_of_check(result._task)
 
     def _host_answered(self, result, is_told=True):
         host = result._host.get_name()
@@ -398,7 +401,11 @@ def _is_check(play):
 
 
 def _is_task_of_check(task):
-    return (task.get_path() or "").rpartition(":")[0] == OWNER_CHECK
+    return _file_of(task) == OWNER_CHECK
+
+
+def _file_of(task):
+    return (task.get_path() or "").rpartition(":")[0]
 
 
 def _last_part(action):

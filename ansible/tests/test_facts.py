@@ -1,6 +1,7 @@
 """Facts as variables, where a service asks for them: those of the setup module reach the plays, and nothing else."""
 
 import json
+import shutil
 import unittest
 
 from support import ANSIBLE
@@ -29,9 +30,17 @@ ASKED = ["ansible_interfaces", "ansible_default_ipv4"]
 class FactVariables(HostileTest):
     def asked(self, lies, plays, names=ASKED):
         """Runs plays of a service that asks for facts; without names it does not ask."""
-        asks = [{"import_playbook": str(PLAY), "vars": {"edpm_fact_names": names}}] if names else []
+        # As in the pod: the plays lie beside the plugin's folder.
+        for name in ("callback", "bounds"):
+            shutil.copytree(ANSIBLE / name, self.directory / "edpm" / name, dirs_exist_ok=True)
+        play = self.write("edpm/plays/facts.yaml", PLAY.read_text())
+        asks = [{"import_playbook": str(play), "vars": {"edpm_fact_names": names}}] if names else []
         self.write("plays.yml", plays)
-        return self.lying(lies, json.dumps([*asks, {"import_playbook": "plays.yml"}]))
+        folders = {
+            "ANSIBLE_CALLBACK_PLUGINS": ":".join(str(self.directory / "edpm" / name) for name in ("callback", "bounds")),
+            "ANSIBLE_VARS_PLUGINS": str(self.directory / "edpm" / "callback"),
+        }
+        return self.lying(lies, json.dumps([*asks, {"import_playbook": "plays.yml"}]), env=folders)
 
     def test_roles_that_read_facts_as_variables_run_where_the_service_asks(self):
         message, done = self.asked({}, TASKS)
