@@ -279,10 +279,8 @@ fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool
     done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
 }
 
-/// The next attempt of a service whose inputs changed while its run was under way.
-///
-/// It is recorded at once, and not when the run ends: inputs that go back meanwhile would make the
-/// run's success look like theirs, and nobody knows which of them its pod was given.
+/// The next attempt of a service whose inputs changed while its run was under way; recorded at once,
+/// for inputs that go back meanwhile would make the run's success look like theirs.
 fn overtaken(
     host: &Host<'_>,
     run: &Run<'_>,
