@@ -82,6 +82,8 @@ impl<K: DeserializeOwned> Item<K> {
     }
 }
 
+// Of a watch's event the type comes first, as the API server writes it: else the object would have been
+// read before this is asked.
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Item<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(|it| Self::read_text(it.get()))

@@ -137,7 +137,8 @@ fn serving<K: Watchable>(objects: &[Value]) -> Client {
         "metadata": { "resourceVersion": "1000000" },
         "items": listed,
     });
-    let event = |it| json!({ "type": "ADDED", "object": it }).to_string() + "\n";
+    // In the API server's order of fields: an object is read from its text, which it must not wait for.
+    let event = |it: &Value| format!("{{\"type\":\"ADDED\",\"object\":{it}}}\n");
     let (list, events) = (list.to_string(), told.iter().map(event).collect::<String>());
     let watches = Arc::new(AtomicUsize::new(0));
     let service = service_fn(move |request: Request<Body>| {
