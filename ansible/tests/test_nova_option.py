@@ -145,6 +145,11 @@ class NovaOption(TemporaryDirectoryTest):
         self.assertLess(abs(asked["started"] - time.time()), 120)
         self.assertIsNone(process.poll(), "whoever is asked goes on")
 
+    def test_the_file_is_named_that_sets_the_option_and_not_a_later_one_with_the_same_section(self):
+        self.start(**{"25-nova.conf": "[DEFAULT]\nunset = set\n"})
+        report = self.ask("DEFAULT", "transport_url", "true")
+        self.assertEqual(report["asked"]["origin"], {"kind": "user", "detail": self.file("01-nova.conf")})
+
     def test_what_changed_after_the_start_is_told_and_is_not_what_the_process_says(self):
         self.start()
         self.age(self.write("nova.conf.d/25-nova.conf", "[libvirt]\ncpu_models = Haswell\n"), 3600)
