@@ -88,14 +88,7 @@ fn plain(text: &String) {
 pub fn run(data: &[u8]) {
     let Ok(spec) = serde_json::from_slice::<AnsibleEeSpec>(data) else { return };
     let run = of_spec(spec);
-    let settings = Settings {
-        image: "runner:1".into(),
-        uid: Some(1001),
-        service_accounts: Vec::new(),
-        task_timeout: 900,
-        resources: None,
-        deadline: 14_400,
-    };
+    let settings = Settings::sample();
     let faults = faults_of(&run, &settings);
     assert_eq!(faults_of(&run, &settings), faults, "two answers to one question");
     let identity = identity::of(&run);

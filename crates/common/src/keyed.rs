@@ -33,16 +33,16 @@ pub struct Keys(Option<Arc<Known>>);
 struct Known {
     /// The present one first.
     keys: Vec<Hmac<Sha256>>,
-    ring: Arc<Ring>,
+    keyring: Arc<Keyring>,
 }
 
 /// What is known of the keys without having them.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Ring {
+struct Keyring {
     /// Of the keys, the present one first.
     ids: Vec<String>,
     /// Whether texts without a key stay as they were recorded.
-    leaves_plain: bool,
+    keeps_unkeyed: bool,
 }
 
 impl Keys {
@@ -57,16 +57,19 @@ impl Keys {
                 ids.push(id);
             }
         }
-        Self(Some(Arc::new(Known { keys, ring: Arc::new(Ring { ids, leaves_plain: false }) })))
+        Self(Some(Arc::new(Known {
+            keys,
+            keyring: Arc::new(Keyring { ids, keeps_unkeyed: false }),
+        })))
     }
 
     /// The same, but what was recorded without a key is not renewed: a release that knows no keys can
     /// still compare it.
     #[must_use]
-    pub fn leaving_plain(self) -> Self {
+    pub fn keeping_unkeyed(self) -> Self {
         Self(self.0.map(|known| {
             let mut known = Arc::unwrap_or_clone(known);
-            Arc::make_mut(&mut known.ring).leaves_plain = true;
+            Arc::make_mut(&mut known.keyring).keeps_unkeyed = true;
             Arc::new(known)
         }))
     }
@@ -76,7 +79,10 @@ impl Keys {
         let Some(known) = &self.0 else { return plain.into() };
         let mut texts: Vec<String> = known.keys.iter().map(|it| mac(it, content)).collect();
         texts.push(plain);
-        Digest { open: String::new(), secret: Some(Keyed { ring: Arc::clone(&known.ring), texts }) }
+        Digest {
+            open: String::new(),
+            secret: Some(Keyed { keyring: Arc::clone(&known.keyring), texts }),
+        }
     }
 
     /// The digest of bytes that a Secret holds.
@@ -87,7 +93,7 @@ impl Keys {
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keys").field(&self.0.as_ref().map(|it| &it.ring)).finish()
+        f.debug_tuple("Keys").field(&self.0.as_ref().map(|it| &it.keyring)).finish()
     }
 }
 
@@ -114,7 +120,7 @@ pub struct Digest {
 
 #[derive(Clone, Eq, PartialEq)]
 struct Keyed {
-    ring: Arc<Ring>,
+    keyring: Arc<Keyring>,
     /// By each key, then by none.
     texts: Vec<String>,
 }
@@ -143,10 +149,11 @@ impl Digest {
         parts: impl IntoIterator<Item = &'a Self>,
         make: impl Fn(View) -> String,
     ) -> Self {
-        let ring = parts.into_iter().find_map(|it| Some(Arc::clone(&it.secret.as_ref()?.ring)));
-        let secret = ring.map(|ring| {
-            let texts = (0..=ring.ids.len()).map(|it| make(View(Some(it)))).collect();
-            Keyed { ring, texts }
+        let keyring =
+            parts.into_iter().find_map(|it| Some(Arc::clone(&it.secret.as_ref()?.keyring)));
+        let secret = keyring.map(|keyring| {
+            let texts = (0..=keyring.ids.len()).map(|it| make(View(Some(it)))).collect();
+            Keyed { keyring, texts }
         });
         Self { open: make(View(None)), secret }
     }
@@ -170,8 +177,8 @@ impl Digest {
 
     /// What is written of it.
     pub fn text(&self) -> String {
-        let Some(Keyed { ring, texts }) = &self.secret else { return self.open.clone() };
-        let (id, text) = (&ring.ids[0], &texts[0]);
+        let Some(Keyed { keyring, texts }) = &self.secret else { return self.open.clone() };
+        let (id, text) = (&keyring.ids[0], &texts[0]);
         if self.is_single() {
             format!("{id}:{text}")
         } else {
@@ -184,12 +191,12 @@ impl Digest {
     /// Of a text by a key that is lost nobody can tell what the Secrets held: it counts as the same
     /// where all else is.
     pub fn is(&self, text: &str) -> bool {
-        let Some(Keyed { ring, texts }) = &self.secret else { return self.open == text };
+        let Some(Keyed { keyring, texts }) = &self.secret else { return self.open == text };
         let Some((id, open, digest)) = parts(text) else {
             return texts.last().is_some_and(|it| it == text);
         };
         let is_known = |it: usize| texts[it] == digest;
-        open == self.seen() && ring.ids.iter().position(|it| it == id).is_none_or(is_known)
+        open == self.seen() && keyring.ids.iter().position(|it| it == id).is_none_or(is_known)
     }
 
     /// Whether two texts were written of one thing, as far as that can be told.
@@ -199,15 +206,20 @@ impl Digest {
 
     /// Whether a text counts as written of the same although its key is lost.
     pub fn is_lost(&self, text: &str) -> bool {
-        let Some(Keyed { ring, .. }) = &self.secret else { return false };
-        parts(text).is_some_and(|(id, ..)| !ring.ids.iter().any(|it| it == id)) && self.is(text)
+        let Some(Keyed { keyring, .. }) = &self.secret else { return false };
+        parts(text).is_some_and(|(id, ..)| !keyring.ids.iter().any(|it| it == id)) && self.is(text)
+    }
+
+    /// Whether a text was written of the same, and that can be told: a lost key hides every change.
+    pub fn is_certainly(&self, text: &str) -> bool {
+        self.is(text) && !self.is_lost(text)
     }
 
     /// Whether a text that was written of the same is to be written anew: it is by another key, or by
     /// none where such texts are not left as they are.
     pub fn renews(&self, text: &str) -> bool {
-        let Some(Keyed { ring, .. }) = &self.secret else { return false };
-        let is_left = ring.leaves_plain && !is_keyed(text);
+        let Some(Keyed { keyring, .. }) = &self.secret else { return false };
+        let is_left = keyring.keeps_unkeyed && !is_keyed(text);
         !is_left && self.is(text) && text != self.text()
     }
 
@@ -274,6 +286,11 @@ pub fn texts(inputs: &Inputs) -> BTreeMap<String, String> {
 /// What is written of inputs, each as it was recorded where it is the same.
 pub fn kept(recorded: &BTreeMap<String, String>, present: &Inputs) -> BTreeMap<String, String> {
     present.iter().map(|(name, it)| (name.clone(), it.kept(recorded.get(name)))).collect()
+}
+
+/// The digest of digests by name.
+pub fn short<K: Ord + Serialize>(digests: &BTreeMap<K, Digest>) -> Digest {
+    Digest::combined(digests.values(), |view| hash::short(&view.all(digests)))
 }
 
 /// The names of the inputs in which what was recorded differs from what is there.

@@ -124,8 +124,8 @@ fn inputs_are_kept_as_they_were_recorded_until_they_change() {
 fn what_was_recorded_without_a_key_can_be_left_as_it_is() {
     let (plain, old) = (service(&Keys::default(), PASSWORD, "a"), keys(b"old", &[]));
     for (password, image) in [(PASSWORD, "a"), (b"other".as_slice(), "a"), (PASSWORD, "b")] {
-        let present = service(&keys(b"new", &[b"old"]).leaving_plain(), password, image);
-        let is_same = present == service(&keys(b"new", &[b"old"]).leaving_plain(), PASSWORD, "a");
+        let present = service(&keys(b"new", &[b"old"]).keeping_unkeyed(), password, image);
+        let is_same = present == service(&keys(b"new", &[b"old"]).keeping_unkeyed(), PASSWORD, "a");
         assert_eq!((present.is(&plain.text()), present.renews(&plain.text())), (is_same, false));
         // What is written of something new has the key all the same, and older keys are replaced.
         assert!(is_keyed(&present.text()));

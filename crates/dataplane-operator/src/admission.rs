@@ -1,5 +1,5 @@
-//! The admission webhooks of who describes hosts: they warn where another object has a host, and refuse
-//! nothing.
+//! The admission webhooks on nodes and node sets: they warn where another object has a host, and the
+//! server refuses only what no operator can read.
 //!
 //! The controllers judge by the same function, so nothing hangs on a webhook. It answers from caches,
 //! on every replica, and never asks the API server.
@@ -9,7 +9,7 @@ use common::conditions;
 use kube::core::DynamicObject;
 use shell::webhook::{Request, Verdict, Webhook};
 
-use crate::claims::{Claim, Describers, Withheld};
+use crate::claims::{Claim, ClaimCaches, Contested};
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenode";
@@ -22,7 +22,7 @@ const WARNED: usize = 8;
 const WARNED_TEXT: usize = 450;
 
 /// The caches that the webhooks answer from.
-pub type Known = shell::webhook::Known<Describers>;
+pub type Known = shell::webhook::Known<ClaimCaches>;
 
 /// Both webhooks.
 pub fn webhook(known: &Known) -> Webhook {
@@ -33,11 +33,11 @@ pub fn webhook(known: &Known) -> Webhook {
 }
 
 /// What cannot be read describes no host here; the controllers tell of it.
-fn of_node(object: &DynamicObject, known: &Describers) -> Option<Claim> {
+fn of_node(object: &DynamicObject, known: &ClaimCaches) -> Option<Claim> {
     object.clone().try_parse::<Node>().ok().map(|it| known.of_node(&it))
 }
 
-fn of_node_set(object: &DynamicObject, _: &Describers) -> Option<Claim> {
+fn of_node_set(object: &DynamicObject, _: &ClaimCaches) -> Option<Claim> {
     object.clone().try_parse::<NodeSet>().ok().map(|it| Claim::of_node_set(&it))
 }
 
@@ -45,25 +45,25 @@ fn of_node_set(object: &DynamicObject, _: &Describers) -> Option<Claim> {
 fn judged(
     request: &Request,
     known: &Known,
-    read: fn(&DynamicObject, &Describers) -> Option<Claim>,
+    read: fn(&DynamicObject, &ClaimCaches) -> Option<Claim>,
 ) -> Verdict {
     let Some(known) = known.now() else { return Verdict::allow() };
     let read = |it: &Option<DynamicObject>| read(it.as_ref()?, &known);
     let Some(new) = read(&request.object) else { return Verdict::allow() };
     let claim = new.changed_since(read(&request.old_object).as_ref());
-    let others = known.sharing(std::slice::from_ref(&claim), None);
+    let others = known.overlapping(std::slice::from_ref(&claim), None);
     warnings(&claim, &others).into_iter().fold(Verdict::allow(), Verdict::warn)
 }
 
 fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
     let object = claim.title();
     let taken = claim.taken(others);
-    let withheld = claim.withheld(others);
-    let withheld = withheld.iter();
-    let withheld =
-        withheld.map(|it| format!("{}: {}", it.host.path, not_for_the_younger(it, &object)));
+    let contested = claim.contested(others);
+    let contested = contested.iter();
+    let contested =
+        contested.map(|it| format!("{}: {}", it.host.path, not_for_the_younger(it, &object)));
     let taken = taken.iter().map(|it| format!("{}: {}", it.path, it.message(&object)));
-    let all: Vec<String> = taken.chain(withheld).collect();
+    let all: Vec<String> = taken.chain(contested).collect();
     let text = |it: &String| conditions::trimmed(it, WARNED_TEXT);
     let mut told: Vec<String> = all.iter().take(WARNED).map(text).collect();
     if all.len() > WARNED {
@@ -73,8 +73,8 @@ fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
 }
 
 /// Of a host that a younger object describes too.
-fn not_for_the_younger(withheld: &Withheld<'_>, object: &str) -> String {
-    let Withheld { host, mark, other } = withheld;
+fn not_for_the_younger(contested: &Contested<'_>, object: &str) -> String {
+    let Contested { host, mark, other } = contested;
     format!(
         "Host {} of {object} is described by {} too, which is younger and has the same {mark}: \
          nothing more is deployed for that one. Take the host out of one of the two.",

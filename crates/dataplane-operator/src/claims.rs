@@ -17,10 +17,10 @@ use crate::inputs;
 use crate::node_set::host;
 use crate::vars::Objects;
 
-pub mod describers;
+pub mod caches;
 pub mod shared_keys;
 
-pub use describers::{BY_HOST, Describers};
+pub use caches::{BY_HOST, ClaimCaches};
 pub use shared_keys::{ACCEPT_SHARED, key_of};
 
 /// Annotation on a node or node set: a word for the network in which its addresses hold. An address
@@ -56,8 +56,8 @@ pub struct HostClaim {
     address: Option<String>,
     /// In which network the address holds; empty for the one that all share.
     scope: String,
-    /// The same without a port, as `open y`.
-    open: Option<String>,
+    /// The same without a port, as `host y`.
+    any_port: Option<String>,
     /// Its own ssh key, where it was learned.
     pub key: Option<HostKey>,
     /// Where it stands in the object.
@@ -68,7 +68,7 @@ pub struct HostClaim {
 
 /// A host that another object describes too, which is younger.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Withheld<'a> {
+pub struct Contested<'a> {
     /// The host.
     pub host: &'a HostClaim,
     /// By what it is known to be the same host.
@@ -107,7 +107,7 @@ impl Claim {
             names: names_of_node(node),
             address: address.map(|it| mark(&host_address::endpoint(it))),
             scope: scope_of(node),
-            open: address.map(open),
+            any_port: address.map(at_any_port),
             key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
             path: "spec".into(),
             is_reached,
@@ -129,7 +129,7 @@ impl Claim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
             scope: scope.clone(),
-            open: Some(open(&it.address())),
+            any_port: Some(at_any_port(&it.address())),
             key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
             path: format!("spec.nodes[{}]", it.key),
             is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
@@ -160,10 +160,10 @@ impl Claim {
 
     /// The keys under which others are found that may describe one of its hosts: also those whose
     /// port is not known yet.
-    pub fn sought(&self) -> Vec<Key> {
-        let open = self.hosts.iter().filter_map(|it| it.open.as_ref());
-        let open: BTreeSet<Key> = open.map(|it| Key::new(ALL_NAMESPACES, it)).collect();
-        self.keys().into_iter().chain(open).collect()
+    pub fn lookup_keys(&self) -> Vec<Key> {
+        let hosts = self.hosts.iter().filter_map(|it| it.any_port.as_ref());
+        let hosts: BTreeSet<Key> = hosts.map(|it| Key::new(ALL_NAMESPACES, it)).collect();
+        self.keys().into_iter().chain(hosts).collect()
     }
 
     /// The object by kind and name.
@@ -181,8 +181,7 @@ impl Claim {
 
     /// Whether another claim is of the same object.
     pub fn is_of_same(&self, other: &Self) -> bool {
-        let of = |it: &Self| (it.kind.clone(), it.namespace.clone(), it.name.clone());
-        of(self) == of(other)
+        (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
     }
 
     /// Its hosts that belong to others among these.
@@ -214,13 +213,13 @@ impl Claim {
 
     /// Its hosts that others of its namespace describe too and will not get, each with by what they
     /// are one and the other object.
-    pub fn withheld<'a>(&'a self, others: &'a [Self]) -> Vec<Withheld<'a>> {
+    pub fn contested<'a>(&'a self, others: &'a [Self]) -> Vec<Contested<'a>> {
         let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
         let mut found = Vec::new();
         for other in others.iter().filter(is_here).filter(|it| it.age() > self.age()) {
             for host in &self.hosts {
                 let mark = other.hosts.iter().find_map(|it| host.shared(it, true));
-                found.extend(mark.map(|mark| Withheld { host, mark, other }));
+                found.extend(mark.map(|mark| Contested { host, mark, other }));
             }
         }
         found
@@ -314,7 +313,7 @@ fn own(node: &Node) -> Option<String> {
     let port = var(PORT_VAR).and_then(plain_port).or_else(|| own?.ansible_port);
     let has_role = node.spec.role.as_ref().is_some_and(|it| !it.is_empty());
     Some(match port {
-        None if has_role => open(&format!("{host}:{SSH_PORT}")),
+        None if has_role => at_any_port(&format!("{host}:{SSH_PORT}")),
         port => mark(&host_address::with_port(&host, port.unwrap_or(SSH_PORT))),
     })
 }
@@ -351,9 +350,9 @@ fn mark(address: &str) -> String {
 }
 
 /// Of `host:port`, at whatever port.
-fn open(address: &str) -> String {
+fn at_any_port(address: &str) -> String {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    format!("open {}", host_address::host(host))
+    format!("host {}", host_address::host(host))
 }
 
 #[cfg(test)]

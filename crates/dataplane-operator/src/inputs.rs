@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use common::api::dataplane::{Service, ServiceSpec};
 use common::engine::build::Options;
 use common::hash;
-use common::keyed::{self, Digest};
+use common::keyed::Digest;
 use serde_json::{Value, json};
 
 use crate::effective::Effective;
@@ -16,7 +16,7 @@ use crate::vars;
 const VERSION: &str = "v1";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub use common::keyed::Inputs;
+pub use common::keyed::{Inputs, changed};
 
 /// The inputs of a host that every service depends on.
 ///
@@ -87,11 +87,6 @@ pub fn run_hash(full: &Digest, options: &Options) -> Digest {
     full.map(|full| hash::digest(&(full, &options.tags, &options.skip_tags, &options.limit)))
 }
 
-/// The names of the inputs in which two deployments differ.
-pub fn changed(deployed: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
-    keyed::changed(deployed, present)
-}
-
 /// The inline playbook, under its present or its deprecated name.
 pub fn contents(spec: &ServiceSpec) -> Option<&String> {
     spec.playbook_contents.as_ref().or(spec.play.as_ref())
@@ -121,7 +116,7 @@ mod tests {
         let digest = |pairs: &[(&str, &str)]| -> Inputs {
             pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).into())).collect()
         };
-        let deployed = keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
+        let deployed = common::keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
         let present = digest(&[("a", "1"), ("b", "2"), ("d", "1")]);
         assert_eq!(changed(&deployed, &present), ["b", "c", "d"]);
     }
@@ -141,7 +136,10 @@ mod tests {
             of_service(&service, "own", &Inputs::new())
         };
         let asked = of(json!(["ansible_interfaces"]));
-        assert_eq!(changed(&keyed::texts(&of(json!([]))), &asked), ["service own: factVariables"]);
+        assert_eq!(
+            changed(&common::keyed::texts(&of(json!([]))), &asked),
+            ["service own: factVariables"]
+        );
     }
 
     /// Golden: another value here would deploy every host again after an upgrade.

@@ -30,7 +30,7 @@ use crate::attachments::Attachments;
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::pauses::Pauses;
 use crate::baremetal_set::{self, BaremetalSets};
-use crate::claims::{BY_HOST, Claim, Describers, keys_of_node};
+use crate::claims::{BY_HOST, Claim, ClaimCaches, keys_of_node};
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::deployment;
 use crate::endpoints::World as Ports;
@@ -168,7 +168,7 @@ pub async fn run(args: Args) -> Result<()> {
     if webhook.enable_webhooks {
         admission::webhook(&known).serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
-        let (caches, open) = (Describers::new(), Describers::watch);
+        let (caches, open) = (ClaimCaches::new(), ClaimCaches::watch);
         let standing_by = stand_by(candidate.clone(), known.clone(), caches, open, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
@@ -209,7 +209,7 @@ async fn work(
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     leader.ready().await;
-    known.lead(watched.describers());
+    known.lead(watched.claim_caches());
     // Another operator's objects may not even be readable, and a watch of what is not there would keep
     // all controllers waiting.
     let is_there = is_served(Arc::clone(&api)).await?;
@@ -347,7 +347,7 @@ impl Watched {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
-            describers: self.describers(),
+            claim_caches: self.claim_caches(),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
@@ -362,7 +362,7 @@ impl Watched {
         Sets {
             node_sets: Arc::clone(&self.node_sets),
             deployments: Arc::clone(&self.deployments),
-            describers: self.describers(),
+            claim_caches: self.claim_caches(),
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
@@ -387,9 +387,9 @@ impl Watched {
         }
     }
 
-    fn describers(&self) -> Describers {
+    fn claim_caches(&self) -> ClaimCaches {
         let (roles, nodes) = (Arc::clone(&self.roles), Arc::clone(&self.nodes));
-        Describers { roles, nodes, node_sets: Arc::clone(&self.node_sets) }
+        ClaimCaches { roles, nodes, node_sets: Arc::clone(&self.node_sets) }
     }
 
     /// Each road has its own, for their readers are woken by different queues.

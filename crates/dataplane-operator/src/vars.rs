@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::NodeSection;
 use common::api::shared::DataSource;
-use common::hash;
-use common::keyed::{Digest, Inputs};
-use serde::Serialize;
+use common::keyed::{Digest, Inputs, short};
 use serde_json::Value;
 use shell::sources::SourceRef;
 use shell::vault::Content;
@@ -119,11 +117,6 @@ pub fn inputs(origins: &Origins) -> Inputs {
         given.entry(title).or_default().insert(name, origin.digest.clone());
     }
     given.into_iter().map(|(title, vars)| (title, short(&vars))).collect()
-}
-
-/// The digest of digests by name.
-pub fn short<K: Ord + Serialize>(digests: &BTreeMap<K, Digest>) -> Digest {
-    Digest::combined(digests.values(), |view| hash::short(&view.all(digests)))
 }
 
 /// `Secret x` or `ConfigMap x`.

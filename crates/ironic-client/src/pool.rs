@@ -21,7 +21,7 @@ const NEW: usize = 4;
 const SLOW_FROM: Duration = Duration::from_secs(12);
 
 /// How many bytes all lists take together that are kept; beyond that the largest are asked for anew.
-const KEPT: usize = 96 * 1024 * 1024;
+const MAX_LIST_BYTES: usize = 96 * 1024 * 1024;
 
 /// Sessions by what they are made from, and whose they are.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Pool {
     slow: Semaphore,
     new: Semaphore,
     slow_from: Duration,
-    most_kept: usize,
+    max_list_bytes: usize,
 }
 
 impl Default for Pool {
@@ -42,7 +42,7 @@ impl Default for Pool {
             slow: Semaphore::new(SLOW),
             new: Semaphore::new(NEW),
             slow_from: SLOW_FROM,
-            most_kept: KEPT,
+            max_list_bytes: MAX_LIST_BYTES,
         }
     }
 }
@@ -91,7 +91,7 @@ impl Pool {
     /// are slow or not known: then whoever asks comes back later, and holds no worker meanwhile.
     pub fn leave_for<'a>(&'a self, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
         if purpose == Purpose::List {
-            self.forget_largest();
+            self.evict_largest();
         }
         let waits = session.waits(purpose);
         let of_session = waits.places.try_acquire().ok()?;
@@ -112,16 +112,16 @@ impl Pool {
     }
 
     /// Makes room for a list: whoever writes a set names an Ironic, and may name many.
-    fn forget_largest(&self) {
+    fn evict_largest(&self) {
         let inner = self.lock();
         let mut by_size: Vec<&Arc<Session>> = inner.sessions.values().collect();
-        by_size.sort_by_key(|it| it.kept());
-        let mut kept: usize = by_size.iter().map(|it| it.kept()).sum();
-        while kept > self.most_kept
+        by_size.sort_by_key(|it| it.list_bytes());
+        let mut kept: usize = by_size.iter().map(|it| it.list_bytes()).sum();
+        while kept > self.max_list_bytes
             && let Some(largest) = by_size.pop()
         {
-            kept -= largest.kept();
-            largest.forget_list();
+            kept -= largest.list_bytes();
+            largest.evict_list();
         }
     }
 
@@ -187,21 +187,21 @@ mod tests {
 
     #[test]
     fn lists_that_take_too_much_memory_together_are_forgotten_the_largest_first() {
-        let pool = Pool { most_kept: 100, ..Pool::default() };
+        let pool = Pool { max_list_bytes: 100, ..Pool::default() };
         let sessions: Vec<_> = [50, 30, 40].map(|it| (it, format!("{it}"))).into();
         let sessions: Vec<_> = sessions
             .into_iter()
             .map(|(kept, name)| {
                 let session = session(&pool, &name, &name);
-                session.keeping(kept);
+                session.set_list_bytes(kept);
                 session
             })
             .collect();
-        let kept = || sessions.iter().map(|it| it.kept()).collect::<Vec<_>>();
+        let list_bytes = || sessions.iter().map(|it| it.list_bytes()).collect::<Vec<_>>();
         drop(pool.leave_for(&sessions[1], Purpose::Requests));
-        assert_eq!(kept(), [50, 30, 40]);
+        assert_eq!(list_bytes(), [50, 30, 40]);
         drop(pool.leave_for(&sessions[1], Purpose::List));
-        assert_eq!(kept(), [0, 30, 40]);
+        assert_eq!(list_bytes(), [0, 30, 40]);
     }
 
     #[test]

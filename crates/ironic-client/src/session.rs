@@ -59,7 +59,7 @@ pub struct Session {
     waits: [Waits; 2],
     listed: Mutex<Option<Listed>>,
     /// How many bytes the list takes in memory.
-    kept: AtomicUsize,
+    list_bytes: AtomicUsize,
     /// What was read before a change may not show it.
     changes: Moment<Changes>,
     metrics: Option<Metrics>,
@@ -149,7 +149,7 @@ impl Session {
             permits: Semaphore::new(AT_ONCE),
             waits: [Waits::default(), Waits::default()],
             listed: Mutex::new(None),
-            kept: AtomicUsize::new(0),
+            list_bytes: AtomicUsize::new(0),
             changes: Moment::default(),
             metrics: None,
         }
@@ -178,8 +178,8 @@ impl Session {
 
     /// Takes its list for one of that many bytes.
     #[cfg(test)]
-    pub(crate) fn keeping(&self, n_bytes: usize) {
-        self.kept.store(n_bytes, Relaxed);
+    pub(crate) fn set_list_bytes(&self, n_bytes: usize) {
+        self.list_bytes.store(n_bytes, Relaxed);
     }
 
     /// The same, with each request counted.
@@ -241,15 +241,15 @@ impl Session {
     }
 
     /// How many bytes the list takes that is kept.
-    pub(crate) fn kept(&self) -> usize {
-        self.kept.load(Relaxed)
+    pub(crate) fn list_bytes(&self) -> usize {
+        self.list_bytes.load(Relaxed)
     }
 
     /// Forgets the list, unless somebody asks for it now.
-    pub(crate) fn forget_list(&self) {
+    pub(crate) fn evict_list(&self) {
         if let Ok(mut listed) = self.listed.try_lock() {
             *listed = None;
-            self.kept.store(0, Relaxed);
+            self.list_bytes.store(0, Relaxed);
         }
     }
 
@@ -308,7 +308,7 @@ impl Session {
                 return Err(Error::TooLarge(format!("a list of more than {mib} MiB")));
             }
             if is_last {
-                self.kept.store(in_memory, Relaxed);
+                self.list_bytes.store(in_memory, Relaxed);
                 return Ok(nodes);
             }
         }

@@ -84,7 +84,7 @@ impl Candidate {
     /// The installation's keys for digests of what Secrets hold, which are made where there are none.
     pub async fn keys(&self, args: &DigestArgs) -> Result<Keys> {
         let keys = digest_key::keys(&self.client, &self.namespace).await?;
-        Ok(if args.rewrite_unkeyed_digests { keys } else { keys.leaving_plain() })
+        Ok(if args.rewrite_unkeyed_digests { keys } else { keys.keeping_unkeyed() })
     }
 
     /// What the process counts about itself.

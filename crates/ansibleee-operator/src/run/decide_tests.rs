@@ -14,14 +14,7 @@ fn now() -> Timestamp {
 }
 
 fn settings() -> Settings {
-    Settings {
-        image: "runner:1".into(),
-        uid: Some(1001),
-        service_accounts: Vec::new(),
-        task_timeout: 900,
-        resources: None,
-        deadline: 14_400,
-    }
+    Settings::sample()
 }
 
 /// A run that nobody has looked at, of the engine.

@@ -125,21 +125,26 @@ fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     seconds.min(deadline(spec).unwrap_or(LONGEST)).min(LONGEST)
 }
 
-/// What a run takes from a ConfigMap: of the one that it does not name itself, only settings that
-/// are known to be harmless, for whoever may write a ConfigMap may not thereby run programs.
-pub fn from_config_map(spec: &AnsibleEeSpec) -> (Vec<EnvVar>, Vec<Value>) {
+/// The ConfigMap that the run names itself, all of whose keys it takes.
+pub fn named_config_map(spec: &AnsibleEeSpec) -> Option<Value> {
     let map = &spec.env_config_map_name;
-    if *map != AnsibleEeSpec::default().env_config_map_name {
-        let whole = json!({ "configMapRef": { "name": map, "optional": true } });
-        return (Vec::new(), vec![whole]);
+    let is_named = *map != AnsibleEeSpec::default().env_config_map_name;
+    is_named.then(|| json!({ "configMapRef": { "name": map, "optional": true } }))
+}
+
+/// What a run that names no ConfigMap takes from the default one: only settings that are known to be
+/// harmless, for whoever may write a ConfigMap may not thereby run programs.
+pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
+    if named_config_map(spec).is_some() {
+        return Vec::new();
     }
     let one = |name: &str| {
-        let key =
-            ConfigMapKeySelector { name: map.clone(), key: name.into(), optional: Some(true) };
+        let map = spec.env_config_map_name.clone();
+        let key = ConfigMapKeySelector { name: map, key: name.into(), optional: Some(true) };
         let from = EnvVarSource { config_map_key_ref: Some(key), ..EnvVarSource::default() };
         EnvVar { name: name.into(), value: None, value_from: Some(from) }
     };
-    (FROM_DEFAULT_CONFIG_MAP.into_iter().map(one).collect(), Vec::new())
+    FROM_DEFAULT_CONFIG_MAP.into_iter().map(one).collect()
 }
 
 /// A variable with that value.

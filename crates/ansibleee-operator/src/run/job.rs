@@ -45,6 +45,21 @@ pub struct Settings {
     pub deadline: i64,
 }
 
+#[cfg(any(test, fuzzing))]
+impl Settings {
+    /// Settings of an operator whose options say little.
+    pub fn sample() -> Self {
+        Self {
+            image: "runner:1".into(),
+            uid: Some(1001),
+            service_accounts: Vec::new(),
+            task_timeout: 900,
+            resources: None,
+            deadline: 14_400,
+        }
+    }
+}
+
 /// A text that becomes a file in the pod.
 pub struct RunFile {
     /// Where.
@@ -145,9 +160,8 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     ]);
     let mut on_job = annotations.clone();
     on_job.insert(IDENTITY.into(), json!(identity));
-    annotations.extend(
-        all_files(spec, settings).into_iter().map(|it| (annotation(it.name), json!(it.text))),
-    );
+    let files = all_files(spec, settings);
+    annotations.extend(files.iter().map(|it| (annotation(it.name), json!(it.text))));
     if !spec.network_attachments.is_empty() {
         annotations.insert("k8s.v1.cni.cncf.io/networks".into(), json!(networks(run)));
     }
@@ -157,7 +171,7 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
         "podReplacementPolicy": "Failed",
         "template": {
             "metadata": { "labels": labels, "annotations": annotations },
-            "spec": pod(run, settings),
+            "spec": pod(run, &files, settings),
         },
     });
     if is_engines(spec) {
@@ -236,9 +250,9 @@ pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
     own.or_else(|| is_engines(spec).then_some(DEADLINE))
 }
 
-fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
+fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     let spec = &run.spec;
-    let (volumes, mounts) = volumes(spec, settings);
+    let (volumes, mounts) = volumes(spec, files);
     let restart = match spec.restart_policy {
         RestartPolicy::OnFailure if !is_engines(spec) => "OnFailure",
         RestartPolicy::OnFailure | RestartPolicy::Never => "Never",
@@ -253,9 +267,8 @@ fn pod(run: &AnsibleEe, settings: &Settings) -> Value {
         "terminationMessagePolicy": "File",
         "securityContext": rights(),
     });
-    let (_, whole) = environment::from_config_map(spec);
-    if !whole.is_empty() {
-        container["envFrom"] = json!(whole);
+    if let Some(config_map) = environment::named_config_map(spec) {
+        container["envFrom"] = json!([config_map]);
     }
     if let Some(resources) = resources(spec, settings) {
         container["resources"] = json!(resources);
@@ -351,7 +364,7 @@ fn args(run: &AnsibleEe) -> Vec<String> {
 }
 
 /// Volumes and the runner container's mounts.
-fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>) {
+fn volumes(spec: &AnsibleEeSpec, files: &[RunFile]) -> (Vec<Value>, Vec<Value>) {
     let mut volumes = Vec::new();
     let mut mounts = Vec::new();
     for extra in spec.extra_mounts.iter().filter(|it| it.reaches_runs()) {
@@ -362,7 +375,6 @@ fn volumes(spec: &AnsibleEeSpec, settings: &Settings) -> (Vec<Value>, Vec<Value>
         volumes.push(host_keys::volume());
         mounts.push(host_keys::mount());
     }
-    let files = all_files(spec, settings);
     let item = |it: &RunFile| {
         let field = format!("metadata.annotations['{}']", annotation(it.name));
         json!({ "path": it.name, "fieldRef": { "fieldPath": field } })

@@ -21,14 +21,7 @@ spec: {spec}
 }
 
 fn settings() -> Settings {
-    Settings {
-        image: "runner:1".into(),
-        uid: Some(1001),
-        service_accounts: Vec::new(),
-        task_timeout: 900,
-        resources: None,
-        deadline: 14_400,
-    }
+    Settings::sample()
 }
 
 fn job(spec: &str) -> Value {

@@ -5,14 +5,8 @@ use common::yaml;
 use super::*;
 
 fn settings(accounts: &[&str]) -> Settings {
-    Settings {
-        image: "runner:1".into(),
-        uid: Some(1001),
-        service_accounts: accounts.iter().map(|it| (*it).to_owned()).collect(),
-        task_timeout: 900,
-        resources: None,
-        deadline: 14_400,
-    }
+    let service_accounts = accounts.iter().map(|it| (*it).to_owned()).collect();
+    Settings { service_accounts, ..Settings::sample() }
 }
 
 /// What is said of a spec: all faults in one text.

@@ -79,7 +79,7 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     ours.extend(limits(spec));
     env.extend(ours);
     let is_given = |it: &EnvVar| env.iter().any(|other| other.name == it.name);
-    let (mut all, _) = environment::from_config_map(spec);
+    let mut all = environment::from_default_config_map(spec);
     all.retain(|it| !is_given(it));
     all.extend(env);
     all

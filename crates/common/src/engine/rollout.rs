@@ -143,7 +143,7 @@ impl Hold {
     /// Whether an edit waits for hosts that fail, and for none that is at work: one that was made after
     /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
     /// reason with which its deployment was told of last.
-    pub fn is_in_vain(self, is_new: bool, told: Option<&str>) -> bool {
+    pub fn blocks_edit(self, is_new: bool, told: Option<&str>) -> bool {
         self != Self::Turn && (is_new || told == Some(self.reason()))
     }
 }

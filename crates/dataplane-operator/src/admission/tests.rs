@@ -49,18 +49,18 @@ fn judge(known: &Known, old: &Value, new: &Value) -> Vec<String> {
     verdict.warnings
 }
 
-fn known(describers: Describers) -> Known {
+fn known(claim_caches: ClaimCaches) -> Known {
     let known = Known::default();
-    known.lead(describers);
+    known.lead(claim_caches);
     known
 }
 
 #[test]
 fn a_host_of_an_older_object_is_warned_of_with_its_path_both_objects_and_the_way() {
-    let describers = Describers::new();
+    let claim_caches = ClaimCaches::new();
     let theirs = node_set("set", Some(OLD), &json!({ "a": at("192.0.2.1") }));
-    describers.node_sets.absorb(&theirs);
-    let known = known(describers);
+    claim_caches.node_sets.absorb(&theirs);
+    let known = known(claim_caches);
     let same_address = node("ns", "n0", None, &json!({ "ansibleHost": "::ffff:192.0.2.1" }));
     let same_name = node("ns", "a", None, &json!({ "ansibleHost": "192.0.2.7" }));
     for (new, mark) in [(same_address, "address 192.0.2.1"), (same_name, "name a")] {
@@ -79,10 +79,10 @@ fn a_host_of_an_older_object_is_warned_of_with_its_path_both_objects_and_the_way
 
 #[test]
 fn an_update_is_warned_of_where_it_describes_another_host_than_before() {
-    let describers = Describers::new();
-    describers.nodes.absorb(&node("ns", "n0", Some(OLD), &json!({ "ansibleHost": "192.0.2.1" })));
-    describers.nodes.absorb(&node("ns", "n1", Some(NEW), &json!({ "ansibleHost": "192.0.2.2" })));
-    let known = known(describers);
+    let claim_caches = ClaimCaches::new();
+    claim_caches.nodes.absorb(&node("ns", "n0", Some(OLD), &json!({ "ansibleHost": "192.0.2.1" })));
+    claim_caches.nodes.absorb(&node("ns", "n1", Some(NEW), &json!({ "ansibleHost": "192.0.2.2" })));
+    let known = known(claim_caches);
     let of = |name, created, address: &str, user: &str| {
         let spec = json!({ "ansibleHost": address, "node": { "ansibleUser": user } });
         node("ns", name, Some(created), &spec)
@@ -101,10 +101,10 @@ fn an_update_is_warned_of_where_it_describes_another_host_than_before() {
 
 #[test]
 fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_named() {
-    let describers = Describers::new();
+    let claim_caches = ClaimCaches::new();
     let mut theirs = node("theirs", "secret", Some(OLD), &json!({ "ansibleHost": "192.0.2.1" }));
-    describers.nodes.absorb(&theirs);
-    let known = known(describers.clone());
+    claim_caches.nodes.absorb(&theirs);
+    let known = known(claim_caches.clone());
     let mine = node("ns", "n0", None, &json!({ "ansibleHost": "192.0.2.1" }));
     assert_eq!(judge(&known, &Value::Null, &mine), [""; 0]);
     theirs["metadata"]["resourceVersion"] = json!("2");
@@ -112,7 +112,7 @@ fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_nam
         "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1, "deployedHash": "h",
         "since": OLD,
     }] });
-    describers.nodes.absorb(&theirs);
+    claim_caches.nodes.absorb(&theirs);
     let found = judge(&known, &Value::Null, &mine);
     assert!(found.len() == 1 && found[0].contains("an object of another namespace"), "{found:?}");
     assert!(!found[0].contains("secret") && !found[0].contains("theirs"), "{found:?}");
@@ -125,9 +125,9 @@ fn nothing_is_said_before_anything_is_known_and_no_more_than_a_terminal_shows() 
     let nodes = Value::Object(nodes);
     let new = node_set("new", None, &nodes);
     assert_eq!(judge(&Known::default(), &Value::Null, &new), [""; 0]);
-    let describers = Describers::new();
-    describers.node_sets.absorb(&node_set("old", Some(OLD), &nodes));
-    let found = judge(&known(describers), &Value::Null, &new);
+    let claim_caches = ClaimCaches::new();
+    claim_caches.node_sets.absorb(&node_set("old", Some(OLD), &nodes));
+    let found = judge(&known(claim_caches), &Value::Null, &new);
     assert_eq!(found.len(), WARNED + 1);
     assert!(found[WARNED].starts_with("32 more hosts"), "{found:?}");
     let n_chars: usize = found.iter().map(|it| it.chars().count()).sum();
@@ -136,15 +136,15 @@ fn nothing_is_said_before_anything_is_known_and_no_more_than_a_terminal_shows() 
 
 #[test]
 fn a_port_that_only_the_role_gives_counts_from_the_first_moment() {
-    let describers = Describers::new();
-    describers.roles.absorb(&json!({
+    let claim_caches = ClaimCaches::new();
+    claim_caches.roles.absorb(&json!({
         "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
         "metadata": { "name": "role", "namespace": "ns" },
         "spec": { "services": [], "nodeTemplate": { "ansibleVars": { "ansible_port": "2022" } } },
     }));
     let spec = json!({ "ansibleHost": "192.0.2.1", "role": "role" });
-    describers.nodes.absorb(&node("ns", "n0", Some(OLD), &spec));
-    let known = known(describers);
+    claim_caches.nodes.absorb(&node("ns", "n0", Some(OLD), &spec));
+    let known = known(claim_caches);
     let on = |port: i32| {
         let spec = json!({ "ansibleHost": "192.0.2.1", "node": { "ansiblePort": port } });
         judge(&known, &Value::Null, &node("ns", "n1", None, &spec)).len()

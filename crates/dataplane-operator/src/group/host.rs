@@ -11,7 +11,7 @@ use common::engine::retry::Retries;
 use common::engine::rollout::Standing;
 use common::engine::{Host, Run, State, Wanted, limit};
 use common::hash;
-use common::keyed::{Digest, texts};
+use common::keyed::{Digest, short, texts};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
@@ -27,7 +27,6 @@ use crate::group::vars;
 use crate::group::{instance, parts};
 use crate::inputs::{self, Inputs};
 use crate::machines::Course;
-use crate::vars::short;
 
 /// One host, judged.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::claims::{Claim, Describers, key_of};
+use crate::claims::{Claim, ClaimCaches, key_of};
 use crate::default_services::Found;
 use crate::effective::{Effective, machine_template, role_strategy};
 use crate::group::build::{INVENTORY_HASH, node_inventory_name};
@@ -183,7 +183,7 @@ pub struct World {
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
     /// All who describe hosts.
-    pub describers: Describers,
+    pub claim_caches: ClaimCaches,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -244,7 +244,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     };
     let own: Vec<Claim> = nodes.iter().zip(&addresses).map(of_node).collect();
     let others = others(world, &namespace, addresses, &owner);
-    let claims = world.describers.sharing(&own, told_keys(&namespace, runs.iter().chain(&others)));
+    let claims =
+        world.claim_caches.overlapping(&own, told_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = movers(world, &namespace, &nodes, &machines);
     let mut seen = Observed {

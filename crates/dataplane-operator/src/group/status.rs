@@ -181,7 +181,7 @@ fn partial() -> Finding {
 fn not_running(host: &Judged) -> Finding {
     let services = &host.chain.services;
     // Without its role a host has no inputs that it could be behind.
-    let waits = host.hold.is_some() && !waits_in_vain(host);
+    let waits = host.hold.is_some() && !edit_is_blocked(host);
     let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
@@ -211,11 +211,11 @@ fn not_running(host: &Judged) -> Finding {
 }
 
 /// Whether an edit of the host's own object waits for hosts that fail, and for nobody who is at work.
-fn waits_in_vain(host: &Judged) -> bool {
+fn edit_is_blocked(host: &Judged) -> bool {
     let (Some(held), Some(status)) = (&host.hold, &host.node.status) else { return false };
     let is_new = status.observed_generation != host.node.metadata.generation;
     let told = conditions::find(&status.conditions, DEPLOYMENT_READY);
-    held.hold.is_in_vain(is_new, told.map(|it| it.reason.as_str()))
+    held.hold.blocks_edit(is_new, told.map(|it| it.reason.as_str()))
 }
 
 /// The cause of the last failure stays visible while it is tried again.

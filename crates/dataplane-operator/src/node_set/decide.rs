@@ -139,7 +139,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 /// deleted; a deployment that is under way may still start runs with it.
 fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
-    let is_needed = is_needed || seen.unread.iter().any(|it| !it.has_ended);
+    let is_needed = is_needed || seen.unreadable_deployments.iter().any(|it| !it.has_ended);
     if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
         return Vec::new();
     }
@@ -208,7 +208,7 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines, inputs: &In
     let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
     let versions = versions.collect();
     let present = inputs::digest(inputs);
-    let deployments = (&seen.deployments[..], &seen.unread[..]);
+    let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
     outcome::of(&seen.set, &names, deployments, (&present, &versions), &machines.replaced())
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::api::dataplane::AnsibleOpts;
 use common::hash;
-use common::keyed::{Digest, texts};
+use common::keyed::{Digest, short, texts};
 use serde_json::{Value, json};
 use shell::vault::Content;
 
@@ -15,7 +15,7 @@ use crate::inputs::{Inputs, of_service};
 use crate::node_set::host::{self, Host};
 use crate::node_set::observe::Observed;
 use crate::node_set::served::{self, Served};
-use crate::vars::{named, short, title};
+use crate::vars::{named, title};
 
 /// The list of parts below; a new number would mean another digest for everyone, so it never changes
 /// for what exists: new parts enter only where they are set.

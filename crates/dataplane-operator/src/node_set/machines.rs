@@ -10,6 +10,7 @@ use common::conditions::Finding;
 use common::engine::host_key::HostKey;
 use common::finalizers::is_terminating;
 use common::hash;
+use common::keyed::short;
 use common::plan::{Step, Target};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -28,7 +29,6 @@ use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::names::Names;
 use crate::node_set::observe::Observed;
 use crate::node_set::served::Served;
-use crate::vars::short;
 
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";

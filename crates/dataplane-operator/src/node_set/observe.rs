@@ -18,7 +18,7 @@ use shell::sources::{Digests, SourceRef, Sources, Values};
 use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
-use crate::claims::{Claim, Describers};
+use crate::claims::{Claim, ClaimCaches};
 use crate::default_services::Found;
 use crate::group::faults::{Named, sources_of};
 use crate::group::networks::Networks;
@@ -59,7 +59,7 @@ pub struct Observed {
     /// The deployments that name it.
     pub deployments: Vec<Arc<Deployment>>,
     /// Those that cannot be read, as far as its own status tells that they are or may be its.
-    pub unread: Vec<Unread>,
+    pub unreadable_deployments: Vec<UnreadableDeployment>,
     /// Runs that were told the key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// What all objects say that may describe one of its hosts; its own is among them.
@@ -84,7 +84,7 @@ pub struct Observed {
 
 /// A deployment that cannot be read.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unread {
+pub struct UnreadableDeployment {
     /// Its name.
     pub name: String,
     /// Its UID.
@@ -102,7 +102,7 @@ pub struct World {
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
     /// All who describe hosts.
-    pub describers: Describers,
+    pub claim_caches: ClaimCaches,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_HOST_KEY`].
@@ -174,8 +174,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     world.sources.depends(key, all);
     let inventory = Inventory::of(&world.sources, &own);
     let is_under_way = deployments.iter().any(|it| outcome::is_under_way(it, &set));
-    let unread = unread(world, &set, is_under_way);
-    let is_busy = is_under_way || unread.iter().any(|it| !it.has_ended);
+    let unreadable_deployments = unreadable_deployments(world, &set, is_under_way);
+    let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
     let written = if is_busy { content(world, &own).await? } else { None };
     let mut objects = Objects::new();
     for source in of_vars {
@@ -192,8 +192,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
     let runs = runs(world, &namespace, &set);
-    let neighbours =
-        world.describers.sharing(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
+    let neighbours = world
+        .claim_caches
+        .overlapping(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
     let infra = world.others.infra(&world.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(lenders.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
@@ -208,7 +209,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         objects,
         networks,
         deployments,
-        unread,
+        unreadable_deployments,
         runs,
         neighbours,
         inventory,
@@ -235,7 +236,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 
 /// The deployments of the namespace that cannot be read, and that the node set has counted, or that may
 /// be the one that is at its hosts: what they name cannot be read either.
-fn unread(world: &World, set: &NodeSet, is_under_way: bool) -> Vec<Unread> {
+fn unreadable_deployments(
+    world: &World,
+    set: &NodeSet,
+    is_under_way: bool,
+) -> Vec<UnreadableDeployment> {
     let Some(status) = &set.status else { return Vec::new() };
     let is_worked_on =
         !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
@@ -245,7 +250,7 @@ fn unread(world: &World, set: &NodeSet, is_under_way: bool) -> Vec<Unread> {
         let (name, uid) = (it.metadata.name.clone()?, it.metadata.uid.clone()?);
         let has_ended = status.settled_deployments.contains(&uid);
         let why = it.fault.to_string();
-        (has_ended || is_worked_on).then_some(Unread { name, uid, why, has_ended })
+        (has_ended || is_worked_on).then_some(UnreadableDeployment { name, uid, why, has_ended })
     });
     known.collect()
 }

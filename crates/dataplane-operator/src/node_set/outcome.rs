@@ -18,7 +18,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::deployment::progress::is_untouched;
-use crate::node_set::observe::Unread;
+use crate::node_set::observe::UnreadableDeployment;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;
@@ -74,13 +74,13 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// The outcome, from what the status says and what the deployments that began with the node set say
 /// since.
 ///
-/// What it says of unread deployments stays as it is. `present` is the digest of what a deployment would
+/// What it says of deployments that cannot be read stays as it is. `present` is the digest of what a deployment would
 /// bring now, and `versions` are the services that bring another version to the hosts. Of hosts in
 /// `replaced` nothing counts that began before: it was done to another machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
-    (deployments, unread): (&[Arc<Deployment>], &[Unread]),
+    (deployments, unreadable): (&[Arc<Deployment>], &[UnreadableDeployment]),
     (present, versions): (&Digest, &BTreeSet<&str>),
     replaced: &Replaced<'_>,
 ) -> Outcome {
@@ -91,7 +91,7 @@ pub fn of(
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
     let mut outcome = Outcome::recorded(hosts, recorded, &deployments, replaced);
-    outcome.keep(recorded, unread);
+    outcome.keep(recorded, unreadable);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
         let uid = deployment.uid().unwrap_or_default();
@@ -151,8 +151,8 @@ impl Outcome {
     }
 
     /// Leaves what is recorded of deployments that cannot be read as it is.
-    fn keep(&mut self, recorded: &NodeSetStatus, unread: &[Unread]) {
-        for it in unread {
+    fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
+        for it in unreadable {
             if it.has_ended {
                 self.settled.push(it.uid.clone());
             } else {

@@ -250,7 +250,7 @@ fn held(seen: &Observed, judged: &Judged<'_>) -> String {
 fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
     let outcome = &judged.outcome;
     let name = seen.set.name_any();
-    if let [first, ..] = seen.unread.as_slice() {
+    if let [first, ..] = seen.unreadable_deployments.as_slice() {
         let text = format!(
             "OpenStackDataPlaneDeployment {} exists and cannot be read: {}. What is known of its hosts \
              stays as it is: correct that field, or delete the deployment and create another one.",

@@ -17,7 +17,7 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Values};
 use shell::vault::Content;
 
-use super::observe::{Observed, Unread};
+use super::observe::{Observed, UnreadableDeployment};
 use super::tls::Issued;
 use super::{decide, outcome};
 use crate::group::holding::INVENTORY;
@@ -130,7 +130,7 @@ impl World {
     fn plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
         let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &set));
-        let is_busy = is_busy || self.seen.unread.iter().any(|it| !it.has_ended);
+        let is_busy = is_busy || self.seen.unreadable_deployments.iter().any(|it| !it.has_ended);
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));

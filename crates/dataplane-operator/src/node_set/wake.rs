@@ -84,15 +84,15 @@ fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.node_sets.on_change(move |set| {
         to.push(Key::of(set));
-        for key in Claim::of_node_set(set).sought() {
+        for key in Claim::of_node_set(set).lookup_keys() {
             for other in all.indexed(BY_HOST, &key) {
                 to.push(Key::of(&*other));
             }
         }
     });
-    let (to, all) = (Arc::clone(queue), world.describers.clone());
-    world.describers.nodes.on_change(move |node| {
-        for key in all.of_node(node).sought() {
+    let (to, all) = (Arc::clone(queue), world.claim_caches.clone());
+    world.claim_caches.nodes.on_change(move |node| {
+        for key in all.of_node(node).lookup_keys() {
             for set in all.node_sets.indexed(BY_HOST, &key) {
                 to.push(Key::of(&*set));
             }

@@ -72,13 +72,13 @@ fn by_claims(queue: &Arc<Queue>, watched: &Watched) {
     let enqueue = || {
         let (queue, nodes) = (Arc::clone(queue), Arc::clone(&watched.nodes));
         move |claim: &Claim| {
-            for node in claim.sought().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
+            for node in claim.lookup_keys().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
                 queue.push(Group::of(&node).key(&namespace(&*node)));
             }
         }
     };
-    let (others, describers) = (enqueue(), watched.describers());
-    watched.nodes.on_change(move |node| others(&describers.of_node(node)));
+    let (others, claim_caches) = (enqueue(), watched.claim_caches());
+    watched.nodes.on_change(move |node| others(&claim_caches.of_node(node)));
     let others = enqueue();
     watched.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
 }

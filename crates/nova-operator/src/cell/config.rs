@@ -81,9 +81,7 @@ fn rendered(
         .collect();
     let hash = upstream_hash::of_secret_by(&seen.keys, &data, OPAQUE);
     let intact = seen.rendered.as_ref().filter(|it| {
-        // By a lost key nobody sees a change.
-        let is_same = hash.is(&it.hash) && !hash.is_lost(&it.hash);
-        is_same && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
+        hash.is_certainly(&it.hash) && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
     });
     if intact.is_some_and(|it| !hash.renews(&it.hash)) {
         return (hash, None, None);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::nova::{Cell, ExternalCompute};
 use common::hash;
-use common::keyed::{self, Digest};
+use common::keyed::Digest;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use shell::vault::Content;
@@ -21,7 +21,7 @@ const VERSION: &str = "v1";
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub use common::keyed::Inputs;
+pub use common::keyed::{Inputs, changed, short};
 
 /// The inputs of each service.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,19 +147,9 @@ pub fn hash(service: &str, inputs: &[&Inputs]) -> Digest {
     })
 }
 
-/// The digest of inputs, as a human compares it.
-pub fn short(inputs: &Inputs) -> Digest {
-    Digest::combined(inputs.values(), |view| hash::short(&view.all(inputs)))
-}
-
 /// Whether a deployment with these inputs went to that address, as far as they tell.
 pub fn went_to(deployed: &BTreeMap<String, String>, address: &str) -> bool {
     deployed.get("address").is_none_or(|it| *it == hash::short(&json!(address)))
-}
-
-/// The names of the inputs in which two deployments differ.
-pub fn changed(deployed: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
-    keyed::changed(deployed, present)
 }
 
 fn add(inputs: &mut Inputs, name: &str, value: &Value) {

@@ -174,9 +174,9 @@ fn keeps_deployed(seen: &Observed, judged: &Judged) -> bool {
     let told = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
     let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
     let is_new = observed != seen.compute.metadata.generation;
-    let is_in_vain = |it: &Held| it.hold().is_in_vain(is_new, told.as_deref());
-    let waits_in_vain = judged.hold.as_ref().is_some_and(is_in_vain);
-    !is_wanted(judged) && !waits_in_vain && is_deployed(&judged.chain.services)
+    let blocks_edit = |it: &Held| it.hold().blocks_edit(is_new, told.as_deref());
+    let edit_is_blocked = judged.hold.as_ref().is_some_and(blocks_edit);
+    !is_wanted(judged) && !edit_is_blocked && is_deployed(&judged.chain.services)
 }
 
 /// Whether a run is wanted now.

@@ -78,20 +78,13 @@ pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> Standi
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
     let standing = Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
-    let is_tried = || is_at_work(compute) || may_run(compute, node);
-    match standing {
-        // It cannot be tried at present, and nobody waits for that.
-        Standing::Corrected if !is_tried() => Standing::Failed,
-        // Its run was withdrawn, or never made: it is what it was.
-        Standing::Disturbed if !is_tried() => Standing::Ready,
-        Standing::New
-        | Standing::Started
-        | Standing::FailedNew
-        | Standing::Ready
-        | Standing::Disturbed
-        | Standing::Failed
-        | Standing::Corrected => standing,
+    let holds_back = matches!(standing, Standing::Corrected | Standing::Disturbed);
+    if !holds_back || is_at_work(compute) || may_run(compute, node) {
+        return standing;
     }
+    // It cannot be tried at present, and nobody waits for that. Of one that did not fail the run was
+    // withdrawn, or never made: it is what it was.
+    if standing == Standing::Corrected { Standing::Failed } else { Standing::Ready }
 }
 
 /// Whether one of its runs has begun.

@@ -67,9 +67,7 @@ impl<K: DeserializeOwned> Item<K> {
             Err(error) => unreadable(fault(&error)),
         }
     }
-}
 
-impl<K: DeserializeOwned> Item<K> {
     /// Reads an object's text; never fails, and never spends more memory than one object may take.
     fn read_text(text: &str) -> Self {
         let too_much = weight::fault(text.as_bytes(), weight::OF_OBJECT);

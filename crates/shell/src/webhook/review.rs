@@ -67,15 +67,15 @@ pub(super) struct Desk {
     turns: Semaphore,
 }
 
-/// The room that one body takes, until it is dropped.
-struct Room<'a> {
+/// The bytes that one body may take beyond the free ones, until it is dropped.
+struct BodyPermit<'a> {
     desk: &'a Desk,
     peer: IpAddr,
     n_bytes: usize,
 }
 
-impl Room<'_> {
-    /// Makes it as large as that; whether there is room.
+impl BodyPermit<'_> {
+    /// Asks for as many as that; whether they are granted.
     fn grow_to(&mut self, n_bytes: usize) -> bool {
         let more = n_bytes.saturating_sub(self.n_bytes);
         if more == 0 {
@@ -93,7 +93,7 @@ impl Room<'_> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for BodyPermit<'_> {
     fn drop(&mut self) {
         let mut taken = self.desk.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(of_peer) = taken.get_mut(&self.peer) else { return };
@@ -128,14 +128,18 @@ impl Desk {
         response_of(status, text)
     }
 
-    /// A whole body, and the room that it takes.
-    async fn read(&self, body: Body, peer: IpAddr) -> Result<(Vec<u8>, Room<'_>), StatusCode> {
+    /// A whole body, and its permit.
+    async fn read(
+        &self,
+        body: Body,
+        peer: IpAddr,
+    ) -> Result<(Vec<u8>, BodyPermit<'_>), StatusCode> {
         if body.size_hint().lower() > LARGEST_BODY as u64 {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
         let mut body = Limited::new(body, LARGEST_BODY);
         let mut bytes = Vec::new();
-        let mut room = Room { desk: self, peer, n_bytes: 0 };
+        let mut permit = BodyPermit { desk: self, peer, n_bytes: 0 };
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 let is_too_long = error.is::<LengthLimitError>();
@@ -144,12 +148,12 @@ impl Desk {
             })?;
             let Ok(data) = frame.into_data() else { continue };
             let n_bytes = bytes.len() + data.len();
-            if !room.grow_to(n_bytes.saturating_sub(self.bounds.free)) {
+            if !permit.grow_to(n_bytes.saturating_sub(self.bounds.free)) {
                 return Err(StatusCode::SERVICE_UNAVAILABLE);
             }
             bytes.extend_from_slice(&data);
         }
-        Ok((bytes, room))
+        Ok((bytes, permit))
     }
 }
 

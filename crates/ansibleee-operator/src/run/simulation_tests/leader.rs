@@ -205,14 +205,7 @@ impl Leader {
 }
 
 fn settings() -> Settings {
-    Settings {
-        image: "runner:1".into(),
-        uid: None,
-        service_accounts: Vec::new(),
-        task_timeout: 900,
-        resources: None,
-        deadline: 14_400,
-    }
+    Settings { uid: None, ..Settings::sample() }
 }
 
 fn typed<T: DeserializeOwned>(object: &Value) -> T {

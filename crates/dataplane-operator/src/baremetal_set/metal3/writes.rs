@@ -82,14 +82,12 @@ pub fn missing(
 ) -> Vec<(&'static str, &'static str, String)> {
     let (files, digest) = (drive.files(), drive.digest(&seen.keys));
     let namespace = machine.namespace().unwrap_or_default();
-    // By a lost key nobody sees a change.
-    let is_same = |text: &str| digest.is(text) && !digest.is_lost(text);
     let is_made = |name: &str| {
         seen.metal3.secrets.iter().any(|it| {
             it.name == name
                 && it.namespace == namespace
                 && it.machine == machine.metadata.uid
-                && it.drive.as_ref().is_some_and(|it| is_same(it))
+                && it.drive.as_ref().is_some_and(|it| digest.is_certainly(it))
         })
     };
     let parts = PARTS.into_iter().filter(|(file, ..)| files.contains_key(file));

@@ -143,7 +143,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
         statuses.map(|it| (it.services, it.deployed_inputs)).collect()
     };
     let before = digests(&world);
-    for keys in [keys(b"key", &[]).leaving_plain(), Keys::default()] {
+    for keys in [keys(b"key", &[]).keeping_unkeyed(), Keys::default()] {
         world.read(&keys, VALUE);
         world.touch();
         assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
@@ -156,7 +156,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
     assert_ne!(digests(&world), before);
     // What is deployed meanwhile is keyed, so that the release before deploys it again.
     let mut world = deployed(&Keys::default());
-    world.read(&keys(b"key", &[]).leaving_plain(), "another");
+    world.read(&keys(b"key", &[]).keeping_unkeyed(), "another");
     world.deploy();
     assert!(digests(&world)[0].0.iter().any(|it| it.hash.contains(':')));
     world.read(&Keys::default(), "another");

@@ -302,14 +302,14 @@ fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays
     let before = world.seen.set.status.clone().unwrap();
     assert_eq!(before.hosts[1].state, HostState::Deploying);
     let why = "spec.ansibleExtraVars.a: is nested deeper than 64 levels";
-    let unread = |name: &str, has_ended| Unread {
+    let unreadable = |name: &str, has_ended| UnreadableDeployment {
         name: name.into(),
         uid: name.into(),
         why: why.into(),
         has_ended,
     };
     let readable = std::mem::take(&mut world.seen.deployments);
-    world.seen.unread = vec![unread("d", true), unread("e", false)];
+    world.seen.unreadable_deployments = vec![unreadable("d", true), unreadable("e", false)];
     world.edit("/tags", json!(["x"]));
     let inventory = world.content["inventory"].clone();
     world.settle();
@@ -322,7 +322,7 @@ fn a_deployment_that_cannot_be_read_is_told_with_its_field_and_what_it_did_stays
     assert_eq!(now.deployment_statuses, before.deployment_statuses);
     assert_eq!(world.content["inventory"], inventory, "its runs go on with it");
     world.seen.deployments = readable;
-    world.seen.unread.clear();
+    world.seen.unreadable_deployments.clear();
     world.deployed("e");
     world.settle();
     assert_eq!(world.condition("DeploymentReady"), is("True", "Deployed"));

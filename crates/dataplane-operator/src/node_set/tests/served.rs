@@ -618,7 +618,7 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
 fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_stay() {
     let mut world = World::issued();
     let before = world.status();
-    let unread = world.seen.services.remove("web").unwrap();
+    let service = world.seen.services.remove("web").unwrap();
     let why = "spec.playbook: cannot be read; expected a string";
     world.seen.unreadable.insert("web".into(), why.into());
     world.settle();
@@ -633,7 +633,7 @@ fn a_service_that_cannot_be_read_is_told_with_its_field_and_its_certificates_sta
     assert_eq!(world.status()["certificates"], before["certificates"]);
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], true);
     world.seen.unreadable.clear();
-    world.seen.services.insert("web".into(), unread);
+    world.seen.services.insert("web".into(), service);
     world.settle();
     assert_eq!(world.status()["inputs"], before["inputs"]);
 }

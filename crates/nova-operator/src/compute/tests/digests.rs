@@ -131,7 +131,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
         (status.services, status.deployed_inputs, status.hash)
     };
     let before = digests(&world);
-    for keys in [keys(b"key", &[]).leaving_plain(), Keys::default()] {
+    for keys in [keys(b"key", &[]).keeping_unkeyed(), Keys::default()] {
         world = world.keyed(&keys);
         // The files' digests are nobody's inputs: who made them anew has keyed them.
         world.seen.rendered = None;
@@ -139,7 +139,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
         assert_eq!(world.settle(), ["files", "status"]);
         assert_eq!((digests(&world), world.n_runs()), (before.clone(), 0));
     }
-    let mut world = world.keyed(&keys(b"key", &[]).leaving_plain());
+    let mut world = world.keyed(&keys(b"key", &[]).keeping_unkeyed());
     world.touch();
     assert_eq!(world.settle(), ["status"], "plain files stay too");
     // The next upgrade finds the key that the first one left, and may renew them.

@@ -15,7 +15,7 @@ pub const BY_HOST: &str = "host";
 
 /// The caches; clones share them.
 #[derive(Clone)]
-pub struct Describers {
+pub struct ClaimCaches {
     /// All roles.
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_HOST`] by [`keys_of_node`].
@@ -24,7 +24,7 @@ pub struct Describers {
     pub node_sets: Arc<Cache<NodeSet>>,
 }
 
-impl Describers {
+impl ClaimCaches {
     /// Empty caches.
     pub fn new() -> Self {
         Self {
@@ -51,9 +51,9 @@ impl Describers {
     /// What all objects say that may describe hosts of these claims, whose own objects are among
     /// them. Each object is read once, however many hosts it shares. Besides, what they say that have
     /// one of these keys.
-    pub fn sharing(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
+    pub fn overlapping(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
         let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeMap::new());
-        for key in claims.iter().flat_map(Claim::sought).chain(keys) {
+        for key in claims.iter().flat_map(Claim::lookup_keys).chain(keys) {
             let found = self.nodes.indexed(BY_HOST, &key).into_iter();
             nodes.extend(found.map(|it| (Key::of(&*it), it)));
             let found = self.node_sets.indexed(BY_HOST, &key).into_iter();
@@ -64,7 +64,7 @@ impl Describers {
     }
 }
 
-impl Default for Describers {
+impl Default for ClaimCaches {
     fn default() -> Self {
         Self::new()
     }
