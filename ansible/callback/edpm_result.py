@@ -9,6 +9,7 @@ import re
 
 from ansible import constants, context
 from ansible.executor.stats import AggregateStats
+from ansible.executor.task_executor import TaskExecutor
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.callback import CallbackBase
 from ansible.plugins.vars import BaseVarsPlugin
@@ -25,6 +26,8 @@ description:
     was never touched (n) or is unknown (?), how many tasks changed it, and which tasks failed.
   - As long as the run goes on, the line tells what is known so far, and that it is unfinished.
   - A host that takes longer for a task than ANSIBLE_TASK_TIMEOUT says is unreachable, even where the play ignores it.
+  - Where the plugin edpm_key_checks saw that hosts' own ssh keys are not checked, the line names some of the hosts, and
+    what turned the check off.
   - What a play gives to set_stats as edpm_report, for the whole run, follows if there is room for all of it.
   - Where a limit leaves no host, Ansible ends before it loads a callback; the line then says so.
 options:
@@ -40,6 +43,8 @@ MESSAGE_LINES = 8
 MESSAGE_CHARS = 800
 SHORTEST_MESSAGE = 40
 HIDDEN = "(hidden by no_log)"
+UNCHECKED_HOSTS = 5
+NAME_CHARS = 63
 
 # What ssh itself says; a remote "Permission denied" on a file has no list of methods behind it.
 KEY_REFUSED = re.compile(r"Permission denied \([a-z,-]+\)|Too many authentication failures|Invalid/incorrect password")
@@ -228,7 +233,7 @@ class CallbackModule(CallbackBase):
             state, entry = self._state_so_far(host)
             letters += state
             entries += [entry] if entry else []
-        text = _fit(letters, [], _varied_first(entries), unfinished=True)
+        text = _fit(letters, [], _varied_first(entries), unfinished=True, **self._unchecked())
         if text != self.told:
             _write(text)
             self.told = text
@@ -250,6 +255,20 @@ class CallbackModule(CallbackBase):
             return "u", self.slow[host]
         return self.unreachable.get(host)
 
+    def _unchecked(self):
+        """What to tell of hosts whose own keys are not checked; nothing where all are."""
+        checks = getattr(TaskExecutor, "edpm_key_checks", None)
+        hosts, reasons = checks.unchecked() if checks else ([], [])
+        if not hosts:
+            return {}
+        names = {name for name in self.play.get_variable_manager().extra_vars if name.startswith("ansible_")}
+        told = {
+            "hosts": [_cut(_printable(host), NAME_CHARS) for host in hosts[:UNCHECKED_HOSTS]],
+            "by": [f"-e {reason}" if reason in names else reason for reason in reasons],
+        }
+        more = len(hosts) - len(told["hosts"])
+        return {"unchecked": {**told, "more": more} if more else told}
+
     # -- the end ------------------------------------------------------------
 
     def _finish(self, stats):
@@ -264,6 +283,7 @@ class CallbackModule(CallbackBase):
             "".join(states[host] for host in hosts),
             [stats.changed.get(host, 0) for host in hosts],
             _varied_first(entries),
+            **self._unchecked(),
         )
         _write(_with_report(text, self.said.custom.get("_run", {}).get("edpm_report")))
 

@@ -15,6 +15,8 @@ import unittest
 
 ANSIBLE = pathlib.Path(__file__).resolve().parent.parent
 COLLECTION = ANSIBLE / "osp" / "edpm"
+# Where the operator lets Ansible look for callbacks.
+CALLBACKS = ":".join(str(ANSIBLE / folder) for folder in ("callback", "bounds", "key_checks"))
 BIN = pathlib.Path(sys.executable).parent
 UNPACKED = pathlib.Path(os.environ.get("EDPM_TEST_SSHD_ROOT", "/nonexistent"))
 SSHD = shutil.which("sshd", path=f"/usr/sbin:/sbin:{UNPACKED}/usr/sbin")
@@ -142,7 +144,7 @@ class CallbackTest(TemporaryDirectoryTest):
         done = self.command(
             BIN / "ansible-playbook", "-i", "hosts", "play.yml", *options,
             env={
-                "ANSIBLE_CALLBACK_PLUGINS": f"{ANSIBLE / 'callback'}:{ANSIBLE / 'bounds'}",
+                "ANSIBLE_CALLBACK_PLUGINS": CALLBACKS,
                 "ANSIBLE_VARS_PLUGINS": str(ANSIBLE / "callback"),
                 "EDPM_RUN_HOSTS": ",".join(run_hosts or hosts),
                 "EDPM_RESULT_FILE": str(result),
@@ -150,6 +152,6 @@ class CallbackTest(TemporaryDirectoryTest):
             },
         )
         self.raw = result.read_bytes() if result.exists() else None
-        for plugin in ("edpm_result:", "edpm_bounds:"):
+        for plugin in ("edpm_result:", "edpm_bounds:", "edpm_key_checks:"):
             self.assertNotIn(plugin, done.stdout + done.stderr, "the plugin warned of a fault of its own")
         return (json.loads(self.raw) if self.raw else None), done

@@ -382,6 +382,7 @@ fn nothing_is_mounted_that_no_play_and_no_operator_needs() {
     let ours = [
         "/opt/edpm/callback/edpm_result.py",
         "/opt/edpm/bounds/edpm_bounds.py",
+        "/opt/edpm/key_checks/edpm_key_checks.py",
         "/runner/env/envvars",
         "/opt/edpm/plays/owner-check.yaml",
         "/opt/edpm/plays/main.yaml",

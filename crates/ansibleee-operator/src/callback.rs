@@ -21,7 +21,7 @@ pub const RESULT: Plugin = Plugin {
     file: "edpm_result.py",
     text: include_str!("../../../ansible/callback/edpm_result.py"),
 };
-/// Bounds what one host costs the others; in a folder of its own, for only the other one is a plugin
+/// Bounds what one host costs the others; in a folder of its own, for only the first one is a plugin
 /// for variables too.
 pub const BOUNDS: Plugin = Plugin {
     name: "bounds",
@@ -29,7 +29,14 @@ pub const BOUNDS: Plugin = Plugin {
     file: "edpm_bounds.py",
     text: include_str!("../../../ansible/bounds/edpm_bounds.py"),
 };
+/// Sees whether hosts' own ssh keys are checked, for the first one to tell.
+pub const KEY_CHECKS: Plugin = Plugin {
+    name: "key-checks",
+    folder: "/opt/edpm/key_checks",
+    file: "edpm_key_checks.py",
+    text: include_str!("../../../ansible/key_checks/edpm_key_checks.py"),
+};
 /// All of them.
-pub const PLUGINS: [Plugin; 2] = [RESULT, BOUNDS];
+pub const PLUGINS: [Plugin; 3] = [RESULT, BOUNDS, KEY_CHECKS];
 /// The folder that holds theirs.
 pub const DIR: &str = "/opt/edpm";

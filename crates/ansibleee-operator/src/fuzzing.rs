@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::objects::{Job, Pod};
 use crate::run::decide::faults_of;
 use crate::run::job::{self, Settings};
-use crate::run::{environment, host_keys, identity, result, variables};
+use crate::run::{environment, host_keys, identity, key_checks, result, variables};
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -59,10 +59,17 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
         { "type": type_, "status": "True", "reason": "x", "message": said },
     ] } }));
     let (status, finding) = result::of_job(&run, &job, std::slice::from_ref(&pod));
-    assert_eq!(result::of_job(&run, &job, &[pod]), (status.clone(), finding.clone()), "two ends");
+    let again = result::of_job(&run, &job, std::slice::from_ref(&pod));
+    assert_eq!(again, (status.clone(), finding.clone()), "two ends");
     let names = status.hosts.iter().map(|it| &it.name);
     assert!(names.eq(hosts.iter().map(|it| &it.name)), "not each host once: {:?}", status.hosts);
     assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of nobody that was asked");
+    let unchecked = result::unchecked(&run, &job, std::slice::from_ref(&pod));
+    let checking = key_checks::finding(&run.spec, unchecked.as_ref());
+    if let Some(it) = &checking {
+        plain(&it.message);
+        assert!(it.message.len() <= LAST_WORDS, "a long message");
+    }
     let in_trouble = |it: HostOutcome| !matches!(it, HostOutcome::Ok | HostOutcome::NotReached);
     let is_success = status.reason.as_deref() == Some(result::SUCCEEDED);
     assert!(!is_success || !status.hosts.iter().any(|it| in_trouble(it.result)), "{status:?}");

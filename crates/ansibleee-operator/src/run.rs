@@ -6,6 +6,7 @@ pub mod environment;
 pub mod host_keys;
 pub mod identity;
 pub mod job;
+pub mod key_checks;
 pub mod observe;
 pub mod playbook;
 pub mod result;

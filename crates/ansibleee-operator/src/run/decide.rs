@@ -356,7 +356,8 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     let (mut next, finding) = result::of_job(run, job, pods);
     next.observed_generation = generation(run);
     next.job = Some(JobRef { name: job.name_any(), uid: job.uid() });
-    let next = status::conclude(run, next, good_input(), finding, now);
+    let unchecked = result::unchecked(run, job, pods);
+    let next = status::conclude_end(run, next, finding, unchecked.as_ref(), now);
     plan(status::write(run, &next, "the Job has ended"))
 }
 

@@ -479,3 +479,30 @@ fn a_run_whose_variables_turn_the_check_of_host_keys_off_says_so() {
         assert_eq!(conditions.iter().filter(is_told).count(), expected);
     }
 }
+
+#[test]
+fn a_run_that_told_whose_keys_it_did_not_check_says_so_for_good_and_until_it_runs_anew() {
+    for (end, code, letter) in [(COMPLETE, 0, "o"), (FAILED, 4, "u")] {
+        let told = serde_json::json!({
+            "v": 1, "hosts": letter, "changed": [0], "failures": [],
+            "unchecked": { "hosts": ["a"], "by": ["--ssh-common-args"] },
+        });
+        let phase = if code == 0 { "Succeeded" } else { "Failed" };
+        let ended = serde_json::json!({ "exitCode": code, "message": told.to_string() });
+        let pod = pod(&format!(
+            "{{phase: {phase}, containerStatuses: [{{name: openstackansibleee, state: {{terminated: \
+             {ended}}}}}]}}"
+        ));
+        let run = after(&seen(started(by_hand()), vec![job_of(end)], vec![pod.clone()]));
+        let message = |run: &AnsibleEe| {
+            let conditions = &run.status.as_ref().unwrap().conditions;
+            conditions::find(conditions, "HostKeysChecked").map(|it| it.message.clone())
+        };
+        let expected = "in tasks of a, because of option --ssh-common-args in cmdLine: ";
+        assert!(message(&run).unwrap().contains(expected), "{:?}", message(&run));
+        let status = run.status.as_ref().unwrap();
+        assert_eq!(undeclared(KINDS, "OpenStackAnsibleEE", &serde_json::json!(status)), [""; 0]);
+        assert_eq!(decide(&seen(run.clone(), vec![job_of(end)], vec![pod]), now()).steps, []);
+        assert_eq!(message(&let_in(run)), None);
+    }
+}

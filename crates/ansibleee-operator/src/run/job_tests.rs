@@ -452,7 +452,10 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
         ("EDPM_RUN_HOSTS", "a,b"),
         ("EDPM_RESULT_FILE", "/dev/termination-log"),
         ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
-        ("ANSIBLE_CALLBACK_PLUGINS", "/mine:/opt/edpm/callback:/opt/edpm/bounds"),
+        (
+            "ANSIBLE_CALLBACK_PLUGINS",
+            "/mine:/opt/edpm/callback:/opt/edpm/bounds:/opt/edpm/key_checks",
+        ),
         (
             "ANSIBLE_VARS_PLUGINS",
             "~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:/opt/edpm/callback",
@@ -466,7 +469,8 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     let names: Vec<&str> = from_elsewhere.iter().map(|it| it.0.as_str()).collect();
     assert!(names.contains(&"EDPM_OTHER_CALLBACK_PLUGINS"), "{names:?}");
     let value = |name: &str| from_elsewhere.iter().find(|it| it.0 == name).unwrap().1.clone();
-    let expected = "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback:/opt/edpm/bounds";
+    let expected =
+        "$(EDPM_OTHER_CALLBACK_PLUGINS):/opt/edpm/callback:/opt/edpm/bounds:/opt/edpm/key_checks";
     assert_eq!(value("ANSIBLE_CALLBACK_PLUGINS"), expected);
     let own = env("{env: [{name: ANSIBLE_VARS_PLUGINS, value: /mine}]}");
     assert_eq!(own.last().unwrap().1, "/mine:/opt/edpm/callback");
@@ -518,8 +522,10 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
         ]
     );
     let items = &template["spec"]["volumes"][0]["downwardAPI"]["items"];
-    for (idx, name) in ["callback", "bounds", "envvars", "cmdline"].into_iter().enumerate() {
+    let names = ["callback", "bounds", "key-checks", "envvars", "cmdline"];
+    for (idx, name) in names.into_iter().enumerate() {
         let field = format!("metadata.annotations['edpm.openstack.org/file-{name}']");
+            "/opt/edpm/key_checks/edpm_key_checks.py",
         assert_eq!(items[idx]["fieldRef"]["fieldPath"], json!(field));
     }
     assert_eq!(job["metadata"]["annotations"].get("edpm.openstack.org/file-playbook"), None);
@@ -546,7 +552,10 @@ fn the_plugins_travel_with_the_job_and_are_no_objects_that_somebody_else_may_wri
         // No mount of a run's may hide it.
         assert!(plugin.folder.starts_with(callback::DIR));
     }
-    assert_eq!(values("{}")["ANSIBLE_CALLBACK_PLUGINS"], "/opt/edpm/callback:/opt/edpm/bounds");
+    assert_eq!(
+        values("{}")["ANSIBLE_CALLBACK_PLUGINS"],
+        "/opt/edpm/callback:/opt/edpm/bounds:/opt/edpm/key_checks"
+    );
 }
 
 #[test]
@@ -558,7 +567,7 @@ fn only_mounts_that_are_meant_for_runs_reach_them() {
         );
         container(&spec)["volumeMounts"].as_array().unwrap().len()
     };
-    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (4, 4, 3));
+    assert_eq!((extra("[]"), extra("[Compute]"), extra("[Glance]")), (5, 5, 4));
 }
 
 #[test]

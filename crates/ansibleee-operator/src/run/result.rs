@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use super::end::End;
 use super::host_keys;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
-use super::summary::{self, Summary};
+use super::summary::{self, Summary, Unchecked};
 use crate::objects::{Job, Pod, Terminated};
 
 /// The word for a run that did what it should.
@@ -54,6 +54,12 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Fin
     next.completion_time = ended_at.or_else(|| job.end()?.last_transition_time.clone());
     let message = format!("{}{}", verdict.message, log_hint(run, pod, verdict.succeeded));
     (next, condition(verdict.succeeded, &verdict.reason, message))
+}
+
+/// What a run told of hosts whose own ssh keys it did not check, however it ended.
+pub fn unchecked(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> Option<Unchecked> {
+    let ended = last(job, pods).and_then(|it| terminated(run, it))?;
+    summary::parse(&ended.message, &run.spec.hosts)?.unchecked
 }
 
 /// The status of a run that ended without a Job that could tell.

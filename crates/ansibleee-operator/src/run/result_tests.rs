@@ -414,6 +414,34 @@ fn of_several_attempts_the_successful_one_speaks_else_the_newest() {
 }
 
 #[test]
+fn whose_keys_were_not_checked_is_told_however_a_run_ended_and_decides_nothing() {
+    let unchecked = r#","unchecked":{"hosts":["a","b\u001b[2J"],"more":3,"by":["ssh_config"]}"#;
+    let run = ansible(HOSTS, "{}");
+    for (end, phase, code, whole) in [
+        (COMPLETE, "Succeeded", 0, message("oo", "")),
+        (FAILED, "Failed", 4, message("ou", ON_B)),
+        (FAILED, "Failed", 254, unfinished("?f", ON_B)),
+    ] {
+        let with = |field: &str| {
+            let text = format!("{}{field}}}", whole.strip_suffix('}').unwrap());
+            [pod(phase, &said(code, &text), "")]
+        };
+        assert_eq!(of_job(&run, &job(end), &with(unchecked)), of_job(&run, &job(end), &with("")));
+        let told = super::unchecked(&run, &job(end), &with(unchecked)).unwrap();
+        assert_eq!((told.hosts, told.more), (vec!["a".to_owned(), "b[2J".into()], 3));
+        assert_eq!(told.by, ["ssh_config"]);
+        assert_eq!(super::unchecked(&run, &job(end), &with("")), None);
+        // Anything else is no message at all.
+        for odd in [r#","unchecked":{}"#, r#","unchecked":{"hosts":[],"by":[],"x":1}"#] {
+            let (status, _) = of_job(&run, &job(end), &with(odd));
+            assert!(outcome(&status).ends_with("??"), "{}", outcome(&status));
+            assert_eq!(super::unchecked(&run, &job(end), &with(odd)), None);
+        }
+    }
+    assert_eq!(super::unchecked(&run, &job(FAILED), &[]), None);
+}
+
+#[test]
 fn what_the_playbook_says_is_recorded_and_decides_nothing() {
     let of = |letters: &str, report: &str| {
         let more = format!(r#"{{"v":1,"hosts":"{letters}","changed":[],"failures":[]{report}}}"#);

@@ -2,12 +2,14 @@
 
 use common::api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use common::conditions::{self, Finding, READY, kstatus, ready, settle};
-use common::engine::host_key_checking;
 use common::fault::Fault;
 use common::plan::{Step, Target, Write, status_step};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+
+use super::key_checks;
+use super::summary::Unchecked;
 
 /// Whether the spec can be run.
 pub const INPUT_READY: &str = "InputReady";
@@ -61,9 +63,30 @@ pub fn not_started() -> Finding {
 /// Puts the conditions into a status.
 pub fn conclude(
     run: &AnsibleEe,
-    mut status: AnsibleEeStatus,
+    status: AnsibleEeStatus,
     input: Finding,
     job: Finding,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    with_conditions(run, status, [input, job], None, now)
+}
+
+/// Puts the conditions into the status of a run that has ended, and told whose keys it did not check.
+pub fn conclude_end(
+    run: &AnsibleEe,
+    status: AnsibleEeStatus,
+    job: Finding,
+    unchecked: Option<&Unchecked>,
+    now: Timestamp,
+) -> AnsibleEeStatus {
+    with_conditions(run, status, [good_input(), job], unchecked, now)
+}
+
+fn with_conditions(
+    run: &AnsibleEe,
+    mut status: AnsibleEeStatus,
+    [input, job]: [Finding; 2],
+    unchecked: Option<&Unchecked>,
     now: Timestamp,
 ) -> AnsibleEeStatus {
     let good = Finding::good(READY, READY, job.message.clone());
@@ -71,7 +94,7 @@ pub fn conclude(
     let mut findings = vec![input, job];
     findings.extend(kstatus(&summary));
     findings.push(summary);
-    findings.extend(host_key_checking::finding([&run.spec.extra_vars], "extraVars"));
+    findings.extend(key_checks::finding(&run.spec, unchecked));
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     status.conditions = settle(before, findings, status.observed_generation, now);
     status

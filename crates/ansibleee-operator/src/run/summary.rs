@@ -19,6 +19,20 @@ struct Message {
     #[serde(default)]
     unfinished: bool,
     report: Option<String>,
+    unchecked: Option<Unchecked>,
+}
+
+/// Hosts in whose tasks a host's own ssh key was not checked.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Unchecked {
+    /// Some of them, by their names in the inventory.
+    pub hosts: Vec<String>,
+    /// How many more there are.
+    #[serde(default)]
+    pub more: usize,
+    /// What turned the check off, in the words of the plugin.
+    pub by: Vec<String>,
 }
 
 /// What a run told about its hosts.
@@ -36,6 +50,8 @@ pub struct Summary {
     pub unfinished: bool,
     /// What the playbook itself says.
     pub report: Option<String>,
+    /// Where hosts' own ssh keys were not checked.
+    pub unchecked: Option<Unchecked>,
 }
 
 /// Reads the callback's message about these hosts.
@@ -63,10 +79,15 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
         let changed = message.changed.get(idx).copied();
         results.push(HostResult { name: host.name.clone(), result, changed });
     }
-    let Message { failures, more, unmatched, unfinished, report, .. } = message;
+    let Message { failures, more, unmatched, unfinished, report, unchecked, .. } = message;
     let failures = failures.into_iter().map(cleaned).collect();
     let report = report.as_deref().map(printable);
-    Some(Summary { hosts: results, failures, more, unmatched, unfinished, report })
+    let unchecked = unchecked.map(|it| Unchecked {
+        hosts: it.hosts.iter().map(|it| printable(it)).collect(),
+        more: it.more,
+        by: it.by.iter().map(|it| printable(it)).collect(),
+    });
+    Some(Summary { hosts: results, failures, more, unmatched, unfinished, report, unchecked })
 }
 
 /// A failure without what a terminal would obey: its texts come from hosts, and whoever is on one of

@@ -19,7 +19,7 @@ use crate::callback;
 const TEXT_LIMIT: usize = 192 * 1024;
 const _: () = {
     let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
-    let plugins = plugins + OWNER_CHECK.len() + FACTS.len();
+    let plugins = plugins + callback::KEY_CHECKS.text.len() + OWNER_CHECK.len() + FACTS.len();
     assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
 };
 /// What a network's entry in its annotation has besides the network's name: the namespace, the
@@ -321,6 +321,7 @@ mod tests {
             "/opt/edpm/callback",
             "/opt/edpm/callback/edpm_result.py",
             "/opt/edpm/bounds",
+            "/opt/edpm/key_checks/edpm_key_checks.py",
             "/opt/edpm/plays/owner-check.yaml",
             "/dev/termination-log",
             "/runner/host_keys",

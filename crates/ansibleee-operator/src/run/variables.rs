@@ -31,7 +31,7 @@ const PLUGINS: [Plugins; 2] = [
         variable: "ANSIBLE_CALLBACK_PLUGINS",
         usual: "",
         alias: "EDPM_OTHER_CALLBACK_PLUGINS",
-        ours: &[callback::RESULT.folder, callback::BOUNDS.folder],
+        ours: &[callback::RESULT.folder, callback::BOUNDS.folder, callback::KEY_CHECKS.folder],
     },
     Plugins {
         variable: "ANSIBLE_VARS_PLUGINS",

@@ -10,18 +10,18 @@ use crate::conditions::declared::{Aspect, Word, aspect};
 /// The condition that tells it.
 pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
 /// Its reason.
-const OFF: &str = "HostKeyCheckingOff";
+pub const OFF: &str = "HostKeyCheckingOff";
 
 /// The condition, as the docs tell it.
 pub const ASPECT: Aspect = aspect(
     HOST_KEYS_CHECKED,
-    "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off. \
-     `Ready` does not depend on it.",
+    "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
+     of a run, ssh's arguments or files. `Ready` does not depend on it.",
     &[Word::bad(
         OFF,
         "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
         "No.",
-        "Take out the variable that the message names, or keep it knowingly.",
+        "Take out what the message names, or keep it knowingly.",
     )],
 );
 

@@ -1,0 +1,180 @@
+"""What a run tells of hosts whose own ssh keys it does not check, with real ssh clients and a real sshd."""
+
+import json
+import unittest
+
+from support import CallbackTest
+from test_hostile_hosts import FORCED, HostileTest, forced_ssh
+
+PLAY = """
+    - hosts: all
+      gather_facts: false
+      tasks:
+        - ansible.builtin.ping:
+"""
+TRUSTING = "-o StrictHostKeyChecking=no"
+
+
+class Unknown(CallbackTest):
+    """Nobody knows the key of host far: only where keys are not checked it comes to refusing ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.make_key("user_key")
+        self.port = self.start_sshd(
+            self.make_key("host_key"), "PasswordAuthentication=no", "KbdInteractiveAuthentication=no",
+            "AuthorizedKeysFile=none",
+        )
+
+    def run_with(self, variables=None, options=(), playbook=PLAY, env=None, hosts=("far",)):
+        """What the run tells, where these are the variables of its hosts and the operator decides as always."""
+        variables = {
+            "ansible_host": "127.0.0.1", "ansible_port": self.port, "ansible_user": "nobody-here",
+            "ansible_ssh_private_key_file": f"{self.directory}/user_key", **(variables or {}),
+        }
+        self.write("known_hosts", "")
+        inventory = json.dumps({"all": {"vars": variables, "hosts": {host: {} for host in hosts}}})
+        message, done = self.play(
+            playbook, inventory=inventory, run_hosts=hosts, options=options,
+            env={**FORCED, **forced_ssh(), "ANSIBLE_INVENTORY_ENABLED": "yaml", **(env or {})},
+        )
+        self.assertIsNotNone(message, done.stdout + done.stderr)
+        return message
+
+    def files(self, options):
+        return f"-o UserKnownHostsFile={self.directory}/known_hosts {options}"
+
+    def assert_told(self, by, **run):
+        message = self.run_with(**run)
+        self.assertEqual((message["hosts"], message.get("unchecked")), ("k", {"hosts": ["far"], "by": by}), message)
+
+    def assert_nothing_told(self, **run):
+        message = self.run_with(**run)
+        self.assertEqual((message["hosts"], list(message)), ("h", ["v", "hosts", "changed", "failures"]), message)
+
+    def test_a_usual_run_checks_and_tells_nothing(self):
+        self.assert_nothing_told()
+        self.assert_nothing_told(variables={"ansible_ssh_common_args": self.files("-o StrictHostKeyChecking=yes")})
+
+    def test_variables_of_the_inventory_are_told_whatever_their_spelling(self):
+        for name, value in [
+            ("ansible_host_key_checking", False),
+            ("ansible_ssh_host_key_checking", "{{ 'n' ~ 'o' }}"),
+            ("ansible_ssh_common_args", self.files(TRUSTING)),
+            ("ansible_ssh_common_args", self.files("-oStrictHostKeyChecking=accept-new")),
+            ("ansible_ssh_args", self.files("-vo 'stricthostkeychecking off'")),
+        ]:
+            with self.subTest(f"{name} {value}"):
+                self.assert_told([name], variables={name: value})
+
+    def test_options_of_the_command_line_are_told(self):
+        common = self.files(TRUSTING)
+        self.assert_told(["--ssh-common-args"], options=("--ssh-common-args", common))
+        # The operator's own common arguments come first, so these alone turn nothing off.
+        self.assert_nothing_told(options=("--ssh-extra-args", common))
+        self.assert_told(["--ssh-extra-args"], options=("--ssh-common-args=-C", "--ssh-extra-args", common))
+
+    def test_extra_variables_are_told_as_such(self):
+        for name, value in [("ansible_host_key_checking", False), ("ansible_ssh_common_args", self.files(TRUSTING))]:
+            with self.subTest(name):
+                self.assert_told([f"-e {name}"], options=("-e", json.dumps({name: value})))
+
+    def test_variables_of_plays_and_tasks_are_told(self):
+        play = PLAY + "          vars: {ansible_host_key_checking: false}\n"
+        self.assert_told(["ansible_host_key_checking"], playbook=play)
+
+    def test_files_of_ssh_are_told_where_no_argument_decides(self):
+        config = self.write("ssh.cfg", f"Host *\n StrictHostKeyChecking no\n UserKnownHostsFile {self.directory}/k\n")
+        self.assert_told(["ssh_config"], variables={"ansible_ssh_common_args": f"-F {config}"},
+                         options=("-e", "ssh_config=x settings=y"))
+        config.write_text(f"Host *\n StrictHostKeyChecking yes\n UserKnownHostsFile {self.directory}/known_hosts\n")
+        self.assert_nothing_told(variables={"ansible_ssh_common_args": f"-F {config}"})
+
+    def test_a_program_that_says_which_keys_are_right_is_told(self):
+        command = "-F /dev/null -o StrictHostKeyChecking=yes -o 'KnownHostsCommand=/bin/echo %H %t %K'"
+        self.assert_told(["ansible_ssh_common_args"], variables={"ansible_ssh_common_args": command})
+
+    def test_a_bastion_turns_nothing_off(self):
+        bastion = self.write("bastion", """\
+            #!/bin/bash
+            exec 3<>/dev/tcp/$1/$2
+            cat <&3 &
+            exec cat >&3
+        """)
+        bastion.chmod(0o755)
+        for strict in ("yes", "ask"):
+            # What is not asked of the bastion is asked of the host.
+            proxy = f"-o BatchMode=yes -o 'ProxyCommand={bastion} %h %p -o StrictHostKeyChecking=no'"
+            arguments = self.files(f"{proxy} -o StrictHostKeyChecking={strict}")
+            self.assert_nothing_told(variables={"ansible_ssh_common_args": arguments})
+
+    def test_another_connection_plugin_is_told_too(self):
+        message = self.run_with(variables={"ansible_connection": "paramiko_ssh", "ansible_host_key_checking": False})
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["ansible_host_key_checking"]})
+        message = self.run_with(variables={"ansible_connection": "paramiko_ssh"})
+        self.assertNotIn("unchecked", message)
+
+    def test_it_is_told_on_the_way_too(self):
+        self.run_with(variables={"ansible_host_key_checking": False}, hosts=("far", "near"), playbook="""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.ping:
+                  when: inventory_hostname == 'far'
+                  ignore_unreachable: true
+                - ansible.builtin.debug:
+            - hosts: near
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: cp result seen
+                  args: {chdir: "{{ playbook_dir }}"}
+                  delegate_to: localhost
+                  vars: {ansible_connection: local}
+        """)
+        seen = json.loads((self.directory / "seen").read_text())
+        self.assertTrue(seen["unfinished"])
+        self.assertEqual(seen["unchecked"]["by"], ["ansible_host_key_checking"])
+
+    def test_many_hosts_are_counted_and_every_letter_is_kept(self):
+        hosts = tuple(f"{number:02}-{'x' * 240}" for number in range(40))
+        message = self.run_with(variables={"ansible_host_key_checking": False}, hosts=hosts, playbook="""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.fail: {msg: "{{ 'größer ' * 200 }}{{ inventory_hostname }}"}
+        """)
+        self.assertLessEqual(len(self.raw), 4096)
+        self.assertEqual(message["hosts"], "f" * 40)
+        told = message["unchecked"]
+        self.assertEqual((len(told["hosts"]), told["more"], len(told["hosts"][0])), (5, 35, 63))
+        self.assertGreaterEqual(len(message["failures"]), 1)
+
+
+class Liars(HostileTest):
+    LIES = {
+        "ansible_facts": {"ansible_host_key_checking": False, "ansible_ssh_common_args": TRUSTING},
+        "unchecked": {"hosts": [], "by": []}, "ansible_stats": {"data": {"unchecked": 1}},
+    }
+    PLAY = """
+        - hosts: all
+          gather_facts: false
+          tasks:
+            - ansible.builtin.command: "true"
+            - ansible.builtin.setup: {gather_subset: "!all"}
+            - ansible.builtin.debug:
+              vars: {ansible_connection: ssh}
+    """
+
+    def test_no_answer_of_a_host_feigns_that_keys_are_not_checked(self):
+        message, done = self.lying(self.LIES, self.PLAY, env=forced_ssh())
+        self.assertEqual((message["hosts"], "unchecked" in message), ("oo", False), done.stdout)
+
+    def test_no_answer_of_a_host_hides_that_keys_are_not_checked(self):
+        lies = json.loads(json.dumps(self.LIES).replace("false", "true").replace(TRUSTING, "-C"))
+        message, done = self.lying(lies, self.PLAY, env=forced_ssh(), options=("-e", "ansible_host_key_checking=no"))
+        self.assertEqual(message["hosts"], "oo", done.stdout)
+        self.assertEqual(message["unchecked"], {"hosts": ["bad", "good"], "by": ["-e ansible_host_key_checking"]})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+//! What is said of a run that does not check hosts' own ssh keys: by its spec, and by what it told itself.
+
+use common::api::ansibleee::AnsibleEeSpec;
+use common::conditions::{Finding, trimmed};
+use common::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
+
+use super::summary::Unchecked;
+
+/// How long the condition's message may be, in bytes.
+const LIMIT: usize = 1000;
+
+/// The condition where keys are not checked. What the run told has the last word, unless it is what
+/// the spec says already.
+pub fn finding(spec: &AnsibleEeSpec, told: Option<&Unchecked>) -> Option<Finding> {
+    let by_spec = host_key_checking::finding([&spec.extra_vars], "extraVars");
+    let is_said = |it: &String| {
+        by_spec.is_some()
+            && it.strip_prefix("-e ").is_some_and(|it| spec.extra_vars.contains_key(it))
+    };
+    match told {
+        Some(told) if !told.by.iter().all(is_said) => Some(by_run(told)),
+        _ => by_spec,
+    }
+}
+
+fn by_run(told: &Unchecked) -> Finding {
+    let hosts = told.hosts.join(", ");
+    let more = if told.more == 0 { String::new() } else { format!(" and {} more", told.more) };
+    let by = told.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
+    let text = format!(
+        "Keys of hosts were not checked in tasks of {hosts}{more}, because of {by}: whoever answers at \
+         the address of a host is taken for it. Take it out and run again, or keep it knowingly."
+    );
+    Finding::warning(HOST_KEYS_CHECKED, OFF, trimmed(&text.replace('\n', " "), LIMIT))
+}
+
+/// Where a human finds what the plugin names.
+fn place(by: &str) -> String {
+    match by.strip_prefix("-e ") {
+        Some(name) => format!("extra variable {name} (extraVars, or --extra-vars in cmdLine)"),
+        None if by.starts_with("--") => format!("option {by} in cmdLine"),
+        None if by == "ssh_config" => "a configuration file of ssh in the runner".into(),
+        None if by == "settings" => "settings of the runner's connection plugin".into(),
+        None => format!("variable {by} (of the inventory, ansibleVars, ansibleVarsFrom or a play)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::yaml;
+
+    use super::*;
+
+    const TAIL: &str = ": whoever answers at the address of a host is taken for it. Take it out and run \
+                        again, or keep it knowingly.";
+
+    fn told(hosts: &[&str], more: usize, by: &[&str]) -> Unchecked {
+        let own = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
+        Unchecked { hosts: own(hosts), more, by: own(by) }
+    }
+
+    fn message(spec: &str, told: Option<&Unchecked>) -> Option<String> {
+        let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
+        let finding = finding(&spec, told)?;
+        assert_eq!((finding.type_.as_str(), finding.reason.as_str()), (HOST_KEYS_CHECKED, OFF));
+        assert!(!finding.holds());
+        Some(finding.message)
+    }
+
+    #[test]
+    fn a_run_that_checks_and_says_nothing_else_has_no_such_condition() {
+        assert_eq!(message("{}", None), None);
+        assert_eq!(message("{cmdLine: --ssh-common-args=-C}", None), None);
+    }
+
+    #[test]
+    fn what_a_run_told_names_hosts_and_where_a_human_finds_the_cause() {
+        for (by, place) in [
+            ("--ssh-common-args", "option --ssh-common-args in cmdLine"),
+            (
+                "-e ansible_host_key_checking",
+                "extra variable ansible_host_key_checking (extraVars, or --extra-vars in cmdLine)",
+            ),
+            (
+                "ansible_ssh_common_args",
+                "variable ansible_ssh_common_args (of the inventory, ansibleVars, ansibleVarsFrom or a \
+                 play)",
+            ),
+            ("ssh_config", "a configuration file of ssh in the runner"),
+            ("settings", "settings of the runner's connection plugin"),
+        ] {
+            let expected = format!(
+                "Keys of hosts were not checked in tasks of a, b, because of {place}{TAIL}"
+            );
+            assert_eq!(message("{}", Some(&told(&["a", "b"], 0, &[by]))), Some(expected));
+        }
+        let many = message("{}", Some(&told(&["a"], 41, &["ssh_config", "settings"]))).unwrap();
+        assert!(
+            many.contains("in tasks of a and 41 more, because of a configuration file"),
+            "{many}"
+        );
+        assert!(many.contains("in the runner; settings of the runner"), "{many}");
+    }
+
+    #[test]
+    fn what_the_spec_says_itself_is_told_from_there_before_and_after_the_run() {
+        let spec = "{extraVars: {ansible_host_key_checking: false}}";
+        let before = message(spec, None).unwrap();
+        assert!(before.contains("for extraVars have ansible_host_key_checking: "), "{before}");
+        let same = told(&["a"], 0, &["-e ansible_host_key_checking"]);
+        assert_eq!(message(spec, Some(&same)).unwrap(), before);
+        // Of `--extra-vars` the spec says nothing.
+        assert!(message("{}", Some(&same)).unwrap().contains("--extra-vars in cmdLine"));
+        let more = told(&["a"], 0, &["-e ansible_host_key_checking", "--ssh-extra-args"]);
+        let both = message(spec, Some(&more)).unwrap();
+        assert!(both.contains("ansible_host_key_checking") && both.contains("--ssh-extra-args"));
+    }
+
+    #[test]
+    fn however_much_is_told_the_message_is_one_bounded_line() {
+        let long = "x".repeat(3000);
+        let message = message("{}", Some(&told(&["a\nb", &long], usize::MAX, &[&long]))).unwrap();
+        assert!(message.len() <= LIMIT && !message.contains('\n'), "{message}");
+    }
+}
