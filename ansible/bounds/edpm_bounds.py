@@ -238,7 +238,9 @@ def _count_time(action, callback):
     """Counts what is near the limit, and what is repeated: an honest host may need long, but not again and again."""
     began, is_repeated = getattr(action, "edpm_began", (None, False))
     # What bypasses the loop of hosts is no host's; a limit of the play itself is the play's business.
-    if began is None or action.BYPASS_HOST_LOOP or action._task.timeout != _task_timeout():
+    # ActionBase itself has the mark since 2.16 alone.
+    bypasses = getattr(action, "BYPASS_HOST_LOOP", False)
+    if began is None or bypasses or action._task.timeout != _task_timeout():
         return
     action.edpm_began = (None, False)
     seconds = time.monotonic() - began

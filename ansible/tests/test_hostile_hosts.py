@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from support import ANSIBLE, BIN, CallbackTest, collections_path, wait_for
+from support import ANSIBLE, BIN, CALLBACKS, CallbackTest, collections_path, wait_for
 
 CRATES = ANSIBLE.parent / "crates"
 ENVIRONMENT = (CRATES / "ansibleee-operator" / "src" / "run" / "environment.rs").read_text()
@@ -244,6 +244,28 @@ class Endless(HostileTest):
     """ + self.MARK)
         self.assertEqual(message["hosts"], "ou", done.stdout)
         self.assertEqual(self.marked(), ["mark-first-bad", "mark-first-good", "mark-good"])
+
+    def test_a_version_of_ansible_whose_usual_actions_have_no_mark_of_those_without_hosts_runs_all_the_same(self):
+        older = self.write("older/older.py", """
+            from ansible.plugins.action import ActionBase
+            from ansible.plugins.callback import CallbackBase
+
+            # As ansible-core 2.15 has it.
+            del ActionBase.BYPASS_HOST_LOOP
+
+            class CallbackModule(CallbackBase):
+                CALLBACK_VERSION = 2.0
+                CALLBACK_TYPE = "aggregate"
+                CALLBACK_NAME = "older"
+        """)
+        message, done = self.hostile("""
+            - hosts: good
+              gather_facts: false
+              tasks:
+                - ansible.builtin.command: "true"
+        """, "good ansible_connection=local\n", run_hosts=("good",),
+            env={"ANSIBLE_CALLBACK_PLUGINS": f"{CALLBACKS}:{older.parent}"})
+        self.assertEqual((message["hosts"], message["failures"]), ("o", []), done.stdout)
 
     def test_a_limit_that_the_play_itself_sets_is_the_plays_business(self):
         message, done, _ = self.endless("""
