@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from support import ANSIBLE, BIN, TemporaryDirectoryTest
+from support import ANSIBLE, BIN, CALLBACKS, TemporaryDirectoryTest
 
 
 class Entrypoint(TemporaryDirectoryTest):
@@ -57,6 +57,13 @@ class Entrypoint(TemporaryDirectoryTest):
             self.assertIn(line, settings.splitlines())
         self.assertIn("RUNNER_PEXPECT_TIMEOUT is not as it must be ([0-9]+): 10 is taken", told.stderr)
 
+    def test_what_the_config_map_of_all_runs_says_is_judged_and_gives_way_to_the_runs_own(self):
+        self.enter("true", EDPM_DEFAULT_RUNNER_JOB_TIMEOUT="99", RUNNER_IDLE_TIMEOUT="7", EDPM_DEFAULT_RUNNER_IDLE_TIMEOUT="8",
+                   EDPM_DEFAULT_RUNNER_PEXPECT_TIMEOUT="10\nprocess_isolation: true\nprocess_isolation_executable: /x")
+        settings = self.text("env/settings").splitlines()
+        self.assertEqual(settings[1:4], ["idle_timeout: 7", "job_timeout: 99", "pexpect_timeout: 10"])
+        self.assertEqual(len(settings), 9, settings)
+
     def test_host_keys_are_checked_unless_told_otherwise(self):
         self.assertEqual(self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING").stdout.strip(), "True")
         told = self.enter("printenv", "ANSIBLE_HOST_KEY_CHECKING", ANSIBLE_HOST_KEY_CHECKING="False")
@@ -89,7 +96,7 @@ class Entrypoint(TemporaryDirectoryTest):
             RUNNER_INVENTORY="\nall: {hosts: {here: {ansible_connection: local}}}\n\n",
             RUNNER_PLAYBOOK="\n- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.assert: {that: word == 'yes'}\n\n",
             RUNNER_EXTRA_VARS='\n{"word": "yes"}\n\n',
-            ANSIBLE_CALLBACK_PLUGINS=f"{ANSIBLE / 'callback'}:{ANSIBLE / 'bounds'}",
+            ANSIBLE_CALLBACK_PLUGINS=CALLBACKS,
             EDPM_RUN_HOSTS="here", EDPM_RESULT_FILE=str(result),
         )
         self.assertIn("ok=1", done.stdout)
@@ -129,7 +136,7 @@ class Entrypoint(TemporaryDirectoryTest):
             env={
                 "EDPM_RUNNER_DIR": str(self.directory / "runner"),
                 "EDPM_PASSWD_FILE": str(self.directory / "passwd"),
-                "ANSIBLE_CALLBACK_PLUGINS": f"{plugins}:{ANSIBLE / 'bounds'}",
+                "ANSIBLE_CALLBACK_PLUGINS": CALLBACKS,
                 "ANSIBLE_VARS_PLUGINS": f"~/.ansible/plugins/vars:/usr/share/ansible/plugins/vars:{plugins}",
                 "ANSIBLE_ROLES_PATH": str(self.directory / "runner" / "roles"),
                 "EDPM_RUN_HOSTS": "a,b",

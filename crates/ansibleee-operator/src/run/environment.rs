@@ -91,6 +91,13 @@ pub const FROM_DEFAULT_CONFIG_MAP: [&str; 29] = [
     "TZ",
 ];
 
+/// What the names of ansible-runner's settings begin with.
+const SETTING: &str = "RUNNER_";
+/// What stands before these names where the value is the default `ConfigMap`'s: upstream's images put
+/// `RUNNER_…` into YAML as they are, so that a value with two lines could name a program. The entry point
+/// of our image judges each value, and knows these names.
+const UNJUDGED: &str = "EDPM_DEFAULT_";
+
 /// The variables that win over image, ConfigMap, `spec.env` and every mounted `ansible.cfg`.
 pub fn forced(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     let mut forced: Vec<EnvVar> = HOST_KEYS
@@ -142,9 +149,15 @@ pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
         let map = spec.env_config_map_name.clone();
         let key = ConfigMapKeySelector { name: map, key: name.into(), optional: Some(true) };
         let from = EnvVarSource { config_map_key_ref: Some(key), ..EnvVarSource::default() };
-        EnvVar { name: name.into(), value: None, value_from: Some(from) }
+        let prefix = if name.starts_with(SETTING) { UNJUDGED } else { "" };
+        EnvVar { name: format!("{prefix}{name}"), value: None, value_from: Some(from) }
     };
     FROM_DEFAULT_CONFIG_MAP.into_iter().map(one).collect()
+}
+
+/// The name for which a variable of the default `ConfigMap` stands.
+pub fn wanted(name: &str) -> &str {
+    name.strip_prefix(UNJUDGED).unwrap_or(name)
 }
 
 /// A variable with that value.

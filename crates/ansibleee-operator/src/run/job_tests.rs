@@ -293,7 +293,8 @@ fn the_order_in_which_a_spec_is_written_changes_nothing_in_its_job() {
 /// Whether a variable is the operator's alone, or the default ConfigMap's.
 fn is_decided(name: &str) -> bool {
     let forced = environment::forced(&AnsibleEeSpec::default(), &settings());
-    forced.iter().any(|it| it.name == name) || environment::FROM_DEFAULT_CONFIG_MAP.contains(&name)
+    forced.iter().any(|it| it.name == name)
+        || environment::FROM_DEFAULT_CONFIG_MAP.contains(&environment::wanted(name))
 }
 
 /// The value of each variable; empty where it comes from elsewhere.
@@ -372,11 +373,19 @@ fn the_default_config_map_decides_nothing_that_names_a_program_or_a_file() {
         .filter(|it| it["valueFrom"]["configMapKeyRef"]["name"] == "openstack-aee-default-env")
         .map(|it| {
             let from = &it["valueFrom"]["configMapKeyRef"];
-            assert_eq!((&from["optional"], &from["key"]), (&json!(true), &it["name"]));
-            it["name"].as_str().unwrap()
+            let (key, name) = (from["key"].as_str().unwrap(), it["name"].as_str().unwrap());
+            // Upstream's images put these into YAML as they are.
+            let prefix = if key.starts_with("RUNNER_") { "EDPM_DEFAULT_" } else { "" };
+            assert_eq!(
+                (&from["optional"], name),
+                (&json!(true), format!("{prefix}{key}").as_str())
+            );
+            name
         })
         .collect();
     assert!(taken.contains(&"ANSIBLE_TIMEOUT") && !taken.contains(&"ANSIBLE_FORKS"), "{taken:?}");
+    assert!(taken.contains(&"EDPM_DEFAULT_RUNNER_JOB_TIMEOUT"), "{taken:?}");
+    assert!(!taken.iter().any(|it| it.starts_with("RUNNER_")), "{taken:?}");
     for name in [
         "BASH_ENV",
         "LD_PRELOAD",
@@ -389,11 +398,12 @@ fn the_default_config_map_decides_nothing_that_names_a_program_or_a_file() {
         "ANSIBLE_BECOME_EXE",
         "ANSIBLE_REMOTE_USER",
         "ANSIBLE_SSH_ARGS",
-        "RUNNER_EXTRA_VARS",
-        "RUNNER_CMDLINE",
     ] {
         assert!(!taken.contains(&name), "{name}");
     }
+    let own = values("{env: [{name: RUNNER_JOB_TIMEOUT, value: '5'}]}");
+    assert_eq!(own["RUNNER_JOB_TIMEOUT"], "5");
+    assert!(!own.contains_key("EDPM_DEFAULT_RUNNER_JOB_TIMEOUT"), "{own:?}");
     let own = json!([{ "configMapRef": { "name": "own", "optional": true } }]);
     let named = container("{envConfigMapName: own}");
     assert_eq!(named["envFrom"], own);
@@ -514,6 +524,7 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
         [
             "/opt/edpm/callback/edpm_result.py",
             "/opt/edpm/bounds/edpm_bounds.py",
+            "/opt/edpm/key_checks/edpm_key_checks.py",
             "/runner/env/envvars",
             "/runner/env/cmdline",
             "/runner/env/extravars",
@@ -525,7 +536,6 @@ fn texts_travel_in_annotations_and_arrive_as_files() {
     let names = ["callback", "bounds", "key-checks", "envvars", "cmdline"];
     for (idx, name) in names.into_iter().enumerate() {
         let field = format!("metadata.annotations['edpm.openstack.org/file-{name}']");
-            "/opt/edpm/key_checks/edpm_key_checks.py",
         assert_eq!(items[idx]["fieldRef"]["fieldPath"], json!(field));
     }
     assert_eq!(job["metadata"]["annotations"].get("edpm.openstack.org/file-playbook"), None);

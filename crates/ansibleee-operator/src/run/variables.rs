@@ -78,9 +78,9 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     ours.extend(PLUGINS.iter().zip(&folders).map(|(it, folders)| plain(it.variable, folders)));
     ours.extend(limits(spec));
     env.extend(ours);
-    let is_given = |it: &EnvVar| env.iter().any(|other| other.name == it.name);
+    let is_given = |name: &str| env.iter().any(|it| it.name == name);
     let mut all = environment::from_default_config_map(spec);
-    all.retain(|it| !is_given(it));
+    all.retain(|it| !is_given(&it.name) && !is_given(environment::wanted(&it.name)));
     all.extend(env);
     all
 }
