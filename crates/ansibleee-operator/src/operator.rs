@@ -14,7 +14,7 @@ use shell::runtime::Runtime;
 use crate::args::Args;
 use crate::run::job::APP;
 use crate::run::observe::{Caches, Runs, run_key};
-use crate::run::scheduler::{self, Scheduler};
+use crate::run::scheduler::{self, Logged, Scheduler};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "ansibleee-operator";
@@ -55,6 +55,7 @@ async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<
         limits: args.limits(),
         term: leader.term().to_owned(),
         inherited,
+        logged: Logged::default(),
     };
     let controller = Runs { caches, api: Arc::clone(&api), settings };
     leader.run(scheduler, Arc::clone(&api), schedule).await;

@@ -153,6 +153,35 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     queued.into_iter().filter_map(judge).collect()
 }
 
+/// A run that waits for an active one of another namespace: for administrators of the cluster, who may
+/// know both names.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ForeignWait {
+    /// Which run waits, as `namespace/name`.
+    pub run: String,
+    /// Which run it waits for, as `namespace/name`.
+    pub holder: String,
+    /// The first host of both, as the one that waits has it.
+    pub host: String,
+}
+
+/// All runs that wait for those of other namespaces, each pair once.
+pub fn foreign_waits(runs: &[View]) -> BTreeSet<ForeignWait> {
+    let mut holders = Holders::new(runs);
+    let is_active = |it: &usize| runs[*it].state == State::Active;
+    (0..runs.len()).filter(is_active).for_each(|it| holders.hold(it));
+    let waits = |idx: usize| {
+        let foreign = move |it: &(usize, &str)| runs[it.0].namespace != runs[idx].namespace;
+        let wait = move |(holder, host): (usize, &str)| ForeignWait {
+            run: runs[idx].path(),
+            holder: runs[holder].path(),
+            host: host.to_owned(),
+        };
+        holders.of(idx).into_iter().filter(foreign).map(wait)
+    };
+    (0..runs.len()).filter(|it| !is_active(it)).flat_map(waits).collect()
+}
+
 /// Lets in what there is room for, always one of the namespace that has the fewest active runs.
 ///
 /// `lines` are the runs of each namespace that could start, the oldest in front.
@@ -244,6 +273,10 @@ impl View {
             State::Active => false,
             State::Queued { term, inherited, .. } => *inherited && term.as_deref() != Some(ours),
         }
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
     }
 
     fn waits_for(&self, other: &Self, host: &str) -> String {

@@ -110,6 +110,26 @@ fn a_run_of_another_namespace_is_told_without_names() {
 }
 
 #[test]
+fn an_administrator_is_told_both_runs_by_name_where_they_are_of_two_namespaces() {
+    let wait = |run: &str, holder: &str, host: &str| ForeignWait {
+        run: run.into(),
+        holder: holder.into(),
+        host: host.into(),
+    };
+    let runs = [
+        foreign(active(run("a", 1, &["x", "y"]))),
+        active(run("own", 1, &["z"])),
+        run("wide", 2, &["x", "y", "z"]),
+        // Whoever only waits holds nothing there.
+        run("mine", 3, &["w"]),
+        foreign(run("other", 4, &["w", "z"])),
+    ];
+    let expected = [wait("else/other", "ns/own", "z, z:22"), wait("ns/wide", "else/a", "x, x:22")];
+    assert_eq!(foreign_waits(&runs), BTreeSet::from(expected));
+    assert_eq!(foreign_waits(&runs[1..4]), BTreeSet::new());
+}
+
+#[test]
 fn a_run_that_only_waits_holds_no_host_back_from_other_namespaces() {
     let runs = [
         active(run("a", 1, &["x"])),

@@ -1,10 +1,10 @@
 //! The scheduler's own loop: reads all runs, lets in those that may start, and writes that down.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
-use common::conditions::Finding;
+use common::conditions::{Finding, printable};
 use common::host_address::endpoint;
 use common::plan::Plan;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ use super::decide::{Stage, faults_of, stage};
 use super::identity;
 use super::job::Settings;
 use super::observe::{Caches, run_key};
-use super::schedule::{self, Limits, State, Verdict, View, admit};
+use super::schedule::{self, ForeignWait, Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 
@@ -39,6 +39,22 @@ pub struct Scheduler {
     pub term: String,
     /// UIDs of the runs that were there before this leader's term.
     pub inherited: BTreeSet<String>,
+    /// Which waits for runs of other namespaces the log has told of.
+    pub logged: Logged,
+}
+
+/// The waits for runs of other namespaces that stand now: each was logged when it began.
+#[derive(Default)]
+pub struct Logged(Mutex<BTreeSet<ForeignWait>>);
+
+impl Logged {
+    /// Takes the waits that stand now; returns those that began since.
+    fn begun(&self, now: BTreeSet<ForeignWait>) -> Vec<ForeignWait> {
+        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = now.difference(&before).cloned().collect();
+        *before = now;
+        begun
+    }
 }
 
 /// All runs that touch hosts or want to.
@@ -74,6 +90,13 @@ impl Controller for Scheduler {
         for (key, hosts) in busy {
             seen.views.push(remainder(key, hosts));
             seen.runs.push(None);
+        }
+        for ForeignWait { run, holder, host } in
+            self.logged.begun(schedule::foreign_waits(&seen.views))
+        {
+            // Whoever makes a pod chooses what it says of its run.
+            let (holder, host) = (printable(&holder), printable(&host));
+            tracing::info!(run, holder, host, "waits for a run of another namespace");
         }
         Ok(Some(seen))
     }
@@ -180,4 +203,25 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
     }
     next.term = Some(term.into());
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_logged_when_it_begins_and_not_again_while_it_lasts() {
+        let wait = |holder: &str| ForeignWait {
+            run: "ns/b".into(),
+            holder: holder.into(),
+            host: "x, x:22".into(),
+        };
+        let logged = Logged::default();
+        assert_eq!(logged.begun([wait("else/a")].into()), [wait("else/a")]);
+        assert_eq!(logged.begun([wait("else/a")].into()), []);
+        // Another holder of the same host is news, and so is the first one when it comes back.
+        assert_eq!(logged.begun([wait("else/c")].into()), [wait("else/c")]);
+        assert_eq!(logged.begun([].into()), []);
+        assert_eq!(logged.begun([wait("else/c")].into()), [wait("else/c")]);
+    }
 }

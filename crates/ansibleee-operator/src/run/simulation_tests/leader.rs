@@ -17,7 +17,7 @@ use crate::objects::{Job, Pod};
 use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
 use crate::run::job::Settings;
 use crate::run::observe::{Caches, Runs};
-use crate::run::scheduler::{self, Scheduler};
+use crate::run::scheduler::{self, Logged, Scheduler};
 
 /// What is watched; each watch has its own pace.
 const KINDS: [&str; 3] = ["OpenStackAnsibleEE", "Job", "Pod"];
@@ -135,6 +135,7 @@ impl Leader {
             limits: world.story.limits,
             term: format!("leader-{}", self.number),
             inherited: self.inherited.clone(),
+            logged: Logged::default(),
         };
         let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
         Scheduler::decide(&seen, world.now).steps
