@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
+from ansible.executor import task_executor
 from ansible.executor.task_executor import TaskExecutor
 from ansible.plugins.action import ActionBase
 from ansible.plugins.callback import CallbackBase
@@ -62,6 +63,7 @@ class CallbackModule(CallbackBase):
         super().__init__(*args, **kwargs)
         self.costs = {}  # host -> its numbers
         self.current = None  # in the process of a task: those of its host
+        self.is_late = False  # there too: whether the limit of the present attempt ran out
         try:
             _bound(self)
         except Exception as error:  # pylint: disable=broad-except
@@ -129,6 +131,7 @@ def _bound(callback):
     TaskExecutor.edpm_is_bounded = True
     ssh.subprocess = _Subprocess()
     _bound_display(Display)
+    _mark_late(task_executor, callback)
     _bound_loops(TaskExecutor, callback)
     _bound_polls(TaskExecutor)
     _bound_cleanup(ActionBase, callback)
@@ -147,14 +150,28 @@ def _bound_display(display_class):
     display_class.display = clean_display
 
 
+def _mark_late(module, callback):
+    """Before 2.18 ansible-core does not say that a limit ran out; since 2.19 it has no such function."""
+    interrupt = getattr(module, "task_timeout", None)
+
+    def marking_interrupt(*args):
+        callback.is_late = True
+        interrupt(*args)
+
+    if interrupt:
+        module.task_timeout = marking_interrupt
+
+
 def _bound_loops(executor_class, callback):
     execute, run = executor_class._execute, executor_class.run
 
     def bounded_execute(executor, *args, **kwargs):
         if _why_left_out(callback.current):
             return {"failed": True, "msg": "left out: the host took too much for other items", "timedout": {}}
-        executor.edpm_attempts = 0
+        executor.edpm_attempts, callback.is_late = 0, False
         result = _computed(callback, execute, executor, *args, **kwargs)
+        if callback.is_late and result.get("failed"):
+            result.setdefault("timedout", {"period": executor._task.timeout})
         if result.get("failed") and _is_slow(result, executor._task):
             callback.current[SLOW] += 1
         return result
