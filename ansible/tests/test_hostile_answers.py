@@ -93,7 +93,7 @@ class Answers(HostileTest):
     def test_a_host_that_answers_much_again_and_again_is_left_out(self):
         message, done = self.answering({"much": "x" * 90_000}, """
 - ansible.builtin.raw: "true"
-  loop: "{{ range(20) }}"
+  loop: "{{ range(20) | list }}"
   ignore_errors: true
   ignore_unreachable: true
 - ansible.builtin.debug:

@@ -214,7 +214,7 @@ class Endless(EndlessTest):
     def test_a_loop_of_twenty_costs_twice_the_limit_and_the_host_is_left_out(self):
         message, done, seconds = self.endless("""
     - ansible.builtin.shell: "{{ hang }}"
-      loop: "{{ range(20) }}"
+      loop: "{{ range(20) | list }}"
       ignore_errors: true
     """ + self.MARK)
         self.assertEqual(message["hosts"], "ou", done.stdout)
