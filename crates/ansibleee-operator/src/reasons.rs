@@ -40,7 +40,7 @@ const JOB: &[Word] = &[
         "Queued",
         "It waits for another run that touches the same host; one of its own namespace is named.",
         "Yes.",
-        "Wait.",
+        "Wait; the log of ansibleee-operator names both runs where they are of two namespaces.",
     ),
     Word::bad("Requested", "The Job is on its way.", "Yes.", "Wait."),
     Word::bad(
