@@ -38,9 +38,9 @@ REASONS = (
     SSH_CONFIG, SETTINGS,
 )
 # An argument, or a line of what ssh says of its configuration.
-STRICT = re.compile(r"""(?:-\w*o)?\s*stricthostkeychecking[\s=]+["']?([\w-]+)""", re.IGNORECASE)
+STRICT = re.compile(r"""(?:-\w*o)?\s*"?stricthostkeychecking["\s=]+([\w-]+)""", re.IGNORECASE)
 # A program that says which keys are right says whatever it likes.
-KEYS_COMMAND = re.compile(r"""(?:-\w*o)?\s*knownhostscommand[\s=]+["']?(?!none\b)""", re.IGNORECASE)
+KEYS_COMMAND = re.compile(r"""(?:-\w*o)?\s*"?knownhostscommand["\s=]+(?!none\b|["\s=])""", re.IGNORECASE)
 SSH_SECONDS = 10
 HOSTS_LIMIT = 65536
 

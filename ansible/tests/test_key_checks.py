@@ -63,6 +63,7 @@ class Unknown(CallbackTest):
             ("ansible_ssh_common_args", self.files(TRUSTING)),
             ("ansible_ssh_common_args", self.files("-oStrictHostKeyChecking=accept-new")),
             ("ansible_ssh_args", self.files("-vo 'stricthostkeychecking off'")),
+            ("ansible_ssh_args", self.files("""-o '"StrictHostKeyChecking" "no"'""")),
         ]:
             with self.subTest(f"{name} {value}"):
                 self.assert_told([name], variables={name: value})
