@@ -207,7 +207,73 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+    use serde_json::{Value, json};
+    use shell::cache::Absorb;
+
     use super::*;
+
+    fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
+        let caches = Caches::new();
+        for (kind, object) in objects {
+            let cache: &dyn Absorb = if *kind == "Pod" { &*caches.pods } else { &*caches.runs };
+            cache.absorb(object);
+        }
+        Scheduler {
+            caches,
+            settings: Settings::sample(),
+            limits: Limits { total: 20, per_namespace: None },
+            term: "t/1".into(),
+            inherited: BTreeSet::new(),
+            logged: Logged::default(),
+        }
+    }
+
+    fn run(namespace: &str) -> Value {
+        json!({
+            "metadata": {
+                "name": "b", "namespace": namespace, "uid": "u", "resourceVersion": "2",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": { "playbook": "a.yml", "hosts": [{ "name": "x", "address": "X:22" }] },
+        })
+    }
+
+    /// What `kubectl delete --cascade=orphan` leaves of a Job: no owner, and nothing that somebody who
+    /// makes a pod could not write as well.
+    fn orphan(phase: &str) -> Value {
+        json!({
+            "metadata": {
+                "name": "a-1-x", "namespace": "ns", "uid": "p", "resourceVersion": "1",
+                "annotations": {
+                    "edpm.openstack.org/run": "a", "edpm.openstack.org/hosts": "[\"x:22\"]",
+                },
+            },
+            "status": { "phase": phase },
+        })
+    }
+
+    #[test]
+    fn a_pod_without_run_job_and_owner_still_holds_its_hosts_until_it_ends() {
+        for (namespace, phase, expected) in [
+            ("ns", "Running", Some("a (host x, X:22)")),
+            ("ns", "Pending", Some("a (host x, X:22)")),
+            ("else", "Running", Some("a run of another namespace (host x, X:22)")),
+            ("else", "Failed", None),
+        ] {
+            let scheduler = scheduler(&[("Pod", orphan(phase)), ("Run", run(namespace))]);
+            let seen = block_on(scheduler.observe(&key())).unwrap().unwrap();
+            let verdicts = admit(&seen.views, seen.limits, &seen.term);
+            let told = verdicts.iter().find_map(|it| match it {
+                Verdict::Wait(_, what) => Some(what.as_str()),
+                Verdict::Stamp(_) | Verdict::Admit(_) => None,
+            });
+            assert_eq!(told, expected, "{namespace} {phase}");
+            let waits = schedule::foreign_waits(&seen.views);
+            assert_eq!(waits.len(), usize::from(expected.is_some() && namespace == "else"));
+            assert_eq!(scheduler.logged.begun(waits), [], "the pass has not logged it");
+        }
+    }
 
     #[test]
     fn a_wait_is_logged_when_it_begins_and_not_again_while_it_lasts() {
