@@ -18,7 +18,7 @@ use crate::watched::Watched;
 
 mod standings;
 
-use standings::{Member, Standings, standing};
+use standings::{Member, Standings, is_trying, standing};
 
 /// All computes, by role.
 pub struct Peers {
@@ -30,7 +30,7 @@ pub struct Peers {
 /// Whether a compute may begin, as the limits of its role have it.
 #[derive(Clone, Debug, Default)]
 pub enum Turn {
-    /// Nothing limits it, or it has begun already.
+    /// Nothing limits it, or it has begun already, or it is being tried.
     #[default]
     Free,
     /// It may begin, and no other compute of its role decides for as long as this is kept.
@@ -98,7 +98,9 @@ impl Peers {
             return Turn::Free;
         };
         let (limits, standing) = (limits(node), standing(compute, Some(node)));
-        if !standing.begins() {
+        // Of one that has failed this is asked before each try, and not again before the try is over.
+        let is_next_try = standing.is_retry() && !is_trying(compute, Some(node), standing);
+        if !standing.begins() && !is_next_try {
             return Turn::Free;
         }
         if !lock(&self.standings).limited(&role, &limits) {

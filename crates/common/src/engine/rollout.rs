@@ -262,6 +262,11 @@ impl Gate {
         if self.is_paused { 0 } else { self.left }
     }
 
+    /// How many more hosts that were in service and failed may be tried.
+    pub fn tries_left(&self) -> usize {
+        self.tries_left
+    }
+
     /// Whether nothing begins because a host fails.
     pub fn is_paused(&self) -> bool {
         self.is_paused

@@ -33,6 +33,9 @@ use crate::{holds, removal};
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
 
+/// How long one that has failed waits before it asks again for its turn to be tried once more.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
+
 /// Everything that was judged of a compute.
 pub struct Judged {
     /// Whether every input is there.
@@ -100,8 +103,15 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         plan.steps.push(status);
     }
     plan.steps.extend(later);
-    if let State::Failed { retry_at: Some(at), .. } = judged.chain.state {
-        plan.look_again_at(at, now);
+    match judged.chain.state {
+        State::Failed { retry_at: Some(at), .. } => plan.look_again_at(at, now),
+        // The same once more, which waits for its turn: no write tells of it in time.
+        State::Failed { .. } if judged.hold.is_some() => plan.look_again_in(TRY_AGAIN),
+        State::Done
+        | State::OutOfDate
+        | State::NeedsRun(_)
+        | State::InRun { .. }
+        | State::Failed { .. } => {}
     }
     plan
 }

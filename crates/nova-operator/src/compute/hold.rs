@@ -8,6 +8,8 @@ pub enum Held {
     /// As many computes of its role as `maxUnavailable` allows are out of service, some of them
     /// because they are being deployed.
     Turn,
+    /// It has failed, and as many of those that have failed as `maxUnavailable` allows are being tried.
+    Try,
     /// As many as that fail.
     Stuck {
         /// The first ones of them.
@@ -24,7 +26,7 @@ impl Held {
     /// The same without names.
     pub fn hold(&self) -> Hold {
         match self {
-            Self::Turn => Hold::Turn,
+            Self::Turn | Self::Try => Hold::Turn,
             Self::Stuck { .. } => Hold::Stuck,
             Self::Paused { .. } => Hold::Paused,
         }
@@ -41,6 +43,15 @@ impl Held {
             Self::Turn => "It waits for its turn: as many computes as maxUnavailable of the role \
                            allows are being deployed or fail."
                 .to_owned(),
+            // Who is being tried changes all the time, so that no names are told.
+            Self::Try => {
+                "It waits for its turn: all places that maxUnavailable of the role allows \
+                          are held by computes that fail, and as many of them are being tried at \
+                          once. It is tried when one of those is done; or raise \
+                          deployStrategy.maxUnavailable of the role, or take those that hang out \
+                          of the count with deployStrategy.deploy: false on their nodes."
+                    .to_owned()
+            }
             Self::Stuck { failing } => format!(
                 "It waits for its turn: all places that maxUnavailable of the role allows are held \
                  by computes that fail: {failing}. Correct what their conditions name, and what is \

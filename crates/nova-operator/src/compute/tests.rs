@@ -39,6 +39,7 @@ mod golden;
 mod phase_zero;
 mod restarts;
 mod rollout;
+mod tries;
 mod undeployable;
 
 /// The world as the API server would hold it, and what was written to it.

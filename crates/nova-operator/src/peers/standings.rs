@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::Node;
+use common::api::dataplane::{Node, RunState};
 use common::api::nova::{ExternalCompute, ExternalComputeStatus};
 use common::conditions;
 use common::engine::chain::has_begun;
 use common::engine::rollout::{Gate, Hold, Limits, Standing, Tally, named};
+use common::finalizers::is_terminating;
 use common::hash;
 use shell::cache::Key;
 
@@ -15,7 +16,7 @@ use crate::compute::config::SERVICE_CONFIG_READY;
 use crate::compute::decide::deploys;
 use crate::compute::hold::Held;
 use crate::compute::inputs;
-use crate::compute::status::UP_TO_DATE;
+use crate::compute::status::{DEPLOYMENT_READY, UP_TO_DATE};
 use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::watched::cell_key;
 
@@ -28,6 +29,8 @@ pub(super) struct Member {
     standing: Standing,
     /// Whether it waits for nothing but its turn.
     waits: bool,
+    /// Whether it holds a place and is at work: of those that have failed, whether it is being tried.
+    tries: bool,
     /// Its cell.
     cell: Key,
     /// With which credentials of the cell it was last deployed.
@@ -43,7 +46,8 @@ impl Member {
         Self {
             role,
             standing,
-            waits: standing.begins() && waits(compute, node),
+            waits: waits(compute, node, standing),
+            tries: is_trying(compute, node, standing),
             cell: cell_key(compute),
             credentials: hash::short(&deployed),
         }
@@ -55,6 +59,10 @@ impl Member {
     /// as `next`: its own, or the one that it was woken for and does not take.
     fn gives_up(&self, next: Option<&Self>) -> bool {
         let Some(next) = next.filter(|it| it.role == self.role) else { return true };
+        let was_next_try = self.waits && self.standing.is_retry();
+        if !next.tries && (self.tries || was_next_try && !next.waits) {
+            return true;
+        }
         match self.standing {
             // Those that wait let a correction be tried first where it failed.
             Standing::Corrected => next.standing != self.standing,
@@ -101,10 +109,38 @@ fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 }
 
 /// Whether it waits for nothing but its turn.
-fn waits(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: Standing) -> bool {
     let is_up_to_date =
         |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
-    may_run(compute, node) && !compute.status.as_ref().is_some_and(is_up_to_date)
+    let is_due = if standing.is_retry() {
+        is_told_to_wait(compute)
+    } else {
+        standing.begins() && !compute.status.as_ref().is_some_and(is_up_to_date)
+    };
+    is_due && may_run(compute, node)
+}
+
+/// Whether its status says that a try waits for its turn: something else than what failed.
+fn is_told_to_wait(compute: &ExternalCompute) -> bool {
+    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
+    let mut told = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
+    told.any(|it| it.reason == Hold::Turn.reason())
+}
+
+/// Whether one that is out of service is at work: its attempt is recorded, and nothing keeps it from a
+/// run. Whether it has failed is not known any more once the service is done that failed, so that those
+/// that have not count as well. One that is being deleted is tried no longer.
+pub(super) fn is_trying(
+    compute: &ExternalCompute,
+    node: Option<&Node>,
+    standing: Standing,
+) -> bool {
+    let services = compute.status.iter().flat_map(|it| &it.services);
+    // The first one that has not succeeded decides; those after it are recorded with it.
+    let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
+    let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
+    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
+    standing.holds_place() && is_under_way && !is_terminating(compute) && may_go_on()
 }
 
 /// The computes of one role.
@@ -117,12 +153,17 @@ struct Group {
     waiting: BTreeSet<Key>,
     /// Others that wait, which take no place.
     new: BTreeSet<Key>,
+    /// Those that have failed and wait for their turn to be tried.
+    next_tries: BTreeSet<Key>,
+    /// How many of those that hold a place are at work.
+    n_tries: usize,
 }
 
 impl Group {
     fn add(&mut self, key: &Key, member: &Member) {
-        let Member { standing, waits, .. } = *member;
+        let Member { standing, waits, tries, .. } = *member;
         self.tally.add(standing);
+        self.n_tries += usize::from(tries);
         if standing.fails() {
             self.failing.insert(key.clone(), standing.holds_place());
         }
@@ -132,18 +173,22 @@ impl Group {
         if waits && standing == Standing::New {
             self.new.insert(key.clone());
         }
+        if waits && standing.is_retry() {
+            self.next_tries.insert(key.clone());
+        }
     }
 
     fn remove(&mut self, key: &Key, member: &Member) {
         self.tally.remove(member.standing);
+        self.n_tries = self.n_tries.saturating_sub(usize::from(member.tries));
         self.failing.remove(key);
-        for set in [&mut self.waiting, &mut self.new] {
+        for set in [&mut self.waiting, &mut self.new, &mut self.next_tries] {
             set.remove(key);
         }
     }
 
     fn gate(&self, limits: &Limits) -> Gate {
-        Gate::of(limits, &self.tally)
+        Gate::of(limits, &self.tally.with_trying(self.n_tries))
     }
 
     /// The first ones that fail and hold a place.
@@ -258,9 +303,8 @@ impl Standings {
     /// Who of a role is to look again. `limits` tells what the node of a compute publishes.
     pub(super) fn next(&self, role: &Key, news: News, limits: impl Fn(&Key) -> Limits) -> Vec<Key> {
         let Some(group) = self.groups.get(role) else { return Vec::new() };
-        let Some(first) = group.waiting.first().or_else(|| group.new.first()) else {
-            return Vec::new();
-        };
+        let mut waiting = [&group.waiting, &group.new, &group.next_tries].into_iter().flatten();
+        let Some(first) = waiting.next() else { return Vec::new() };
         let limits = limits(first);
         let gate = group.gate(&limits);
         let (may_new, n_waiting) = match news {
@@ -270,7 +314,8 @@ impl Standings {
             News::Failing | News::Place => (!gate.is_paused(), gate.left()),
         };
         let new = group.new.iter().filter(|_| may_new);
-        new.chain(group.waiting.iter().take(n_waiting)).cloned().collect()
+        let next_tries = group.next_tries.iter().take(gate.tries_left());
+        next_tries.chain(new).chain(group.waiting.iter().take(n_waiting)).cloned().collect()
     }
 
     /// Whether computes of a role may have to wait for each other.
@@ -284,6 +329,7 @@ impl Standings {
         let group = self.groups.get(role)?;
         match group.gate(limits).admit(standing) {
             Ok(()) => None,
+            Err(Hold::Turn) if standing.is_retry() => Some(Held::Try),
             Err(Hold::Turn) => Some(Held::Turn),
             Err(Hold::Stuck) => Some(Held::Stuck { failing: group.named() }),
             Err(Hold::Paused) => {
@@ -312,13 +358,14 @@ mod tests {
             Just(Standing::Corrected),
         ];
         let role = prop::option::of("[ab]");
-        let member = (role, standing, any::<bool>(), "[xy]", "[12]");
+        let member = (role, standing, any::<[bool; 2]>(), "[xy]", "[12]");
         prop::option::weighted(
             0.8,
-            member.prop_map(|(role, standing, waits, cell, credentials)| Member {
+            member.prop_map(|(role, standing, [waits, tries], cell, credentials)| Member {
                 role: role.map(|it| Key::new("ns", it)),
                 standing,
-                waits: waits && standing.begins(),
+                waits: waits && (standing.begins() || standing.is_retry() && !tries),
+                tries: tries && standing.holds_place(),
                 cell: Key::new("ns", cell),
                 credentials,
             }),
@@ -334,12 +381,23 @@ mod tests {
         before.groups.keys().filter(waits).filter(opens).cloned().collect()
     }
 
+    /// The roles in which one that has failed and waits may be tried now, which was not so before.
+    fn opens_tries(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
+        let left =
+            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).tries_left());
+        let waits =
+            |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.next_tries.is_empty());
+        let opens = |role: &&Key| left(after, role) > left(before, role);
+        before.groups.keys().filter(waits).filter(opens).cloned().collect()
+    }
+
     #[test]
     fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
         let member = |standing: Standing| Member {
             role: Some(Key::new("ns", "a")),
             standing,
             waits: standing.begins(),
+            tries: false,
             cell: Key::new("ns", "x"),
             credentials: "1".into(),
         };
@@ -384,6 +442,12 @@ mod tests {
                     let news = changed.roles.iter().find(|it| it.0 == role);
                     let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
                     prop_assert!(woken.is_some_and(|it| !it.is_empty()), "{:?}", changed);
+                }
+                for role in opens_tries(&before, &standings, &limits) {
+                    let news = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
+                    let is_next = |it: &Key| standings.groups[&role].next_tries.contains(it);
+                    prop_assert!(woken.is_some_and(|it| it.iter().any(is_next)), "{:?}", changed);
                 }
             }
         }

@@ -10,24 +10,24 @@ use crate::peers::Peers;
 use crate::watched::Watched;
 
 /// The computes of one role, with the real caches and the real register of peers.
-struct Fleet {
-    watched: Watched,
-    peers: Peers,
-    worlds: BTreeMap<String, World>,
+pub(super) struct Fleet {
+    pub(super) watched: Watched,
+    pub(super) peers: Peers,
+    pub(super) worlds: BTreeMap<String, World>,
     /// Who is to be looked at.
-    queue: BTreeSet<String>,
-    n_passes: usize,
-    max: Option<IntOrString>,
+    pub(super) queue: BTreeSet<String>,
+    pub(super) n_passes: usize,
+    pub(super) max: Option<IntOrString>,
     pauses: bool,
 }
 
-fn absorb(cache: &impl Absorb, object: &impl serde::Serialize) {
+pub(super) fn absorb(cache: &impl Absorb, object: &impl serde::Serialize) {
     cache.absorb(&serde_json::to_value(object).unwrap());
 }
 
 impl Fleet {
     /// `count` computes that are deployed, under a role with these limits.
-    fn new(count: usize, max: impl Into<Option<IntOrString>>, pauses: bool) -> Self {
+    pub(super) fn new(count: usize, max: impl Into<Option<IntOrString>>, pauses: bool) -> Self {
         let max = max.into();
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
@@ -39,7 +39,7 @@ impl Fleet {
         fleet
     }
 
-    fn add(&mut self, mut world: World) {
+    pub(super) fn add(&mut self, mut world: World) {
         let status = world.node().status.as_mut().unwrap();
         status.max_unavailable.clone_from(&self.max);
         status.pause_on_failure = self.pauses.then_some(true);
@@ -50,7 +50,7 @@ impl Fleet {
     }
 
     /// What follows a write: the caches have it, and whom it concerns is woken.
-    fn written(&mut self, name: &str) {
+    pub(super) fn written(&mut self, name: &str) {
         let compute = &self.worlds[name].seen.compute;
         absorb(&*self.watched.computes, &**compute);
         let stir = self.peers.refresh(&Key::of(&**compute));
@@ -59,7 +59,7 @@ impl Fleet {
     }
 
     /// The register of an operator that was started again.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.peers = Peers::new(self.watched.clone());
         for name in self.worlds.keys() {
             self.peers.refresh(&Key::new("ns", name));
@@ -68,7 +68,7 @@ impl Fleet {
     }
 
     /// Another password of the message bus: all computes of the cell are woken.
-    fn rotate(&mut self, password: &str) {
+    pub(super) fn rotate(&mut self, password: &str) {
         let url = format!("rabbit://nova:{password}@192.0.2.2/v");
         for (name, world) in &mut self.worlds {
             world.seen.message_bus = Some(content(&[("transport_url", &url)]));
@@ -77,7 +77,7 @@ impl Fleet {
     }
 
     /// One pass; without `runs` the process ends before it has made one.
-    async fn pass(&mut self, name: &str, runs: bool) {
+    pub(super) async fn pass(&mut self, name: &str, runs: bool) {
         self.n_passes += 1;
         let world = self.worlds.get_mut(name).unwrap();
         let before = world.writes.len();
@@ -94,7 +94,7 @@ impl Fleet {
     }
 
     /// Passes until nobody is woken any more, never with more than `most` that are not ready.
-    async fn settle(&mut self, most: usize) {
+    pub(super) async fn settle(&mut self, most: usize) {
         while let Some(name) = self.queue.pop_first() {
             self.pass(&name, true).await;
             let not_ready = self.not_ready();
@@ -103,7 +103,7 @@ impl Fleet {
     }
 
     /// Ends the run of each compute that has one, with success unless it is named here.
-    fn finish(&mut self, failing: &[&str]) {
+    pub(super) fn finish(&mut self, failing: &[&str]) {
         for (name, world) in &mut self.worlds {
             if world.seen.runs.iter().any(is_open) {
                 world.end(if failing.contains(&name.as_str()) { "Failed" } else { "Ok" });
@@ -112,7 +112,7 @@ impl Fleet {
         }
     }
 
-    fn names(&self, type_: &str, truth: Truth) -> Vec<&str> {
+    pub(super) fn names(&self, type_: &str, truth: Truth) -> Vec<&str> {
         let is_so = |it: &&String| {
             let status = self.worlds[*it].seen.compute.status.as_ref();
             let found = status.and_then(|it| find(&it.conditions, type_));
@@ -121,16 +121,16 @@ impl Fleet {
         self.worlds.keys().filter(is_so).map(String::as_str).collect()
     }
 
-    fn not_ready(&self) -> Vec<&str> {
+    pub(super) fn not_ready(&self) -> Vec<&str> {
         self.names("Ready", Truth::False)
     }
 
-    fn message(&self, name: &str) -> String {
+    pub(super) fn message(&self, name: &str) -> String {
         self.worlds[name].condition("UpToDate").message
     }
 
     /// Ends runs and settles until all use the present inputs; in how many rounds.
-    async fn complete(&mut self, most: usize) -> usize {
+    pub(super) async fn complete(&mut self, most: usize) -> usize {
         for round in 0..100 {
             self.settle(most).await;
             if self.names("UpToDate", Truth::True).len() == self.worlds.len() {
