@@ -291,7 +291,7 @@ fn told(node: &Node) -> Option<String> {
 
 /// Whether a run of the node has succeeded at that address: with the inputs that its status tells, or
 /// with those of its last complete deployment, of which the address is one.
-fn has_reached(node: &Node, address: &str) -> bool {
+pub fn has_reached(node: &Node, address: &str) -> bool {
     let Some(status) = &node.status else { return false };
     let deployed = || status.services.iter().filter(|it| it.deployed_hash.is_some());
     let told = status.address.as_deref();

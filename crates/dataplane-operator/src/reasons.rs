@@ -303,10 +303,14 @@ const SERVICE: &[Aspect] = &[
     ),
     aspect(
         ENDPOINTS_READY,
-        "Its ports are exposed on the addresses of all nodes that get it; absent where it lists no \
-         ports.",
+        "Its ports are exposed on the addresses of all nodes that get it and that a run has reached; \
+         absent where it lists no ports.",
         &[
-            Word::good("Exposed", "The ports are exposed on the addresses of all nodes."),
+            Word::good(
+                "Exposed",
+                "The ports are exposed on the addresses of all nodes that a run has reached; those \
+                 that none has reached yet are named, and follow.",
+            ),
             Word::bad(
                 "AddressMissing",
                 "Nodes whose address is no IP address, or not known yet, are left out.",

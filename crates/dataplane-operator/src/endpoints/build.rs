@@ -14,6 +14,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use crate::claims::has_reached;
 use crate::endpoints::observe::LABEL;
 
 /// How many addresses a slice has at most.
@@ -31,17 +32,24 @@ pub struct Addresses {
     pub v6: BTreeSet<IpAddr>,
     /// Nodes whose address is a name, is not known yet, or cannot be an endpoint.
     pub without: BTreeSet<String>,
+    /// Nodes at whose address no run of theirs has succeeded yet. Else whoever may write a node would
+    /// have the traffic of a Service sent to any address, pods of other namespaces included.
+    pub unreached: BTreeSet<String>,
 }
 
 impl Addresses {
-    /// Of nodes, by what they publish.
+    /// Of nodes, by what they publish and where their runs have succeeded.
     pub fn of(nodes: &[Arc<Node>]) -> Self {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
-            match address(node) {
+            let told = node.status.as_ref().and_then(|it| it.address.as_deref());
+            match told.and_then(ip) {
+                None => all.without.insert(node.name_any()),
+                Some(_) if !told.is_some_and(|it| has_reached(node, it)) => {
+                    all.unreached.insert(node.name_any())
+                }
                 Some(ip) if ip.is_ipv4() => all.v4.insert(ip),
                 Some(ip) => all.v6.insert(ip),
-                None => all.without.insert(node.name_any()),
             };
         }
         all
@@ -53,8 +61,8 @@ impl Addresses {
     }
 }
 
-fn address(node: &Node) -> Option<IpAddr> {
-    let address = node.status.as_ref()?.address.as_ref()?;
+/// The IP address of `host:port`, where it can be an endpoint.
+fn ip(address: &str) -> Option<IpAddr> {
     let (host, _) = address.rsplit_once(':')?;
     let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
     // The API server refuses a whole slice for one of these.

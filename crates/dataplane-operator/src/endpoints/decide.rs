@@ -83,6 +83,13 @@ fn endpoints(seen: &Observed) -> Finding {
         );
         return Finding::waiting(ENDPOINTS_READY, "AddressMissing", text);
     }
-    let text = format!("The ports of {count} addresses are exposed.");
+    let unreached: Vec<&String> = seen.addresses.unreached.iter().collect();
+    let later = if unreached.is_empty() {
+        String::new()
+    } else {
+        let nodes = some(&unreached, NAMED);
+        format!(" OpenStackDataPlaneNode {nodes}: exposed once a run has succeeded there.")
+    };
+    let text = format!("The ports of {count} addresses are exposed.{later}");
     Finding::good(ENDPOINTS_READY, "Exposed", text)
 }

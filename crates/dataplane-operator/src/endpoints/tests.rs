@@ -20,13 +20,25 @@ use crate::reasons::KINDS;
 use crate::service;
 use crate::service::decide::{decide, refused};
 
+/// A node that a run has reached at that address.
 fn node(name: &str, address: Option<&str>) -> Arc<Node> {
+    node_of(name, address, Some("h"))
+}
+
+/// A node with one service, and the hash of what was last deployed of it.
+fn node_of(name: &str, address: Option<&str>, deployed_hash: Option<&str>) -> Arc<Node> {
     let object = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
         "kind": "OpenStackDataPlaneNode",
         "metadata": { "name": name, "namespace": "ns" },
         "spec": {},
-        "status": { "address": address },
+        "status": {
+            "address": address,
+            "services": [{
+                "name": "exporter", "state": "Running", "hash": "h", "attempt": 0,
+                "since": "2026-01-01T00:00:00Z", "deployedHash": deployed_hash,
+            }],
+        },
     });
     Arc::new(serde_json::from_value(object).unwrap())
 }
@@ -205,6 +217,32 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     let told = find(&status.conditions, "EndpointsReady").unwrap();
     assert_eq!(told.reason, "AddressMissing");
     assert!(told.message.contains("OpenStackDataPlaneNode n2, n3, n4."), "{}", told.message);
+}
+
+#[test]
+fn an_address_that_no_run_has_reached_is_not_exposed() {
+    let mut world = World::new(0);
+    let own = node("n0", Some("192.0.2.1:22"));
+    // The address of a pod of another namespace, to which a Service would then send its traffic.
+    let foreign = |hash| node_of("n1", Some("10.244.0.7:22"), hash);
+    let told = |world: &World| {
+        let status = world.seen.service.status.as_ref().unwrap();
+        find(&status.conditions, "EndpointsReady").unwrap().message.clone()
+    };
+    for hash in [None, Some("before")] {
+        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(hash)]);
+        world.pass();
+        assert_eq!(world.seen.slices[0].endpoints[0].addresses, ["192.0.2.1"]);
+        assert_eq!(world.sizes(), [1]);
+        let text = "The ports of 1 addresses are exposed. OpenStackDataPlaneNode n1: exposed once a \
+                    run has succeeded there.";
+        assert_eq!(told(&world), text);
+        assert_eq!(world.reason("Ready").as_deref(), Some("Ready"));
+    }
+    world.seen.addresses = Addresses::of(&[own, foreign(Some("h"))]);
+    world.pass();
+    assert_eq!(world.sizes(), [2]);
+    assert_eq!(told(&world), "The ports of 2 addresses are exposed.");
 }
 
 #[test]

@@ -84,27 +84,43 @@ async fn a_service_of_novas_type_keeps_the_computes_of_its_role_from_running() -
 #[tokio::test]
 async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
     let ns = World::new("ports").await?;
-    let service = json!({ "playbook": "a.b.c", "services": [{ "name": "metrics", "port": 9100 }] });
-    ns.create::<Service>("own", service).await?;
-    ns.create::<Role>(ROLE, json!({ "preProvisioned": true, "services": ["own"] })).await?;
-    for (name, address) in [("n0", "192.168.123.253"), ("n1", "192.168.123.254")] {
-        let spec = json!({ "role": ROLE, "hostName": name, "ansibleHost": address });
-        ns.create::<Node>(name, spec).await?;
+    let host = ns.host("e2e-ports-0", "192.168.122.193");
+    let hosts = [host.clone(), ns.host_like(&host, "e2e-ports-1", "192.168.122.194")];
+    crate::journey::ssh_secret(&ns, &hosts[0]).await?;
+    crate::journey::deploy(&ns, &[&hosts[0], &hosts[1]]).await?;
+    // A node that nobody has reached: its address may be that of somebody else's pod.
+    let foreign = json!({
+        "role": ROLE,
+        "hostName": "foreign",
+        "ansibleHost": "10.244.0.7",
+        "deployStrategy": { "deploy": false },
+    });
+    ns.create::<Node>("foreign", foreign).await?;
+    let ports = json!({ "spec": { "services": [{ "name": "metrics", "port": 9100 }] } });
+    ns.merge::<Service>(SERVICE, ports).await?;
+    for host in &hosts {
+        ready(&ns, &host.name).await?;
     }
     let addresses = |it: &EndpointSlice| -> Vec<String> {
         it.endpoints.iter().flat_map(|it| it.addresses.clone()).collect()
     };
-    let has_both = |it: &EndpointSlice| addresses(it) == ["192.168.123.253", "192.168.123.254"];
+    let has_both = |it: &EndpointSlice| addresses(it) == ["192.168.122.193", "192.168.122.194"];
     ns.wait::<EndpointSlice>("metrics-0", "both addresses", SOON, has_both).await?;
+    let is_told = |it: &Service| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        let words = ["2 addresses", "OpenStackDataPlaneNode foreign"];
+        says(conditions.unwrap_or_default(), "EndpointsReady", "Exposed", &words)
+    };
+    ns.wait::<Service>(SERVICE, "the node that nobody has reached", SOON, is_told).await?;
     let is_exposed = |it: &CoreService| {
         let ports = it.spec.as_ref().and_then(|it| it.ports.as_ref());
         ports.into_iter().flatten().any(|it| it.port == 9100)
     };
     ns.wait::<CoreService>("metrics", "the port", SOON, is_exposed).await?;
-    ns.api::<Node>().delete("n0", &DeleteParams::default()).await?;
-    let has_one = |it: &EndpointSlice| addresses(it) == ["192.168.123.254"];
+    ns.api::<Node>().delete(&hosts[0].name, &DeleteParams::default()).await?;
+    let has_one = |it: &EndpointSlice| addresses(it) == ["192.168.122.194"];
     ns.wait::<EndpointSlice>("metrics-0", "one address", SOON, has_one).await?;
-    ns.merge::<Service>("own", json!({ "spec": { "services": [] } })).await?;
+    ns.merge::<Service>(SERVICE, json!({ "spec": { "services": [] } })).await?;
     ns.gone::<CoreService>("metrics", SOON).await?;
     ns.gone::<EndpointSlice>("metrics-0", SOON).await?;
     ns.done().await
