@@ -21,6 +21,7 @@ use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use serde::Deserialize;
 use serde_json::json;
+use shell::cache::Key;
 use shell::clock;
 use shell::sources::Values;
 
@@ -78,7 +79,7 @@ async fn followed(question: Question) -> Result<Course> {
     let (mut pool, mut pauses) = (Pool::default(), Pauses::default());
     for pass in 0..PASSES {
         let Some(set) = course.set.clone() else { return Ok(course) };
-        let key = set.name_any();
+        let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
             seen.machines = look::look(&pool, &key, ironic, &secrets).await;
@@ -87,7 +88,7 @@ async fn followed(question: Question) -> Result<Course> {
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
         course.asked.extend(orders.iter().map(word));
-        if let Some(session) = pool.of(&key) {
+        if let Some(session) = pool.of(&key.to_string()) {
             let asked = ask::ask(&session, orders, || true).await;
             pauses.note(&Place::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ironic::Error;
 use shell::metrics::Metrics;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::Session;
 use crate::session::Pace;
@@ -16,6 +16,9 @@ use crate::session::Pace;
 const SLOW: usize = 2;
 /// How many wait at a time for Ironics of which nothing is known yet.
 const NEW: usize = 4;
+/// How many of one namespace wait at a time, for whatever Ironics: one that answers just in time for
+/// not being slow, under many credentials, must leave workers to the other namespaces.
+const PER_NAMESPACE: usize = 4;
 /// From when on an Ironic counts as slow: less than it takes to give up a list or a request, and more
 /// than some requests take one after the other.
 const SLOW_FROM: Duration = Duration::from_secs(12);
@@ -65,6 +68,7 @@ pub struct Leave<'a> {
     slow_from: Duration,
     _of_session: SemaphorePermit<'a>,
     _of_pool: Option<SemaphorePermit<'a>>,
+    _of_namespace: OwnedSemaphorePermit,
 }
 
 impl Drop for Leave<'_> {
@@ -79,6 +83,8 @@ impl Drop for Leave<'_> {
 struct Inner {
     sessions: BTreeMap<String, Arc<Session>>,
     users: BTreeMap<String, String>,
+    /// The places of each namespace of which somebody waits.
+    namespaces: BTreeMap<String, Arc<Semaphore>>,
 }
 
 impl Pool {
@@ -87,14 +93,21 @@ impl Pool {
         Self { metrics: Some(metrics), ..Self::default() }
     }
 
-    /// Leave to wait for an Ironic; `None` where enough wait for this one already, or for others that
-    /// are slow or not known: then whoever asks comes back later, and holds no worker meanwhile.
-    pub fn leave_for<'a>(&'a self, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
+    /// Leave for somebody of a namespace to wait for an Ironic; `None` where enough wait for this one
+    /// already, in this namespace, or for others that are slow or not known: then whoever asks comes
+    /// back later, and holds no worker meanwhile.
+    pub fn leave_for<'a>(
+        &'a self,
+        session: &'a Session,
+        namespace: &str,
+        purpose: Purpose,
+    ) -> Option<Leave<'a>> {
         if purpose == Purpose::List {
             self.evict_largest();
         }
         let waits = session.waits(purpose);
         let of_session = waits.places.try_acquire().ok()?;
+        let of_namespace = self.lock().places_of(namespace).try_acquire_owned().ok()?;
         let of_pool = match waits.pace() {
             Pace::Fast => None,
             Pace::Slow => Some(self.slow.try_acquire().ok()?),
@@ -108,6 +121,7 @@ impl Pool {
             slow_from,
             _of_session: of_session,
             _of_pool: of_pool,
+            _of_namespace: of_namespace,
         })
     }
 
@@ -173,8 +187,15 @@ impl Inner {
             Some(made_from) => self.users.insert(user.to_owned(), made_from),
             None => self.users.remove(user),
         };
-        let Self { sessions, users } = self;
+        let Self { sessions, users, .. } = self;
         sessions.retain(|it, _| users.values().any(|used| used == it));
+    }
+
+    /// The places of a namespace; those of namespaces of which nobody waits any more are forgotten.
+    fn places_of(&mut self, namespace: &str) -> Arc<Semaphore> {
+        self.namespaces.retain(|_, it| Arc::strong_count(it) > 1);
+        let places = self.namespaces.entry(namespace.to_owned());
+        Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(PER_NAMESPACE))))
     }
 }
 
@@ -198,9 +219,9 @@ mod tests {
             })
             .collect();
         let list_bytes = || sessions.iter().map(|it| it.list_bytes()).collect::<Vec<_>>();
-        drop(pool.leave_for(&sessions[1], Purpose::Requests));
+        drop(leave_for(&pool, &sessions[1], Purpose::Requests));
         assert_eq!(list_bytes(), [50, 30, 40]);
-        drop(pool.leave_for(&sessions[1], Purpose::List));
+        drop(leave_for(&pool, &sessions[1], Purpose::List));
         assert_eq!(list_bytes(), [0, 30, 40]);
     }
 
@@ -210,40 +231,65 @@ mod tests {
         let sessions: Vec<_> =
             (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
         let leaves = |pool: &Pool, of: &[Arc<Session>]| {
-            let leave = |it: &Arc<Session>| pool.leave_for(it, Purpose::List).map(drop);
+            let leave = |it: &Arc<Session>| leave_for(pool, it, Purpose::List).map(drop);
             of.iter().filter_map(leave).count()
         };
         // All of them are new, and each was slow.
         let held: Vec<_> =
-            sessions.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+            sessions.iter().filter_map(|it| leave_for(&pool, it, Purpose::List)).collect();
         assert_eq!(held.len(), NEW);
         drop(held);
         let (slow, new) = sessions.split_at(NEW);
-        let held: Vec<_> = slow.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+        let held: Vec<_> =
+            slow.iter().filter_map(|it| leave_for(&pool, it, Purpose::List)).collect();
         assert_eq!(held.len(), SLOW);
-        assert!(pool.leave_for(&new[0], Purpose::List).is_some(), "a new one has to wait");
+        assert!(leave_for(&pool, &new[0], Purpose::List).is_some(), "a new one has to wait");
         assert!(
-            pool.leave_for(&slow[3], Purpose::Requests).is_some(),
+            leave_for(&pool, &slow[3], Purpose::Requests).is_some(),
             "its requests were not slow"
         );
         drop(held);
         // Who answers in time waits for nobody else.
         pool.slow_from = Duration::from_mins(1);
         assert_eq!(leaves(&pool, slow), NEW);
-        let held: Vec<_> = slow.iter().filter_map(|it| pool.leave_for(it, Purpose::List)).collect();
+        let held: Vec<_> =
+            slow.iter().filter_map(|it| leave_for(&pool, it, Purpose::List)).collect();
         assert_eq!(held.len(), NEW);
-        assert!(pool.leave_for(&slow[0], Purpose::List).is_some());
+        assert!(leave_for(&pool, &slow[0], Purpose::List).is_some());
     }
 
     #[test]
     fn two_wait_for_one_ironic_and_the_others_come_back_later() {
         let pool = Pool::default();
         let (first, second) = (session(&pool, "a", "1"), session(&pool, "b", "2"));
-        let held: Vec<_> = (0..8).filter_map(|_| pool.leave_for(&first, Purpose::List)).collect();
+        let held: Vec<_> = (0..8).filter_map(|_| leave_for(&pool, &first, Purpose::List)).collect();
         assert_eq!(held.len(), 2);
-        assert!(pool.leave_for(&second, Purpose::List).is_some());
+        assert!(leave_for(&pool, &second, Purpose::List).is_some());
         drop(held);
-        assert!(pool.leave_for(&first, Purpose::List).is_some());
+        assert!(leave_for(&pool, &first, Purpose::List).is_some());
+    }
+
+    #[test]
+    fn ironics_that_are_just_not_slow_leave_workers_to_other_namespaces() {
+        let pool = Pool { slow_from: Duration::from_mins(1), ..Pool::default() };
+        let sessions: Vec<_> =
+            (0..9).map(|it| session(&pool, &it.to_string(), &it.to_string())).collect();
+        for session in &sessions {
+            drop(leave_for(&pool, session, Purpose::List));
+        }
+        let ask = |namespace, it| pool.leave_for(it, namespace, Purpose::List);
+        let held: Vec<_> = sessions.iter().filter_map(|it| ask("tenant", it)).collect();
+        assert_eq!(held.len(), PER_NAMESPACE);
+        assert!(ask("other", &sessions[8]).is_some());
+        drop(held);
+        assert!(ask("tenant", &sessions[8]).is_some());
+        drop(ask("other", &sessions[8]));
+        assert_eq!(pool.lock().namespaces.len(), 1, "those who waited are not forgotten");
+    }
+
+    /// Asks from a namespace that has this session alone.
+    fn leave_for<'a>(pool: &'a Pool, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
+        pool.leave_for(session, &format!("{session:p}"), purpose)
     }
 
     fn session(pool: &Pool, user: &str, made_from: &str) -> Arc<Session> {

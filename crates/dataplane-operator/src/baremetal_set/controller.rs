@@ -59,11 +59,12 @@ impl Controller for BaremetalSets {
 
     async fn ask(&self, seen: &mut Observed, now: Timestamp) {
         let orders = hosts::orders(seen, now);
-        let Some(session) = self.world.pool.of(&user(seen)).filter(|_| !orders.is_empty()) else {
-            return;
-        };
+        let (pool, user) = (&self.world.pool, user(seen));
+        let session = pool.of(&user.to_string()).filter(|_| !orders.is_empty());
+        let Some(session) = session else { return };
         // Without leave nothing is asked, and nobody is blamed: the next pass decides anew.
-        let Some(leave) = self.world.pool.leave_for(&session, Purpose::Requests) else { return };
+        let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
+        let Some(leave) = leave else { return };
         let api = Arc::clone(&self.world.api);
         let asked = ask::ask(&session, orders, move || api.leads()).await;
         drop(leave);
@@ -88,8 +89,8 @@ impl World {
     }
 }
 
-fn user(seen: &Observed) -> String {
-    Key::of(&*seen.set).to_string()
+fn user(seen: &Observed) -> Key {
+    Key::of(&*seen.set)
 }
 
 /// Reads a set; `None` where it does not exist, or goes without having had a machine.

@@ -10,6 +10,7 @@ use config_drive::Secret;
 use ironic::Error;
 use ironic_client::pool::Purpose;
 use ironic_client::{Credentials, Pool, Session};
+use shell::cache::Key;
 use shell::stream::Trust;
 use shell::vault::Content;
 use tokio::time::timeout;
@@ -33,12 +34,12 @@ pub fn secrets(set: &BaremetalSet) -> impl Iterator<Item = &str> {
 /// The machines of a set's Ironic; `user` names the set in the pool.
 pub async fn look(
     pool: &Pool,
-    user: &str,
+    user: &Key,
     ironic: &Ironic,
     secrets: &Secrets,
 ) -> Result<Machines, Unseen> {
-    let session = session(pool, user, ironic, secrets)?;
-    let _leave = pool.leave_for(&session, Purpose::List).ok_or(Unseen::NotYet)?;
+    let session = session(pool, &user.to_string(), ironic, secrets)?;
+    let _leave = pool.leave_for(&session, &user.namespace, Purpose::List).ok_or(Unseen::NotYet)?;
     let asked = async {
         let version = session.version().await?;
         Ok(Machines { version, nodes: session.nodes(AT_MOST).await? })
@@ -116,7 +117,7 @@ mod tests {
             ((*name).to_owned(), values.into())
         };
         let secrets = secrets.iter().map(content).collect();
-        look(&Pool::default(), "ns/set", &ironic, &secrets).await.unwrap_err()
+        look(&Pool::default(), &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
     }
 
     #[tokio::test]
