@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, NodeSet, Service};
+use common::api::dataplane::{Deployment, NodeSet, NodeSetProgress, Service};
 use common::engine::mounts::node_sets::inventory_name;
 use common::finalizers::is_held;
 use kube::ResourceExt;
@@ -44,6 +44,8 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Node set → its hosts that have a run of another deployment.
+    pub elsewhere: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Observed {
@@ -149,6 +151,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let networks = world.attachments.seen(&world.api, &namespace, names_networks).await?;
     let owner = deployment.uid().unwrap_or_default();
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
+    let elsewhere = elsewhere(&world.deployments.all(), &deployment, &node_sets);
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -159,7 +162,29 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         inventories,
         networks,
         runs,
+        elsewhere,
     }))
+}
+
+/// Node set → its hosts that have a run of another deployment.
+pub fn elsewhere(
+    all: &[Arc<Deployment>],
+    ours: &Deployment,
+    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let is_other = |it: &&Arc<Deployment>| {
+        it.namespace() == ours.namespace() && it.uid() != ours.uid() && !it.has_ended()
+    };
+    let others = all.iter().filter(is_other);
+    let progress = others.filter_map(|it| it.status.as_ref()).flat_map(|it| &it.progress);
+    let is_there =
+        |name: &String, it: &NodeSetProgress| node_sets.get(name).is_some_and(|set| it.is_of(set));
+    let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
+    for (name, progress) in progress.filter(|(name, it)| is_there(name, it)) {
+        let at_work = progress.hosts.iter().filter(|(_, it)| it.run.is_some());
+        elsewhere.entry(name.clone()).or_default().extend(at_work.map(|(host, _)| host.clone()));
+    }
+    elsewhere
 }
 
 /// All services that are listed, and those that were when the deployment began.

@@ -136,6 +136,7 @@ impl World {
             )]),
             networks: Networks::NotNamed,
             runs: Vec::new(),
+            elsewhere: BTreeMap::new(),
         };
         Self {
             seen,

@@ -58,7 +58,13 @@ fn in_service(part: &Part) -> BTreeSet<&str> {
 /// What beginning or going on with a host means.
 fn standing(seen: &Observed, part: &Part, host: &Judged, was_deployed: bool) -> Standing {
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    let idle = of(Standing::Ready, Standing::New);
+    // What another deployment is at is out of service, whatever this one has to do there.
+    let is_elsewhere = seen.elsewhere.get(&part.name).is_some_and(|it| it.contains(&host.name));
+    let idle = if is_elsewhere {
+        of(Standing::Disturbed, Standing::Started)
+    } else {
+        of(Standing::Ready, Standing::New)
+    };
     let is_corrected = is_corrected(&host.live);
     if is_failing(&host.live) {
         return of(Standing::Failed, Standing::FailedNew);
@@ -124,7 +130,8 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     let rests = |host: &Judged| {
         is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
     };
-    let is_over = parts.iter().flat_map(|it| &it.hosts).all(rests);
+    // Whoever waits for a turn waits for a host at work, of another deployment where not of this one.
+    let is_over = *hold != Hold::Turn && parts.iter().flat_map(|it| &it.hosts).all(rests);
     let all = standings(seen, parts);
     let counts = |it: &Standing| match hold {
         Hold::Paused => it.fails(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use common::api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
+use crate::deployment::observe::elsewhere;
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -101,6 +102,52 @@ fn a_wave_goes_through_all_services_before_the_next_one_begins() {
     assert_eq!(made, [0, 10, 20, 30, 40].map(wave).concat());
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     once(&world);
+}
+
+/// What two deployments of one node set see of each other.
+fn look_at_each_other(worlds: &mut [World; 2]) {
+    let deployments = worlds.each_ref().map(|it| Arc::clone(&it.seen.deployment));
+    for world in worlds {
+        let seen = &mut world.seen;
+        seen.elsewhere = elsewhere(&deployments, &seen.deployment, &seen.node_sets);
+    }
+}
+
+#[test]
+fn two_deployments_of_one_node_set_share_its_places() {
+    let world = || World::with(vec![deployed(50, &["first", "second"])], json!({}));
+    let mut worlds = [world(), world()];
+    for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
+        world.deployment().metadata.uid = Some(name.into());
+    }
+    let (mut most, mut waited) = (0, false);
+    for tick in 0..60 {
+        for idx in 0..2 {
+            look_at_each_other(&mut worlds);
+            worlds[idx].settle();
+        }
+        let open = |it: &World| -> BTreeSet<String> {
+            let open = it.seen.runs.iter().filter(|it| is_open(it));
+            open.flat_map(|it| &it.spec.hosts).map(|it| it.name.clone()).collect()
+        };
+        let out: BTreeSet<String> = worlds.iter().flat_map(open).collect();
+        most = most.max(out.len());
+        assert!(out.len() <= 10, "{out:?} are out of service, and 10 may be");
+        let is_told = |it: &World| it.message("DeploymentReady").contains("wait for their turn");
+        assert!(worlds.iter().any(|it| it.open_hosts() > 0 || it.is_over()), "both wait");
+        waited |= worlds.iter().any(|it| it.open_hosts() == 0 && !it.is_over() && is_told(it));
+        // The other one's runs take three times as long.
+        for (idx, world) in worlds.iter_mut().enumerate() {
+            if idx == 0 || tick % 3 == 0 {
+                world.finish();
+            }
+            world.sleep(11);
+        }
+    }
+    assert_eq!((most, waited), (10, true));
+    for world in &worlds {
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    }
 }
 
 #[test]
