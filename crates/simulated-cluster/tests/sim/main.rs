@@ -25,6 +25,7 @@ mod node_inputs;
 mod node_set;
 mod node_set_networks;
 mod one_owner;
+mod ratcheting;
 mod removal;
 mod runs_by_hand;
 mod service_operator;
