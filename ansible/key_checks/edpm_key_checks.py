@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import getopt
+import itertools
 import mmap
 import re
 import shlex
@@ -28,7 +31,15 @@ SWITCHES = {
     "host_key_auto_add": (True, ("ansible_paramiko_host_key_auto_add",)),
 }
 ARGUMENTS = ("ssh_args", "ssh_common_args", "ssh_extra_args", "sftp_extra_args", "scp_extra_args")
-# Where no argument decides, ssh's own files do; where no variable and no option does, Ansible's settings do.
+# What the connection gives to ssh, sftp and scp alike, in its order: of what is given twice ssh takes the first.
+FIRST = ("ssh_args", "host_key_checking", "port", "remote_user", "ssh_common_args")
+SINGLE = {"host_key_checking": "StrictHostKeyChecking=no", "port": "Port={}", "remote_user": 'User="{}"'}
+# The letters of sftp and scp: ssh knows some of them in another sense (`scp -O`).
+LETTERS = {
+    "sftp_extra_args": "1246AafhNpqrvCc:D:i:l:o:s:S:b:B:F:J:P:R:X:",
+    "scp_extra_args": "12346ABCTdfOpqRrstvD:F:J:M:P:S:c:i:l:o:X:",
+}
+# Where no argument is the cause, ssh's own files are; where no variable and no option is, Ansible's settings are.
 SSH_CONFIG, SETTINGS = "ssh_config", "settings"
 # All reasons, in the words in which they are told.
 REASONS = (
@@ -37,11 +48,14 @@ REASONS = (
     *(f"--{name.replace('_', '-')}" for name in ARGUMENTS[1:]),
     SSH_CONFIG, SETTINGS,
 )
-# An argument, or a line of what ssh says of its configuration.
-STRICT = re.compile(r"""(?:-\w*o)?\s*"?stricthostkeychecking["\s=]+([\w-]+)""", re.IGNORECASE)
+# What is off, in a line of what ssh says of its configuration, or in an argument without its quotation marks. Only
+# values that are known to check count as such.
+STRICT = re.compile(r"(?:-\w*o)?\s*stricthostkeychecking[\s=]+(?![\s=]|(?:true|yes|ask)\s*$)", re.IGNORECASE)
 # A program that says which keys are right says whatever it likes.
-KEYS_COMMAND = re.compile(r"""(?:-\w*o)?\s*"?knownhostscommand["\s=]+(?!none\b|["\s=])""", re.IGNORECASE)
-SSH_SECONDS = 10
+KEYS_COMMAND = re.compile(r"(?:-\w*o)?\s*knownhostscommand[\s=]+(?![\s=]|none\s*$)", re.IGNORECASE)
+QUOTES = re.compile(r"""["'\\]""")
+# A file may run programs (`Match exec`) that take their time.
+SSH_SECONDS = 5
 HOSTS_LIMIT = 65536
 
 
@@ -100,44 +114,55 @@ def _trusting(options):
     """The connection's options that turn the check off; ssh's own files are named in their place."""
     if "ssh_common_args" not in options:
         return {name for name, (off, _) in SWITCHES.items() if options.get(name) is off}
-    decisions = {name: _decision(_words(options, name)) for name in ARGUMENTS}
-    decisions["host_key_checking"] = True if options.get("host_key_checking") is False else None
-    found = {name for name in ARGUMENTS if any(map(KEYS_COMMAND.match, _words(options, name)))}
+    found = set()
     for last in ARGUMENTS[2:]:
-        # As the connection puts them together: of what is given twice ssh takes the first.
-        order = ("ssh_args", "host_key_checking", "ssh_common_args", last)
-        deciding = next((name for name in order if decisions[name] is not None), None)
-        if deciding and decisions[deciding]:
-            found.add(deciding)
-        if not deciding and last == "ssh_extra_args" and _ssh_trusts(options):
-            found.add(SSH_CONFIG)
-    return found
+        given = [(name, options.get(name)) for name in (*FIRST, last)]
+        found |= _ssh_trusts(str(options.get("host")), *(it for it in given if it[1] not in (None, "")))
+    # What another program than the usual one makes of files is not known here.
+    return found if options.get("ssh_executable") == "ssh" else found - {SSH_CONFIG}
 
 
-def _words(options, name):
-    """The arguments, where any of them matters here."""
-    text = options.get(name) or ""
-    matters = any(it in text.lower() for it in ("stricthostkeychecking", "knownhostscommand"))
-    return shlex.split(text) if matters else []
+# A process has one task, so that what is kept is never old; a loop asks once.
+@functools.cache
+def _ssh_trusts(host, *given):
+    """Which of these options turn the check off. Only ssh itself says whether it is off; words merely name the cause,
+    for they have many spellings, and the value of another option may look like them."""
+    try:
+        parts = {name: _words(name, value) for name, value in given}
+        lines = _ask_ssh([*itertools.chain(*parts.values()), "--", host])
+    except (OSError, ValueError, getopt.GetoptError, subprocess.SubprocessError):
+        # Without an answer the key is not known to be checked.
+        return {SSH_CONFIG}
+    return {_cause(parts, off) for off in (STRICT, KEYS_COMMAND) if any(map(off.match, lines))}
 
 
-def _decision(words):
-    """Whether ssh takes a key that it does not know; nothing where none of the words says so."""
-    said = next(filter(None, map(STRICT.match, words)), None)
-    return said and said[1].lower() in ("no", "off", "false", "accept-new")
+def _words(name, value):
+    """The words that the connection makes of an option, as far as they mean something to ssh."""
+    if name in SINGLE:
+        return [] if name == "host_key_checking" and value is not False else ["-o", SINGLE[name].format(value)]
+    words = [word.strip() for word in shlex.split(value) if word.strip()]
+    if name not in LETTERS:
+        return words
+    # Of these, sftp and scp hand on what follows.
+    return [word for pair in getopt.getopt(words, LETTERS[name])[0] if pair[0] in ("-o", "-F") for word in pair]
 
 
-def _ssh_trusts(options):
-    """What ssh makes of its files, without a connection; another program than the usual one is not asked."""
-    if options.get("ssh_executable") != "ssh":
-        return False
-    words = [word for name in ARGUMENTS[:3] for word in shlex.split(options.get(name) or "")]
+def _ask_ssh(words):
+    """What ssh makes of its arguments and files, in lines, without a connection."""
     done = subprocess.run(
-        ["ssh", "-G", *words, "--", str(options.get("host"))], stdin=subprocess.DEVNULL, capture_output=True,
-        encoding="utf-8", errors="replace", timeout=SSH_SECONDS, check=False,
+        ["ssh", "-G", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        encoding="utf-8", errors="replace", timeout=SSH_SECONDS, check=True,
     )
     lines = done.stdout.splitlines()
-    return _decision(lines) or any(map(KEYS_COMMAND.match, lines))
+    if not any(line.startswith("stricthostkeychecking ") for line in lines):
+        raise ValueError("ssh said nothing of the check")
+    return lines
+
+
+def _cause(parts, off):
+    """The first option with an argument that turns the check off."""
+    named = (name for name, words in parts.items() if any(off.match(QUOTES.sub("", word)) for word in words))
+    return next(named, SSH_CONFIG)
 
 
 def _reason(option, options, variables):

@@ -1,6 +1,7 @@
 """What a run tells of hosts whose own ssh keys it does not check, with real ssh clients and a real sshd."""
 
 import json
+import os
 import unittest
 
 from support import CallbackTest
@@ -54,7 +55,10 @@ class Unknown(CallbackTest):
 
     def test_a_usual_run_checks_and_tells_nothing(self):
         self.assert_nothing_told()
-        self.assert_nothing_told(variables={"ansible_ssh_common_args": self.files("-o StrictHostKeyChecking=yes")})
+        # As inventories of node sets have it.
+        files = f"-o 'UserKnownHostsFile={self.directory}/known_hosts {self.directory}/learned'"
+        arguments = f"{files} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes"
+        self.assert_nothing_told(variables={"ansible_ssh_common_args": arguments})
 
     def test_variables_of_the_inventory_are_told_whatever_their_spelling(self):
         for name, value in [
@@ -90,6 +94,58 @@ class Unknown(CallbackTest):
                          options=("-e", "ssh_config=x settings=y"))
         config.write_text(f"Host *\n StrictHostKeyChecking yes\n UserKnownHostsFile {self.directory}/known_hosts\n")
         self.assert_nothing_told(variables={"ansible_ssh_common_args": f"-F {config}"})
+
+    def test_single_quotation_marks_within_an_argument_hide_nothing(self):
+        arguments = self.files("""-o "StrictHostKeyChecking='no'" """)
+        self.assert_told(["ansible_ssh_args"], variables={"ansible_ssh_args": arguments})
+
+    def test_the_value_of_another_argument_is_no_decision(self):
+        # With -S it is the name of a socket.
+        arguments = self.files("-S StrictHostKeyChecking=yes -o StrictHostKeyChecking=no")
+        self.assert_told(["ansible_ssh_args"], variables={"ansible_ssh_args": arguments})
+
+    def test_a_program_that_a_file_of_ssh_names_is_told_where_arguments_decide_all_else(self):
+        config = self.write("ssh.cfg", "Host *\n KnownHostsCommand /bin/echo %H %t %K\n")
+        self.assert_told(["ssh_config"], variables={"ansible_ssh_args": f"-F {config}"})
+
+    def test_files_of_ssh_are_asked_for_the_user_and_the_port_of_the_task(self):
+        config = self.write("ssh.cfg", f"""\
+            Match user nobody-here exec "test %p = {self.port}"
+                StrictHostKeyChecking no
+                UserKnownHostsFile {self.directory}/k
+        """)
+        self.assert_told(["ssh_config"], variables={"ansible_ssh_common_args": f"-F {config}"})
+
+    def test_where_ssh_does_not_answer_in_time_keys_are_not_known_to_be_checked(self):
+        # Only the question hangs, until the end of the test.
+        os.mkfifo(self.directory / "fifo")
+        wait = self.write("wait", f"""\
+            #!/bin/sh
+            tr '\\0' ' ' </proc/$PPID/cmdline | grep -q '^ssh -G ' && exec cat {self.directory}/fifo
+            exit 1
+        """)
+        wait.chmod(0o755)
+        config = self.write("ssh.cfg", f'Match exec "exec {wait}"\n StrictHostKeyChecking no\n')
+        message = self.run_with(variables={"ansible_ssh_common_args": self.files(f"-F {config}")})
+        # Somebody waits there, or the test has shown nothing.
+        os.close(os.open(self.directory / "fifo", os.O_WRONLY | os.O_NONBLOCK))
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["ssh_config"]}, message)
+
+    def test_arguments_of_sftp_and_scp_are_read_as_theirs(self):
+        strict = self.files("-o BatchMode=yes")
+        # To ssh -O would be something else.
+        self.assert_nothing_told(variables={"ansible_ssh_common_args": strict, "ansible_scp_extra_args": "-O"})
+        for name in ("ansible_sftp_extra_args", "ansible_scp_extra_args"):
+            variables = {"ansible_ssh_common_args": strict, name: f"-p {TRUSTING}"}
+            message = self.run_with(variables=variables)
+            self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": [name]}, message)
+        # What only ssh is given checks nothing for sftp.
+        config = self.write("ssh.cfg", "Host *\n StrictHostKeyChecking no\n")
+        message = self.run_with(variables={
+            "ansible_ssh_common_args": self.files(f"-F {config}"),
+            "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+        })
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["ssh_config"]}, message)
 
     def test_a_program_that_says_which_keys_are_right_is_told(self):
         command = "-F /dev/null -o StrictHostKeyChecking=yes -o 'KnownHostsCommand=/bin/echo %H %t %K'"
