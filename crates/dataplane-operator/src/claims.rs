@@ -62,7 +62,7 @@ pub struct HostClaim {
     pub key: Option<HostKey>,
     /// Where it stands in the object.
     pub path: String,
-    /// Whether a run of the object has succeeded there, at that address.
+    /// Whether a deployment of the object has succeeded there, at that address.
     pub is_reached: bool,
 }
 
@@ -289,18 +289,19 @@ fn told(node: &Node) -> Option<String> {
     status.address.clone().filter(|_| is_current)
 }
 
-/// Whether a run of the node has succeeded at that address: with the inputs that its status tells, or
-/// with those of its last complete deployment, of which the address is one.
+/// Whether a whole deployment of the node has succeeded at that address: it is one of the inputs that
+/// the status keeps of it.
+///
+/// The record of a service is not enough: while nothing may run it stays as it was, and the status tells
+/// the address of a node that was moved at once.
 pub fn has_reached(node: &Node, address: &str) -> bool {
     let Some(status) = &node.status else { return false };
-    let deployed = || status.services.iter().filter(|it| it.deployed_hash.is_some());
     let told = status.address.as_deref();
     let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
-    let is_present =
-        told.is_some() && deployed().any(|it| it.deployed_hash.as_ref() == Some(&it.hash));
     let mut spellings = [Some(address), told].into_iter().flatten();
-    let was_deployed = |it| inputs::are_at(&status.deployed_inputs, it);
-    is_present || deployed().next().is_some() && spellings.any(was_deployed)
+    // A node without services is complete without a run.
+    let was_run = status.services.iter().any(|it| it.deployed_hash.is_some());
+    was_run && spellings.any(|it| inputs::are_at(&status.deployed_inputs, it))
 }
 
 /// Where a node's own spec says that its host is.

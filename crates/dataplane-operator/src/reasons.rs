@@ -303,13 +303,13 @@ const SERVICE: &[Aspect] = &[
     ),
     aspect(
         ENDPOINTS_READY,
-        "Its ports are exposed on the addresses of all nodes that get it and that a run has reached; \
+        "Its ports are exposed on the addresses of all nodes that get it and were deployed there; \
          absent where it lists no ports.",
         &[
             Word::good(
                 "Exposed",
-                "The ports are exposed on the addresses of all nodes that a run has reached; those \
-                 that none has reached yet are named, and follow.",
+                "The ports are exposed on the addresses of all nodes that were deployed there; \
+                 those that were not yet are named, and follow.",
             ),
             Word::bad(
                 "AddressMissing",

@@ -111,7 +111,10 @@ fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_nam
     theirs["status"] = json!({ "observedGeneration": 1, "address": "192.0.2.1:22", "services": [{
         "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1, "deployedHash": "h",
         "since": OLD,
-    }] });
+    }], "deployedInputs": {
+        "ansibleHost": common::hash::short(&json!("192.0.2.1")),
+        "ansiblePort": common::hash::short(&json!(22)),
+    } });
     claim_caches.nodes.absorb(&theirs);
     let found = judge(&known, &Value::Null, &mine);
     assert!(found.len() == 1 && found[0].contains("an object of another namespace"), "{found:?}");

@@ -32,13 +32,13 @@ pub struct Addresses {
     pub v6: BTreeSet<IpAddr>,
     /// Nodes whose address is a name, is not known yet, or cannot be an endpoint.
     pub without: BTreeSet<String>,
-    /// Nodes at whose address no run of theirs has succeeded yet. Else whoever may write a node would
-    /// have the traffic of a Service sent to any address, pods of other namespaces included.
+    /// Nodes at whose address no deployment of theirs has succeeded yet. Else whoever may write a node
+    /// would have the traffic of a Service sent to any address, pods of other namespaces included.
     pub unreached: BTreeSet<String>,
 }
 
 impl Addresses {
-    /// Of nodes, by what they publish and where their runs have succeeded.
+    /// Of nodes, by what they publish and where their deployments have succeeded.
     pub fn of(nodes: &[Arc<Node>]) -> Self {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {

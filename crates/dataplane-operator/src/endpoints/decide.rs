@@ -73,23 +73,27 @@ fn endpoints(seen: &Observed) -> Finding {
         return Finding::error(ENDPOINTS_READY, "NameTaken", text);
     }
     let count = seen.addresses.count();
+    let later = later(seen);
     let without = &seen.addresses.without;
     if !without.is_empty() {
         let without: Vec<&String> = without.iter().collect();
         let text = format!(
             "{count} addresses are exposed; left out without an IP address in ansibleHost: \
-             OpenStackDataPlaneNode {}.",
+             OpenStackDataPlaneNode {}.{later}",
             some(&without, NAMED)
         );
         return Finding::waiting(ENDPOINTS_READY, "AddressMissing", text);
     }
-    let unreached: Vec<&String> = seen.addresses.unreached.iter().collect();
-    let later = if unreached.is_empty() {
-        String::new()
-    } else {
-        let nodes = some(&unreached, NAMED);
-        format!(" OpenStackDataPlaneNode {nodes}: exposed once a run has succeeded there.")
-    };
     let text = format!("The ports of {count} addresses are exposed.{later}");
     Finding::good(ENDPOINTS_READY, "Exposed", text)
+}
+
+/// Which nodes are exposed later.
+fn later(seen: &Observed) -> String {
+    let unreached: Vec<&String> = seen.addresses.unreached.iter().collect();
+    if unreached.is_empty() {
+        return String::new();
+    }
+    let nodes = some(&unreached, NAMED);
+    format!(" OpenStackDataPlaneNode {nodes}: exposed once a deployment has succeeded there.")
 }

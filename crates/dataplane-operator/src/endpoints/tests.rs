@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::dataplane::{Node, Service};
 use common::conditions::declared::undeclared;
 use common::conditions::find;
+use common::hash;
 use common::plan::{Step, Write};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -20,13 +21,18 @@ use crate::reasons::KINDS;
 use crate::service;
 use crate::service::decide::{decide, refused};
 
-/// A node that a run has reached at that address.
+/// A node that was deployed at that address.
 fn node(name: &str, address: Option<&str>) -> Arc<Node> {
-    node_of(name, address, Some("h"))
+    node_of(name, address, address)
 }
 
-/// A node with one service, and the hash of what was last deployed of it.
-fn node_of(name: &str, address: Option<&str>, deployed_hash: Option<&str>) -> Arc<Node> {
+/// A node that is told to be at the one address, and was deployed at the other.
+fn node_of(name: &str, address: Option<&str>, deployed: Option<&str>) -> Arc<Node> {
+    let deployed = deployed.map(|it| it.rsplit_once(':').unwrap());
+    let inputs = deployed.map(|(host, port)| {
+        let port: i32 = port.parse().unwrap();
+        json!({ "ansibleHost": hash::short(&json!(host)), "ansiblePort": hash::short(&json!(port)) })
+    });
     let object = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
         "kind": "OpenStackDataPlaneNode",
@@ -36,8 +42,9 @@ fn node_of(name: &str, address: Option<&str>, deployed_hash: Option<&str>) -> Ar
             "address": address,
             "services": [{
                 "name": "exporter", "state": "Running", "hash": "h", "attempt": 0,
-                "since": "2026-01-01T00:00:00Z", "deployedHash": deployed_hash,
+                "since": "2026-01-01T00:00:00Z", "deployedHash": deployed.map(|_| "h"),
             }],
+            "deployedInputs": inputs.unwrap_or_else(|| json!({})),
         },
     });
     Arc::new(serde_json::from_value(object).unwrap())
@@ -217,6 +224,12 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     let told = find(&status.conditions, "EndpointsReady").unwrap();
     assert_eq!(told.reason, "AddressMissing");
     assert!(told.message.contains("OpenStackDataPlaneNode n2, n3, n4."), "{}", told.message);
+    nodes.push(node_of("n5", Some("192.0.2.5:22"), None));
+    world.seen.addresses = Addresses::of(&nodes);
+    world.pass();
+    let status = world.seen.service.status.as_ref().unwrap();
+    let told = &find(&status.conditions, "EndpointsReady").unwrap().message;
+    assert!(told.contains("n4. OpenStackDataPlaneNode n5: exposed once"), "{told}");
 }
 
 #[test]
@@ -224,22 +237,23 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
     let mut world = World::new(0);
     let own = node("n0", Some("192.0.2.1:22"));
     // The address of a pod of another namespace, to which a Service would then send its traffic.
-    let foreign = |hash| node_of("n1", Some("10.244.0.7:22"), hash);
+    let foreign = |deployed| node_of("n1", Some("10.244.0.7:22"), deployed);
     let told = |world: &World| {
         let status = world.seen.service.status.as_ref().unwrap();
         find(&status.conditions, "EndpointsReady").unwrap().message.clone()
     };
-    for hash in [None, Some("before")] {
-        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(hash)]);
+    // Never deployed, and moved there after it was deployed elsewhere.
+    for deployed in [None, Some("192.0.2.9:22")] {
+        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(deployed)]);
         world.pass();
         assert_eq!(world.seen.slices[0].endpoints[0].addresses, ["192.0.2.1"]);
         assert_eq!(world.sizes(), [1]);
         let text = "The ports of 1 addresses are exposed. OpenStackDataPlaneNode n1: exposed once a \
-                    run has succeeded there.";
+                    deployment has succeeded there.";
         assert_eq!(told(&world), text);
         assert_eq!(world.reason("Ready").as_deref(), Some("Ready"));
     }
-    world.seen.addresses = Addresses::of(&[own, foreign(Some("h"))]);
+    world.seen.addresses = Addresses::of(&[own, foreign(Some("10.244.0.7:22"))]);
     world.pass();
     assert_eq!(world.sizes(), [2]);
     assert_eq!(told(&world), "The ports of 2 addresses are exposed.");
