@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, NodeSet, NodeSetProgress, Service};
+use common::api::dataplane::{
+    Deployment, HostProgress, NodeSet, NodeSetProgress, RunState, Service,
+};
 use common::engine::mounts::node_sets::inventory_name;
 use common::finalizers::is_held;
 use kube::ResourceExt;
@@ -16,6 +18,9 @@ use shell::sources::{Digests, SourceRef, Sources};
 use crate::attachments::Attachments;
 use crate::default_services::{self, Found};
 use crate::deployment::holding::RUNNING;
+use crate::deployment::progress::position;
+use crate::deployment::services::is_global;
+use crate::deployment::texts::is_failing;
 use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
@@ -44,8 +49,8 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Node set → its hosts that have a run of another deployment.
-    pub elsewhere: BTreeMap<String, BTreeSet<String>>,
+    /// Node set → its hosts that another deployment has begun and not finished → whether they fail there.
+    pub elsewhere: BTreeMap<String, BTreeMap<String, bool>>,
 }
 
 impl Observed {
@@ -151,7 +156,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let networks = world.attachments.seen(&world.api, &namespace, names_networks).await?;
     let owner = deployment.uid().unwrap_or_default();
     let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
-    let elsewhere = elsewhere(&world.deployments.all(), &deployment, &node_sets);
+    let is_for_all = |name: &str| {
+        let service = world.services.get(&Key::new(&namespace, name));
+        service.is_some_and(|it| is_global(&it))
+    };
+    let elsewhere = elsewhere(&world.deployments.all(), &deployment, &node_sets, is_for_all);
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -166,12 +175,15 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     }))
 }
 
-/// Node set → its hosts that have a run of another deployment.
+/// Node set → its hosts that another deployment has begun and not finished → whether they fail there, and
+/// are in no run at present. `is_for_all` tells of a
+/// service whether it waits for all node sets: whoever waits there is in service.
 pub fn elsewhere(
     all: &[Arc<Deployment>],
     ours: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
-) -> BTreeMap<String, BTreeSet<String>> {
+    is_for_all: impl Fn(&str) -> bool,
+) -> BTreeMap<String, BTreeMap<String, bool>> {
     let is_other = |it: &&Arc<Deployment>| {
         it.namespace() == ours.namespace() && it.uid() != ours.uid() && !it.has_ended()
     };
@@ -179,10 +191,22 @@ pub fn elsewhere(
     let progress = others.filter_map(|it| it.status.as_ref()).flat_map(|it| &it.progress);
     let is_there =
         |name: &String, it: &NodeSetProgress| node_sets.get(name).is_some_and(|set| it.is_of(set));
-    let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut elsewhere = BTreeMap::<String, BTreeMap<String, bool>>::new();
     for (name, progress) in progress.filter(|(name, it)| is_there(name, it)) {
-        let at_work = progress.hosts.iter().filter(|(_, it)| it.run.is_some());
-        elsewhere.entry(name.clone()).or_default().extend(at_work.map(|(host, _)| host.clone()));
+        let rests = |place: Option<usize>| {
+            let service = place.and_then(|it| progress.services.get(it));
+            service.is_some_and(|it| is_for_all(it))
+        };
+        let is_begun = |it: &HostProgress| {
+            let done = position(it);
+            let is_between = done > 0 && !rests(Some(done)) && !rests(done.checked_sub(1));
+            it.state != RunState::Succeeded && (it.run.is_some() || it.attempt > 0 || is_between)
+        };
+        let known = elsewhere.entry(name.clone()).or_default();
+        for (host, at) in progress.hosts.iter().filter(|(_, it)| is_begun(it)) {
+            let fails = is_failing(at) && at.run.is_none();
+            known.entry(host.clone()).and_modify(|it| *it &= fails).or_insert(fails);
+        }
     }
     elsewhere
 }

@@ -30,11 +30,26 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
         if !is_retried && !begins(seen, part, host) {
             continue;
         }
-        if let Err(hold) = gate.admit(standing) {
+        if let Err(hold) = gate.admit(asked(host, standing)) {
             holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
         }
     }
     holds
+}
+
+/// As what a host begins: one that another deployment is at holds a place already, but this deployment
+/// follows there only where it may begin.
+fn asked(host: &Judged, standing: Standing) -> Standing {
+    match standing {
+        Standing::Disturbed => Standing::Ready,
+        Standing::Started if !is_corrected(&host.live) => Standing::New,
+        Standing::New
+        | Standing::Started
+        | Standing::FailedNew
+        | Standing::Ready
+        | Standing::Failed
+        | Standing::Corrected => standing,
+    }
 }
 
 fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judged, Standing)> {
@@ -58,8 +73,11 @@ fn in_service(part: &Part) -> BTreeSet<&str> {
 /// What beginning or going on with a host means.
 fn standing(seen: &Observed, part: &Part, host: &Judged, was_deployed: bool) -> Standing {
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    // What another deployment is at is out of service, whatever this one has to do there.
-    let is_elsewhere = seen.elsewhere.get(&part.name).is_some_and(|it| it.contains(&host.name));
+    // What another deployment is at is out of service, but for hosts that fail there and that this one has
+    // brought back since.
+    let fails_there = seen.elsewhere.get(&part.name).and_then(|it| it.get(&host.name));
+    let is_brought_back = host.live.state == RunState::Succeeded;
+    let is_elsewhere = fails_there.is_some_and(|fails| !(*fails && is_brought_back));
     let idle = if is_elsewhere {
         of(Standing::Disturbed, Standing::Started)
     } else {

@@ -10,11 +10,22 @@ use shell::queue::Queue;
 
 use crate::deployment::holding::RUNNING;
 use crate::deployment::observe::{World, is_ours, key};
+use crate::node_set::wake::GATHER;
 
 /// Wakes deployments by `queue`.
 pub fn wake(queue: &Arc<Queue>, world: &World) {
-    let to = Arc::clone(queue);
-    world.deployments.on_change(move |it| to.push(key_of(it)));
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.deployments.on_change(move |deployment| {
+        to.push(key_of(deployment));
+        // They share the places of their node sets.
+        let sets = &deployment.spec.node_sets;
+        let is_beside = |it: &&Arc<Deployment>| {
+            it.uid() != deployment.uid() && it.spec.node_sets.iter().any(|it| sets.contains(it))
+        };
+        for other in open_beside(&all.all(), deployment).filter(is_beside) {
+            to.push_in(key_of(other), GATHER);
+        }
+    });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.node_sets.on_change(move |node_set| {
         let names = |it: &Arc<Deployment>| it.spec.node_sets.contains(&node_set.name_any());

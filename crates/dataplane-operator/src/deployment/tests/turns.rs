@@ -109,17 +109,14 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
     let deployments = worlds.each_ref().map(|it| Arc::clone(&it.seen.deployment));
     for world in worlds {
         let seen = &mut world.seen;
-        seen.elsewhere = elsewhere(&deployments, &seen.deployment, &seen.node_sets);
+        let is_for_all = |it: &str| it == "everywhere";
+        seen.elsewhere = elsewhere(&deployments, &seen.deployment, &seen.node_sets, is_for_all);
     }
 }
 
 #[test]
 fn two_deployments_of_one_node_set_share_its_places() {
-    let world = || World::with(vec![deployed(50, &["first", "second"])], json!({}));
-    let mut worlds = [world(), world()];
-    for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
-        world.deployment().metadata.uid = Some(name.into());
-    }
+    let mut worlds = two_of_one(&["first", "second"], [json!({}), json!({})]);
     let (mut most, mut waited) = (0, false);
     for tick in 0..60 {
         for idx in 0..2 {
@@ -145,6 +142,80 @@ fn two_deployments_of_one_node_set_share_its_places() {
         }
     }
     assert_eq!((most, waited), (10, true));
+    for world in &worlds {
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    }
+}
+
+/// Two deployments of one node set of fifty hosts.
+fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
+    let mut worlds = specs.map(|it| World::with(vec![deployed(50, services)], it));
+    for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
+        world.deployment().metadata.uid = Some(name.into());
+    }
+    worlds
+}
+
+#[test]
+fn a_deployment_that_is_stopped_does_not_follow_another_one() {
+    for spec in [json!({}), json!({ "pauseOnFailure": true })] {
+        let mut worlds = two_of_one(&["first", "second"], [spec, json!({})]);
+        worlds[0].settle();
+        worlds[0].finish_with(|_, _| "Failed");
+        worlds[0].settle();
+        let status = worlds[1].seen.node_sets.values_mut().next().unwrap();
+        let failed = names(10);
+        *status =
+            failed_on(&failed.iter().map(String::as_str).collect::<Vec<_>>(), Arc::clone(status));
+        for _ in 0..20 {
+            for idx in [1, 0] {
+                look_at_each_other(&mut worlds);
+                worlds[idx].settle();
+            }
+            worlds[1].finish();
+            worlds[0].finish_with(|_, _| "Failed");
+            for world in &mut worlds {
+                world.sleep(11);
+            }
+        }
+        assert_eq!(worlds[1].condition("Ready"), is("True", "Ready"));
+        let tried: BTreeSet<String> =
+            worlds[0].carried.iter().map(|(_, host, _)| host.clone()).collect();
+        assert_eq!(tried.into_iter().collect::<Vec<_>>(), failed);
+    }
+}
+
+#[test]
+fn hosts_that_fail_and_are_tried_again_hold_places_in_another_deployment_too() {
+    let limits = ["n000,n001,n002,n003,n004,n005,n006,n007,n008,n009", "*"];
+    let specs = limits.map(|it| json!({ "ansibleLimit": it, "maxUnavailable": 10 }));
+    let mut worlds = two_of_one(&["first"], specs);
+    worlds[0].settle();
+    worlds[0].finish_with(|_, _| "Failed");
+    worlds[0].settle();
+    look_at_each_other(&mut worlds);
+    assert_eq!(worlds[1].seen.elsewhere["compute"].len(), 10, "none of them has a run");
+    assert_eq!(runs(&worlds[1].settle()), [""; 0]);
+    assert!(worlds[1].message("DeploymentReady").contains("50 of 50 hosts wait for their turn"));
+    assert!(!worlds[1].is_over());
+}
+
+#[test]
+fn deployments_that_rest_at_a_service_for_all_hold_no_places() {
+    let services = ["first", "everywhere", "second"];
+    let mut worlds = two_of_one(&services, [json!({}), json!({})]);
+    for tick in 0..120 {
+        for idx in 0..2 {
+            look_at_each_other(&mut worlds);
+            worlds[idx].settle();
+        }
+        for (idx, world) in worlds.iter_mut().enumerate() {
+            if idx == 0 || tick % 3 == 0 {
+                world.finish();
+            }
+            world.sleep(11);
+        }
+    }
     for world in &worlds {
         assert_eq!(world.condition("Ready"), is("True", "Ready"));
     }
