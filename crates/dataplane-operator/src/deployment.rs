@@ -11,6 +11,7 @@ pub mod hosts;
 pub mod judge;
 pub mod news;
 pub mod observe;
+pub mod others;
 pub mod progress;
 pub mod record;
 pub mod services;

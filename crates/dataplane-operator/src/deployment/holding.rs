@@ -15,6 +15,11 @@ pub const RUNNING: &str = "dataplane.openstack.org/deployment";
 /// Annotation with which a human lets a running deployment be deleted.
 pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
+/// Whether a deployment is not over, or its node sets do not know its end yet.
+pub fn is_open(deployment: &Deployment) -> bool {
+    !deployment.has_ended() || is_held(deployment, RUNNING)
+}
+
 /// The step that lets a deployment go that is over.
 pub fn over(seen: &Observed) -> Option<Step> {
     release(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))

@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{
-    Deployment, HostProgress, NodeSet, NodeSetProgress, RunState, Service,
-};
+use common::api::dataplane::{Deployment, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
-use common::finalizers::is_held;
 use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
@@ -17,15 +14,14 @@ use shell::sources::{Digests, SourceRef, Sources};
 
 use crate::attachments::Attachments;
 use crate::default_services::{self, Found};
-use crate::deployment::holding::RUNNING;
-use crate::deployment::progress::position;
+use crate::deployment::holding::is_open;
+use crate::deployment::others::{self, Begun};
 use crate::deployment::services::is_global;
-use crate::deployment::texts::is_failing;
 use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::sources_of;
 use crate::group::networks::Networks;
 use crate::group::observe::BY_OWNER;
-use crate::node_set::observe::{brings_certificates, sources_of_vars};
+use crate::node_set::observe::{BY_NODE_SET, brings_certificates, sources_of_vars};
 use crate::node_set::tls::lender;
 
 /// Plain copies of everything that was seen.
@@ -49,8 +45,8 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Node set → its hosts that another deployment has begun and not finished → whether they fail there.
-    pub elsewhere: BTreeMap<String, BTreeMap<String, bool>>,
+    /// Node set → its hosts that other deployments have begun and not finished.
+    pub others: BTreeMap<String, BTreeMap<String, Begun>>,
 }
 
 impl Observed {
@@ -80,7 +76,7 @@ fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> &'a 
 
 /// The watched world.
 pub struct World {
-    /// All deployments.
+    /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
@@ -114,8 +110,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
     let deployment = world.deployments.get(&Key::new(&namespace, name));
-    let is_open = |it: &Arc<Deployment>| !it.has_ended() || is_held(&**it, RUNNING);
-    let Some(deployment) = deployment.filter(is_open) else {
+    let Some(deployment) = deployment.filter(|it| is_open(it)) else {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
@@ -160,7 +155,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         let service = world.services.get(&Key::new(&namespace, name));
         service.is_some_and(|it| is_global(&it))
     };
-    let elsewhere = elsewhere(&world.deployments.all(), &deployment, &node_sets, is_for_all);
+    let mut others = BTreeMap::new();
+    for (name, set) in &node_sets {
+        let deployments = world.deployments.indexed(BY_NODE_SET, &Key::of(&**set));
+        others.insert(name.clone(), others::begun(&deployments, &deployment, set, is_for_all));
+    }
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -171,44 +170,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         inventories,
         networks,
         runs,
-        elsewhere,
+        others,
     }))
-}
-
-/// Node set → its hosts that another deployment has begun and not finished → whether they fail there, and
-/// are in no run at present. `is_for_all` tells of a
-/// service whether it waits for all node sets: whoever waits there is in service.
-pub fn elsewhere(
-    all: &[Arc<Deployment>],
-    ours: &Deployment,
-    node_sets: &BTreeMap<String, Arc<NodeSet>>,
-    is_for_all: impl Fn(&str) -> bool,
-) -> BTreeMap<String, BTreeMap<String, bool>> {
-    let is_other = |it: &&Arc<Deployment>| {
-        it.namespace() == ours.namespace() && it.uid() != ours.uid() && !it.has_ended()
-    };
-    let others = all.iter().filter(is_other);
-    let progress = others.filter_map(|it| it.status.as_ref()).flat_map(|it| &it.progress);
-    let is_there =
-        |name: &String, it: &NodeSetProgress| node_sets.get(name).is_some_and(|set| it.is_of(set));
-    let mut elsewhere = BTreeMap::<String, BTreeMap<String, bool>>::new();
-    for (name, progress) in progress.filter(|(name, it)| is_there(name, it)) {
-        let rests = |place: Option<usize>| {
-            let service = place.and_then(|it| progress.services.get(it));
-            service.is_some_and(|it| is_for_all(it))
-        };
-        let is_begun = |it: &HostProgress| {
-            let done = position(it);
-            let is_between = done > 0 && !rests(Some(done)) && !rests(done.checked_sub(1));
-            it.state != RunState::Succeeded && (it.run.is_some() || it.attempt > 0 || is_between)
-        };
-        let known = elsewhere.entry(name.clone()).or_default();
-        for (host, at) in progress.hosts.iter().filter(|(_, it)| is_begun(it)) {
-            let fails = is_failing(at) && at.run.is_none();
-            known.entry(host.clone()).and_modify(|it| *it &= fails).or_insert(fails);
-        }
-    }
-    elsewhere
 }
 
 /// All services that are listed, and those that were when the deployment began.

@@ -136,7 +136,7 @@ impl World {
             )]),
             networks: Networks::NotNamed,
             runs: Vec::new(),
-            elsewhere: BTreeMap::new(),
+            others: BTreeMap::new(),
         };
         Self {
             seen,

@@ -10,6 +10,7 @@ use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
 use crate::deployment::build::{is_for_all, place};
 use crate::deployment::judge::{Judged, Part, attempts, is_ended};
 use crate::deployment::observe::Observed;
+use crate::deployment::others::Begun;
 use crate::deployment::progress::{is_corrected, position};
 use crate::deployment::texts::is_failing;
 
@@ -22,7 +23,7 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
     let is_trying =
         |it: &&(&Part, &Judged, Standing)| it.2.is_retry() && is_at_work(seen, it.0, it.1);
     let trying = all.iter().filter(is_trying).count();
-    let tally = Tally::of(all.iter().map(|it| it.2)).with_trying(trying);
+    let tally = Tally::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut gate = Gate::of(&seen.deployment.spec.limits(), &tally);
     let mut holds = Holds::new();
     for (part, host, standing) in all {
@@ -30,26 +31,32 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
         if !is_retried && !begins(seen, part, host) {
             continue;
         }
-        if let Err(hold) = gate.admit(asked(host, standing)) {
+        if let Err(hold) = gate.admit(standing) {
             holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
         }
     }
     holds
 }
 
-/// As what a host begins: one that another deployment is at holds a place already, but this deployment
-/// follows there only where it may begin.
-fn asked(host: &Judged, standing: Standing) -> Standing {
+/// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
+/// and that this one has brought back since.
+fn counted(seen: &Observed, part: &Part, host: &Judged, standing: Standing) -> Standing {
+    let Some(other) = other(seen, part, host) else { return standing };
     match standing {
-        Standing::Disturbed => Standing::Ready,
-        Standing::Started if !is_corrected(&host.live) => Standing::New,
-        Standing::New
-        | Standing::Started
+        _ if other.fails && host.live.state == RunState::Succeeded => standing,
+        Standing::Ready => Standing::Disturbed,
+        Standing::New => Standing::Started,
+        Standing::Started
         | Standing::FailedNew
-        | Standing::Ready
+        | Standing::Disturbed
         | Standing::Failed
         | Standing::Corrected => standing,
     }
+}
+
+/// What another deployment has begun on a host.
+fn other<'a>(seen: &'a Observed, part: &Part, host: &Judged) -> Option<&'a Begun> {
+    seen.others.get(&part.name)?.get(&host.name)
 }
 
 fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judged, Standing)> {
@@ -73,16 +80,7 @@ fn in_service(part: &Part) -> BTreeSet<&str> {
 /// What beginning or going on with a host means.
 fn standing(seen: &Observed, part: &Part, host: &Judged, was_deployed: bool) -> Standing {
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    // What another deployment is at is out of service, but for hosts that fail there and that this one has
-    // brought back since.
-    let fails_there = seen.elsewhere.get(&part.name).and_then(|it| it.get(&host.name));
-    let is_brought_back = host.live.state == RunState::Succeeded;
-    let is_elsewhere = fails_there.is_some_and(|fails| !(*fails && is_brought_back));
-    let idle = if is_elsewhere {
-        of(Standing::Disturbed, Standing::Started)
-    } else {
-        of(Standing::Ready, Standing::New)
-    };
+    let idle = of(Standing::Ready, Standing::New);
     let is_corrected = is_corrected(&host.live);
     if is_failing(&host.live) {
         return of(Standing::Failed, Standing::FailedNew);
@@ -160,7 +158,7 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     let max = seen.deployment.spec.limits().max_unavailable_text();
     let (n_waiting, n_all) = (waiting.len(), all.len());
     let cause = match hold {
-        Hold::Turn => format!("as maxUnavailable ({max}) has it"),
+        Hold::Turn => format!("as maxUnavailable ({max}) has it{}", beside(seen, &all)),
         Hold::Stuck => format!(
             "all places that maxUnavailable ({max}) allows are held by hosts that fail: {}",
             named(&failing)
@@ -175,6 +173,16 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
         (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };
     Held { is_over, text: Some(text) }
+}
+
+/// Which other deployments hold places too.
+fn beside(seen: &Observed, all: &[(&Part, &Judged, Standing)]) -> String {
+    let names = all.iter().filter_map(|it| Some(other(seen, it.0, it.1)?.deployment.as_str()));
+    let names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; hosts of OpenStackDataPlaneDeployment {} count too", named(&names))
 }
 
 /// How the hosts are that nothing more will be done about, and that have not failed.

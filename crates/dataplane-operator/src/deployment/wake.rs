@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use common::api::dataplane::Deployment;
-use common::finalizers::is_held;
 use kube::{Resource, ResourceExt};
 use shell::cache::Key;
 use shell::queue::Queue;
 
-use crate::deployment::holding::RUNNING;
+use crate::deployment::holding::is_open;
 use crate::deployment::observe::{World, is_ours, key};
+use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
 use crate::node_set::wake::GATHER;
 
 /// Wakes deployments by `queue`.
@@ -18,18 +18,17 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     world.deployments.on_change(move |deployment| {
         to.push(key_of(deployment));
         // They share the places of their node sets.
-        let sets = &deployment.spec.node_sets;
-        let is_beside = |it: &&Arc<Deployment>| {
-            it.uid() != deployment.uid() && it.spec.node_sets.iter().any(|it| sets.contains(it))
-        };
-        for other in open_beside(&all.all(), deployment).filter(is_beside) {
-            to.push_in(key_of(other), GATHER);
+        for set in node_sets_of(deployment) {
+            let others = all.indexed(BY_NODE_SET, &set);
+            for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
+                to.push_in(key_of(other), GATHER);
+            }
         }
     });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.node_sets.on_change(move |node_set| {
-        let names = |it: &Arc<Deployment>| it.spec.node_sets.contains(&node_set.name_any());
-        for deployment in open_beside(&all.all(), node_set).filter(|it| names(it)) {
+        let deployments = all.indexed(BY_NODE_SET, &Key::of(node_set));
+        for deployment in deployments.iter().filter(|it| is_open(it)) {
             to.push(key_of(deployment));
         }
     });
@@ -73,6 +72,5 @@ fn open_beside<'a, K: Resource>(
     object: &K,
 ) -> impl Iterator<Item = &'a Arc<Deployment>> {
     let namespace = object.namespace();
-    let is_open = |it: &Deployment| !it.has_ended() || is_held(it, RUNNING);
     all.iter().filter(move |it| it.namespace() == namespace && is_open(it))
 }

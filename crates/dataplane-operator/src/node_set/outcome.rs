@@ -74,9 +74,9 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// The outcome, from what the status says and what the deployments that began with the node set say
 /// since.
 ///
-/// What it says of deployments that cannot be read stays as it is. `present` is the digest of what a deployment would
-/// bring now, and `versions` are the services that bring another version to the hosts. Of hosts in
-/// `replaced` nothing counts that began before: it was done to another machine.
+/// What it says of deployments that cannot be read stays as it is. `present` is the digest of what a
+/// deployment would bring now, and `versions` are the services that bring another version to the hosts.
+/// Of hosts in `replaced` nothing counts that began before: it was done to another machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,

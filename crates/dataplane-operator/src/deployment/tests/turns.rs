@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use common::api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
-use crate::deployment::observe::elsewhere;
+use crate::deployment::others;
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -110,7 +110,9 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
     for world in worlds {
         let seen = &mut world.seen;
         let is_for_all = |it: &str| it == "everywhere";
-        seen.elsewhere = elsewhere(&deployments, &seen.deployment, &seen.node_sets, is_for_all);
+        let sets = seen.node_sets.iter();
+        let begun = |set| others::begun(&deployments, &seen.deployment, set, is_for_all);
+        seen.others = sets.map(|(name, set)| (name.clone(), begun(set))).collect();
     }
 }
 
@@ -194,9 +196,12 @@ fn hosts_that_fail_and_are_tried_again_hold_places_in_another_deployment_too() {
     worlds[0].finish_with(|_, _| "Failed");
     worlds[0].settle();
     look_at_each_other(&mut worlds);
-    assert_eq!(worlds[1].seen.elsewhere["compute"].len(), 10, "none of them has a run");
+    assert_eq!(worlds[1].seen.others["compute"].len(), 10, "none of them has a run");
     assert_eq!(runs(&worlds[1].settle()), [""; 0]);
-    assert!(worlds[1].message("DeploymentReady").contains("50 of 50 hosts wait for their turn"));
+    let message = worlds[1].message("DeploymentReady");
+    assert!(message.contains("50 of 50 hosts wait for their turn"), "{message}");
+    let cause = "maxUnavailable (10) has it; hosts of OpenStackDataPlaneDeployment edpm count too.";
+    assert!(message.contains(cause), "{message}");
     assert!(!worlds[1].is_over());
 }
 
