@@ -97,6 +97,13 @@ class TemporaryDirectoryTest(unittest.TestCase):
         subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
         return path
 
+    def start_refusing_sshd(self):
+        """Starts an sshd to which nobody can log in, with a key of its own in `host_key`. Returns its port."""
+        return self.start_sshd(
+            self.make_key("host_key"), "PasswordAuthentication=no", "KbdInteractiveAuthentication=no",
+            "AuthorizedKeysFile=none",
+        )
+
     def start_sshd(self, host_key, *options, user=None, port=None):
         """Starts an sshd of our own on the loopback; nobody but the user of this passwd line can log in. Returns its port."""
         self.assertIsNotNone(SSHD, "no sshd: start these tests by ansible/tests/run, which gets one")

@@ -67,10 +67,7 @@ class SomebodyListens(SshTest):
     def setUp(self):
         super().setUp()
         self.make_key("user_key")
-        self.port = self.start_sshd(
-            self.make_key("host_key"), "PasswordAuthentication=no", "KbdInteractiveAuthentication=no",
-            "AuthorizedKeysFile=none",
-        )
+        self.port = self.start_refusing_sshd()
         self.host_key = (self.directory / "host_key.pub").read_text().split()
         self.user_key = (self.directory / "user_key.pub").read_text().split()
 

@@ -22,10 +22,7 @@ class Unknown(CallbackTest):
     def setUp(self):
         super().setUp()
         self.make_key("user_key")
-        self.port = self.start_sshd(
-            self.make_key("host_key"), "PasswordAuthentication=no", "KbdInteractiveAuthentication=no",
-            "AuthorizedKeysFile=none",
-        )
+        self.port = self.start_refusing_sshd()
 
     def run_with(self, variables=None, options=(), playbook=PLAY, env=None, hosts=("far",)):
         """What the run tells, where these are the variables of its hosts and the operator decides as always."""
