@@ -31,6 +31,11 @@ pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
 }
 
+/// Which field of an object cannot be read, and why.
+pub fn fault_of(error: Error) -> String {
+    if let Error::Unreadable { fault, .. } = error { fault } else { error.chain() }
+}
+
 /// Services by name, as they hold.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
@@ -51,8 +56,7 @@ impl Found {
         for name in names {
             match services.try_get(&Key::new(namespace, &name)) {
                 Ok(found) => self.services.extend(found.map(|it| (name, as_it_holds(it)))),
-                Err(Error::Unreadable { fault, .. }) => drop(self.unreadable.insert(name, fault)),
-                Err(error) => drop(self.unreadable.insert(name, error.chain())),
+                Err(error) => drop(self.unreadable.insert(name, fault_of(error))),
             }
         }
     }

@@ -9,7 +9,7 @@ use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use common::engine::build::KNOWN_HOSTS;
 use common::keyed::Keys;
-use common::rbac::{EVENTS, Rule, definitions};
+use ipnet::IpNet;
 use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -39,13 +39,16 @@ use crate::group::observe::{BY_HOST_KEY, BY_OWNER, BY_ROLE, World};
 use crate::machines::Machines;
 use crate::machines::observe::LOOK_AGAIN;
 use crate::node_set::observe::{BY_LABEL, BY_NODE_SET, node_set_of, node_sets_of};
-use crate::node_set::others::{self, Others};
+use crate::node_set::others::Others;
 use crate::node_set::{self, World as Sets};
 use crate::plane;
 use crate::plane::children::controller;
 use crate::plane::wake::{BY_NAMESPACE, BY_PLANE, namespace_of, plane_of};
 use crate::service::{self, Services};
 
+pub use rules::{DEFINITIONS, RULES};
+
+mod rules;
 mod wake;
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -64,104 +67,15 @@ pub struct Args {
     /// Digests of what Secrets hold.
     #[command(flatten)]
     pub digests: DigestArgs,
+    /// Networks whose addresses may become endpoints of Kubernetes Services, as CIDRs separated by
+    /// commas; all when empty.
+    #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
+    pub service_networks: Vec<IpNet>,
 }
-
-/// What the operator may do in the watched namespaces.
-pub const RULES: &[Rule] = &[
-    Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
-    // What the maps of a data plane state, and the finalizer on what has an inventory.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplaneroles", "openstackdataplanenodes"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
-    // The finalizer on what has an inventory, and on deployments that run.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplanenodesets", "openstackdataplanedeployments"],
-        &["get", "list", "patch", "watch"],
-    ),
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &["openstackdataplaneservices"],
-        &["create", "get", "list", "patch", "watch"],
-    ),
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &[
-            "openstackdataplanedeployments/status",
-            "openstackdataplanes/status",
-            "openstackdataplaneroles/status",
-            "openstackdataplanenodes/status",
-            "openstackdataplanenodesets/status",
-            "openstackdataplaneservices/status",
-        ],
-        &["patch"],
-    ),
-    // blockOwnerDeletion in the owner references of roles, nodes, runs, exposed ports, and what is asked
-    // for node sets.
-    Rule::of(
-        &["dataplane.openstack.org"],
-        &[
-            "openstackdataplanedeployments/finalizers",
-            "openstackdataplanenodesets/finalizers",
-            "openstackdataplanes/finalizers",
-            "openstackdataplaneroles/finalizers",
-            "openstackdataplanenodes/finalizers",
-            "openstackdataplaneservices/finalizers",
-        ],
-        &["update"],
-    ),
-    // What roles, nodes and node sets ask of machines, and whether nobody is left to be asked to take
-    // them back.
-    Rule::of(
-        &["baremetal.openstack.org"],
-        &["openstackbaremetalsets"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
-    Rule::of(&["baremetal.openstack.org"], &["openstackbaremetalsets/status"], &["patch"]),
-    Rule::of(&[""], &["namespaces"], &["get"]),
-    // Ports of the hosts, as Kubernetes Services.
-    Rule::of(&[""], &["services"], &["create", "delete", "get", "list", "patch", "watch"]),
-    Rule::of(
-        &["discovery.k8s.io"],
-        &["endpointslices"],
-        &["create", "delete", "get", "list", "patch", "watch"],
-    ),
-    Rule::of(
-        &["ansibleee.openstack.org"],
-        &["openstackansibleees"],
-        &["create", "delete", "get", "list", "watch"],
-    ),
-    Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
-    // Variables from Secrets go into Secrets beside the inventories.
-    Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
-    Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
-    // Addresses, names and certificates of node sets, where the cluster has who serves them.
-    others::RULES[0],
-    others::RULES[1],
-    others::RULES[2],
-    others::RULES[3],
-    // Machines of Metal3, where the cluster has it.
-    metal3::RULES[0],
-    metal3::RULES[1],
-    EVENTS,
-];
-
-/// The definitions of the kinds that it looks after.
-pub const DEFINITIONS: Rule = definitions(&[
-    "openstackbaremetalsets.baremetal.openstack.org",
-    "openstackdataplanedeployments.dataplane.openstack.org",
-    "openstackdataplanenodes.dataplane.openstack.org",
-    "openstackdataplanenodesets.dataplane.openstack.org",
-    "openstackdataplaneroles.dataplane.openstack.org",
-    "openstackdataplanes.dataplane.openstack.org",
-    "openstackdataplaneservices.dataplane.openstack.org",
-]);
 
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, digests } = args;
+    let Args { common, webhook, digests, service_networks } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let candidate = Candidate::of(&runtime, NAME, &common);
     let known = Known::default();
@@ -173,7 +87,8 @@ pub async fn run(args: Args) -> Result<()> {
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |candidate: &Candidate, leader: Leader| {
-        work(candidate, leader, (candidate.keys(&digests).await?, known)).await
+        let keys = candidate.keys(&digests).await?;
+        work(candidate, leader, (keys, known, service_networks)).await
     };
     runtime.spawn("controllers", candidate.lead(work));
     runtime.run().await
@@ -183,13 +98,13 @@ pub async fn run(args: Args) -> Result<()> {
 async fn work(
     candidate: &Candidate,
     mut leader: Leader,
-    (keys, known): (Keys, Known),
+    (keys, known, networks): (Keys, Known, Vec<IpNet>),
 ) -> Result<()> {
     let machines = Machines::new(candidate.watches());
     let watched = Watched::new(candidate, keys, Others::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
-    let services = watched.services(&api, &groups.sources);
+    let services = watched.services(&api, &groups.sources, networks);
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
@@ -406,13 +321,19 @@ impl Watched {
         }
     }
 
-    fn services(&self, api: &Arc<Api>, sources: &Arc<Sources>) -> service::World {
+    fn services(
+        &self,
+        api: &Arc<Api>,
+        sources: &Arc<Sources>,
+        networks: Vec<IpNet>,
+    ) -> service::World {
         let ports = Ports {
             services: Arc::clone(&self.services),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
             exposed: Arc::clone(&self.exposed),
             slices: Arc::clone(&self.slices),
+            networks,
             api: Arc::clone(api),
         };
         let node_sets = Arc::clone(&self.node_sets);

@@ -318,6 +318,12 @@ const SERVICE: &[Aspect] = &[
                 "Set `ansibleHost` of the named nodes to an IP address.",
             ),
             Word::bad(
+                "AddressNotAllowed",
+                "Nodes whose address is in none of the chart's `dataplane.serviceNetworks` are left out.",
+                "When the list or the address changes.",
+                "Ask the administrator to add the network of the hosts to the list.",
+            ),
+            Word::bad(
                 "NameTaken",
                 "A Kubernetes Service or EndpointSlice of the name exists and belongs to others.",
                 "Within a minute of its end.",

@@ -75,6 +75,9 @@ pub fn of_setup(seen: &Observed) -> Vec<Fault> {
 
 fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let Some(node_set) = seen.node_sets.get(name) else {
+        if let Some(why) = seen.unreadable_sets.get(name) {
+            return Some(unreadable_set(seen, name, why));
+        }
         let text = format!(
             "OpenStackDataPlaneNodeSet {name}, named in spec.nodeSets of \
              OpenStackDataPlaneDeployment {}, does not exist: create it, or delete the deployment \
@@ -103,6 +106,15 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
     Some(Fault::missing("NodeSetNotReady", conditions::trimmed(&text, 1000)))
+}
+
+fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Fault {
+    let text = format!(
+        "OpenStackDataPlaneNodeSet {name}, named in spec.nodeSets of OpenStackDataPlaneDeployment {}, \
+         exists and cannot be read: {why}. Correct that field of it.",
+        seen.deployment.name_any()
+    );
+    Fault::missing("NodeSetUnreadable", conditions::trimmed(&text, 1000))
 }
 
 /// Of hosts whose machines are not there: nothing is deployed to them.

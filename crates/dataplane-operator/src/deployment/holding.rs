@@ -26,7 +26,8 @@ pub fn over(seen: &Observed) -> Option<Step> {
 }
 
 /// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
-/// itself, or had its name before, asks for nothing; and a human who confirms does not wait.
+/// itself, or had its name before, asks for nothing, one that cannot be read may ask; and a user who
+/// confirms does not wait.
 fn is_known(seen: &Observed) -> bool {
     let deployment = &*seen.deployment;
     let uid = deployment.uid().unwrap_or_default();
@@ -35,7 +36,8 @@ fn is_known(seen: &Observed) -> bool {
         settled.is_some_and(|it| it.contains(&uid))
     };
     let asks = |it: &&NodeSet| !is_terminating(*it) && deployment.progress_of(it).is_some();
-    is_confirmed(deployment) || seen.node_sets.values().map(|it| &**it).filter(asks).all(knows)
+    let is_known = || seen.node_sets.values().map(|it| &**it).filter(asks).all(knows);
+    is_confirmed(deployment) || (seen.unreadable_sets.is_empty() && is_known())
 }
 
 /// Whether the human says that the runs may be cut short.

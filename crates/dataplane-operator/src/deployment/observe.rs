@@ -13,7 +13,7 @@ use shell::error::Result;
 use shell::sources::{Digests, SourceRef, Sources};
 
 use crate::attachments::Attachments;
-use crate::default_services::{self, Found};
+use crate::default_services::{self, Found, fault_of};
 use crate::deployment::holding::is_open;
 use crate::deployment::others::{self, Begun};
 use crate::deployment::services::is_global;
@@ -33,6 +33,8 @@ pub struct Observed {
     pub namespace: String,
     /// The node sets that it names, where they exist.
     pub node_sets: BTreeMap<String, Arc<NodeSet>>,
+    /// Those of them that exist and cannot be read: the field, and why.
+    pub unreadable_sets: BTreeMap<String, String>,
     /// The services that may be deployed, and those whose certificates they use, where they exist.
     pub services: BTreeMap<String, Arc<Service>>,
     /// Those of them that cannot be read: the field, and why.
@@ -114,11 +116,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let mut node_sets: BTreeMap<String, Arc<NodeSet>> = BTreeMap::new();
-    for name in named(&deployment) {
-        let found = world.node_sets.try_get(&Key::new(&namespace, name))?;
-        node_sets.extend(found.map(|it| (name.to_owned(), it)));
-    }
+    let (node_sets, unreadable_sets) = look_up(&world.node_sets, &namespace, named(&deployment));
     let mut found = Found::default();
     found.look_up(&world.services, &namespace, service_names(&deployment, &node_sets));
     let mut wanted = wanted_sources(&namespace, &node_sets, &found.services);
@@ -164,6 +162,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         deployment,
         namespace,
         node_sets,
+        unreadable_sets,
         services,
         unreadable,
         sources,
@@ -172,6 +171,22 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         runs,
         others,
     }))
+}
+
+/// The node sets of these names that exist, and why others that exist cannot be read.
+fn look_up(
+    node_sets: &Cache<NodeSet>,
+    namespace: &str,
+    names: Vec<&str>,
+) -> (BTreeMap<String, Arc<NodeSet>>, BTreeMap<String, String>) {
+    let (mut found, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
+    for name in names {
+        match node_sets.try_get(&Key::new(namespace, name)) {
+            Ok(it) => found.extend(it.map(|it| (name.to_owned(), it))),
+            Err(error) => drop(unreadable.insert(name.to_owned(), fault_of(error))),
+        }
+    }
+    (found, unreadable)
 }
 
 /// All services that are listed, and those that were when the deployment began.

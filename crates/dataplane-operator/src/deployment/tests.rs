@@ -129,6 +129,7 @@ impl World {
             inventories: names.iter().cloned().collect(),
             node_sets: names.into_iter().zip(node_sets).collect(),
             services,
+            unreadable_sets: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             sources: BTreeMap::from([(
                 SourceRef::secret(NAMESPACE, "key"),

@@ -9,6 +9,7 @@ use common::api::dataplane::{Node, Service};
 use common::engine::build::owner;
 use common::hash;
 use common::plan::{Kind, Step, Target};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
@@ -35,16 +36,21 @@ pub struct Addresses {
     /// Nodes at whose address no deployment of theirs has succeeded yet. Else whoever may write a node
     /// would have the traffic of a Service sent to any address, pods of other namespaces included.
     pub unreached: BTreeSet<String>,
+    /// Nodes whose address is outside of the networks that the administrator allows. A deployment that
+    /// reaches nothing can be made to succeed; this list cannot.
+    pub outside: BTreeSet<String>,
 }
 
 impl Addresses {
-    /// Of nodes, by what they publish and where their deployments have succeeded.
-    pub fn of(nodes: &[Arc<Node>]) -> Self {
+    /// Of nodes, by what they publish, where their deployments have succeeded, and which networks are
+    /// allowed: all where none is listed.
+    pub fn of(nodes: &[Arc<Node>], networks: &[IpNet]) -> Self {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
             let told = node.status.as_ref().and_then(|it| it.address.as_deref());
             match told.and_then(ip) {
                 None => all.without.insert(node.name_any()),
+                Some(ip) if !is_allowed(networks, ip) => all.outside.insert(node.name_any()),
                 Some(_) if !told.is_some_and(|it| has_reached(node, it)) => {
                     all.unreached.insert(node.name_any())
                 }
@@ -61,10 +67,15 @@ impl Addresses {
     }
 }
 
-/// The IP address of `host:port`, where it can be an endpoint.
+fn is_allowed(networks: &[IpNet], ip: IpAddr) -> bool {
+    networks.is_empty() || networks.iter().any(|it| it.contains(&ip))
+}
+
+/// The IP address of `host:port`, where it can be an endpoint. An IPv4 address that is written as one of
+/// IPv6 is an IPv4 address, for the list of networks and for the API server.
 fn ip(address: &str) -> Option<IpAddr> {
     let (host, _) = address.rsplit_once(':')?;
-    let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>().ok()?.to_canonical();
     // The API server refuses a whole slice for one of these.
     let is_local = match ip {
         IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),

@@ -73,27 +73,43 @@ fn endpoints(seen: &Observed) -> Finding {
         return Finding::error(ENDPOINTS_READY, "NameTaken", text);
     }
     let count = seen.addresses.count();
-    let later = later(seen);
+    let also = outside(seen) + &later(seen);
     let without = &seen.addresses.without;
     if !without.is_empty() {
         let without: Vec<&String> = without.iter().collect();
         let text = format!(
             "{count} addresses are exposed; left out without an IP address in ansibleHost: \
-             OpenStackDataPlaneNode {}.{later}",
+             OpenStackDataPlaneNode {}.{also}",
             some(&without, NAMED)
         );
         return Finding::waiting(ENDPOINTS_READY, "AddressMissing", text);
     }
-    let text = format!("The ports of {count} addresses are exposed.{later}");
-    Finding::good(ENDPOINTS_READY, "Exposed", text)
+    let text = format!("The ports of {count} addresses are exposed.{also}");
+    if seen.addresses.outside.is_empty() {
+        Finding::good(ENDPOINTS_READY, "Exposed", text)
+    } else {
+        Finding::waiting(ENDPOINTS_READY, "AddressNotAllowed", text)
+    }
+}
+
+/// Which nodes are not exposed because of the administrator's list of networks.
+fn outside(seen: &Observed) -> String {
+    let nodes = named_nodes(&seen.addresses.outside);
+    nodes.map_or_else(String::new, |it| {
+        format!(" {it}: not exposed, for the administrator allows no address of its network here.")
+    })
 }
 
 /// Which nodes are exposed later.
 fn later(seen: &Observed) -> String {
-    let unreached: Vec<&String> = seen.addresses.unreached.iter().collect();
-    if unreached.is_empty() {
-        return String::new();
-    }
-    let nodes = some(&unreached, NAMED);
-    format!(" OpenStackDataPlaneNode {nodes}: exposed once a deployment has succeeded there.")
+    let nodes = named_nodes(&seen.addresses.unreached);
+    nodes.map_or_else(String::new, |it| {
+        format!(" {it}: exposed once a deployment has succeeded there.")
+    })
+}
+
+/// The first of some nodes, as a message has them; `None` where there is none.
+fn named_nodes(nodes: &BTreeSet<String>) -> Option<String> {
+    let nodes: Vec<&String> = nodes.iter().collect();
+    (!nodes.is_empty()).then(|| format!("OpenStackDataPlaneNode {}", some(&nodes, NAMED)))
 }

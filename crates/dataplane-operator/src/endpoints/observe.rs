@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role, Service};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Resource, ResourceExt};
@@ -29,6 +30,8 @@ pub struct World {
     pub exposed: Arc<Cache<CoreService>>,
     /// Our slices, indexed [`BY_OWNER`].
     pub slices: Arc<Cache<EndpointSlice>>,
+    /// The networks whose addresses may be exposed; all where none is listed.
+    pub networks: Vec<IpNet>,
     /// For what is not watched.
     pub api: Arc<Api>,
 }
@@ -57,7 +60,7 @@ pub async fn observe(world: &World, service: &Arc<Service>) -> Result<Option<Obs
     if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
-    let addresses = Addresses::of(&nodes(world, key));
+    let addresses = Addresses::of(&nodes(world, key), &world.networks);
     let mut taken = BTreeSet::new();
     for port in &service.spec.services {
         let name = &port.name;

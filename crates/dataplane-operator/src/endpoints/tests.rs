@@ -83,7 +83,7 @@ impl World {
         let address = |it: u32| format!("{}:22", std::net::Ipv4Addr::from(0x0a00_0001 + it));
         let nodes: Vec<Arc<Node>> =
             (0..count).map(|it| node(&format!("n{it}"), Some(&address(it)))).collect();
-        self.seen.addresses = Addresses::of(&nodes);
+        self.seen.addresses = Addresses::of(&nodes, &[]);
     }
 
     /// One pass; what was written.
@@ -215,7 +215,7 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     let mut nodes: Vec<Arc<Node>> =
         addresses.iter().enumerate().map(|(idx, it)| node(&format!("n{idx}"), Some(it))).collect();
     nodes.push(node("n4", None));
-    world.seen.addresses = Addresses::of(&nodes);
+    world.seen.addresses = Addresses::of(&nodes, &[]);
     world.pass();
     let types: Vec<&str> = world.seen.slices.iter().map(|it| it.address_type.as_str()).collect();
     assert_eq!(types, ["IPv4", "IPv6"]);
@@ -225,7 +225,7 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     assert_eq!(told.reason, "AddressMissing");
     assert!(told.message.contains("OpenStackDataPlaneNode n2, n3, n4."), "{}", told.message);
     nodes.push(node_of("n5", Some("192.0.2.5:22"), None));
-    world.seen.addresses = Addresses::of(&nodes);
+    world.seen.addresses = Addresses::of(&nodes, &[]);
     world.pass();
     let status = world.seen.service.status.as_ref().unwrap();
     let told = &find(&status.conditions, "EndpointsReady").unwrap().message;
@@ -244,7 +244,7 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
     };
     // Never deployed, and moved there after it was deployed elsewhere.
     for deployed in [None, Some("192.0.2.9:22")] {
-        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(deployed)]);
+        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(deployed)], &[]);
         world.pass();
         assert_eq!(world.seen.slices[0].endpoints[0].addresses, ["192.0.2.1"]);
         assert_eq!(world.sizes(), [1]);
@@ -253,10 +253,34 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
         assert_eq!(told(&world), text);
         assert_eq!(world.reason("Ready").as_deref(), Some("Ready"));
     }
-    world.seen.addresses = Addresses::of(&[own, foreign(Some("10.244.0.7:22"))]);
+    world.seen.addresses = Addresses::of(&[own, foreign(Some("10.244.0.7:22"))], &[]);
     world.pass();
     assert_eq!(world.sizes(), [2]);
     assert_eq!(told(&world), "The ports of 2 addresses are exposed.");
+}
+
+#[test]
+fn an_address_outside_of_the_administrators_networks_is_not_exposed_however_it_is_written() {
+    let mut world = World::new(0);
+    // A deployment that reaches nothing has succeeded at each.
+    let addresses = ["192.0.2.1:22", "10.244.0.7:22", "[::ffff:10.244.0.8]:22", "[fd00::7]:22"];
+    let nodes: Vec<Arc<Node>> =
+        addresses.iter().enumerate().map(|(idx, it)| node(&format!("n{idx}"), Some(it))).collect();
+    let networks = ["192.0.2.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()];
+    world.seen.addresses = Addresses::of(&nodes, &networks);
+    world.pass();
+    let exposed = world.seen.slices.iter().flat_map(|it| &it.endpoints[0].addresses);
+    assert_eq!(exposed.collect::<Vec<_>>(), ["192.0.2.1", "fd00::7"]);
+    let status = world.seen.service.status.as_ref().unwrap();
+    let told = find(&status.conditions, "EndpointsReady").unwrap();
+    assert_eq!(told.reason, "AddressNotAllowed");
+    let text = "The ports of 2 addresses are exposed. OpenStackDataPlaneNode n1, n2: not exposed, for \
+                the administrator allows no address of its network here.";
+    assert_eq!(told.message, text);
+    world.seen.addresses = Addresses::of(&nodes, &[]);
+    world.pass();
+    let exposed = world.seen.slices.iter().map(|it| it.endpoints.len()).sum::<usize>();
+    assert_eq!(exposed, 4, "no list allows all");
 }
 
 #[test]

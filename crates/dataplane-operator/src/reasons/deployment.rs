@@ -22,6 +22,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
         &[
             Word::good("Ready", "Every node set is set up, or was when the deployment began."),
             NODE_SET_NOT_FOUND,
+            NODE_SET_UNREADABLE,
             NODE_SET_NOT_READY,
             MACHINES_NOT_READY,
         ],
@@ -32,6 +33,7 @@ pub(super) const DEPLOYMENT: &[Aspect] = &[
         &[
             Word::good("Ready", "Every input is there."),
             NODE_SET_NOT_FOUND,
+            NODE_SET_UNREADABLE,
             Word::bad(
                 "NodeSetReplaced",
                 "A node set with which the deployment began was deleted, and another one has its name.",
@@ -120,6 +122,12 @@ const NODE_SET_NOT_FOUND: Word = Word::bad(
     "A node set does not exist.",
     "When it appears.",
     "Create it, or delete the deployment and create it with the right name.",
+);
+const NODE_SET_UNREADABLE: Word = Word::bad(
+    "NodeSetUnreadable",
+    "A node set exists, and its operator cannot read it.",
+    "When it is corrected.",
+    "Correct the field that the message names.",
 );
 const MACHINES_NOT_READY: Word = Word::bad(
     "MachinesNotReady",

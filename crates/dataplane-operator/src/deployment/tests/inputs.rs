@@ -74,6 +74,32 @@ fn a_service_that_cannot_be_read_is_told_as_there_with_its_field_and_is_not_made
     assert_eq!(world.condition("Ready"), is("False", "ServiceUnreadable"));
 }
 
+#[test]
+fn a_node_set_that_cannot_be_read_is_told_with_its_field_and_a_deployment_waits_for_it() {
+    let why = "spec.nodes.n0.ansible.ansiblePort: cannot be read; expected an integer";
+    let mut world = World::new();
+    let unread = world.seen.node_sets.remove("compute").unwrap();
+    world.seen.unreadable_sets.insert("compute".into(), why.into());
+    waits(world, "NodeSetUnreadable", &["OpenStackDataPlaneNodeSet compute", why], |it| {
+        it.seen.unreadable_sets.clear();
+        it.seen.node_sets.insert("compute".into(), unread);
+    });
+    // What it has not heard is kept until it can be read.
+    let mut world = World::new();
+    world.is_unheard = true;
+    world.run_out(|_, _| "Ok");
+    world.is_unheard = false;
+    let unread = world.seen.node_sets.remove("compute").unwrap();
+    world.seen.unreadable_sets.insert("compute".into(), why.into());
+    world.settle();
+    assert_eq!(world.seen.deployment.finalizers(), [RUNNING]);
+    world.seen.unreadable_sets.clear();
+    world.seen.node_sets.insert("compute".into(), unread);
+    world.hear();
+    world.settle();
+    assert_eq!(world.seen.deployment.finalizers(), [""; 0]);
+}
+
 /// Says of a condition of the node set that it does not hold.
 fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
     world.edit("compute", |it| {
