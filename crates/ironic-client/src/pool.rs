@@ -19,6 +19,8 @@ const NEW: usize = 4;
 /// How many of one namespace wait at a time, for whatever Ironics: one that answers just in time for
 /// not being slow, under many credentials, must leave workers to the other namespaces.
 const PER_NAMESPACE: usize = 4;
+/// How many wait at a time for all Ironics: as many as there are workers.
+const ALL: usize = 8;
 /// From when on an Ironic counts as slow: less than it takes to give up a list or a request, and more
 /// than some requests take one after the other.
 const SLOW_FROM: Duration = Duration::from_secs(12);
@@ -107,7 +109,7 @@ impl Pool {
         }
         let waits = session.waits(purpose);
         let of_session = waits.places.try_acquire().ok()?;
-        let of_namespace = self.lock().places_of(namespace).try_acquire_owned().ok()?;
+        let of_namespace = self.lock().place_of(namespace)?;
         let of_pool = match waits.pace() {
             Pace::Fast => None,
             Pace::Slow => Some(self.slow.try_acquire().ok()?),
@@ -191,11 +193,16 @@ impl Inner {
         sessions.retain(|it, _| users.values().any(|used| used == it));
     }
 
-    /// The places of a namespace; those of namespaces of which nobody waits any more are forgotten.
-    fn places_of(&mut self, namespace: &str) -> Arc<Semaphore> {
+    /// A place of a namespace: it has at most as many as are left to all others, so that two namespaces
+    /// never have all. Those of namespaces of which nobody waits any more are forgotten.
+    fn place_of(&mut self, namespace: &str) -> Option<OwnedSemaphorePermit> {
         self.namespaces.retain(|_, it| Arc::strong_count(it) > 1);
+        let held = |it: &Arc<Semaphore>| PER_NAMESPACE - it.available_permits();
+        let n_held = self.namespaces.values().map(held).sum::<usize>();
         let places = self.namespaces.entry(namespace.to_owned());
-        Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(PER_NAMESPACE))))
+        let places = places.or_insert_with(|| Arc::new(Semaphore::new(PER_NAMESPACE)));
+        let is_left = held(places) < ALL.saturating_sub(n_held);
+        Arc::clone(places).try_acquire_owned().ok().filter(|_| is_left)
     }
 }
 
@@ -281,7 +288,10 @@ mod tests {
         let held: Vec<_> = sessions.iter().filter_map(|it| ask("tenant", it)).collect();
         assert_eq!(held.len(), PER_NAMESPACE);
         assert!(ask("other", &sessions[8]).is_some());
-        drop(held);
+        let second: Vec<_> = sessions.iter().filter_map(|it| ask("second", it)).collect();
+        assert_eq!(second.len(), 2, "as many as it leaves to the others");
+        assert!(ask("other", &sessions[8]).is_some());
+        drop((held, second));
         assert!(ask("tenant", &sessions[8]).is_some());
         drop(ask("other", &sessions[8]));
         assert_eq!(pool.lock().namespaces.len(), 1, "those who waited are not forgotten");

@@ -117,7 +117,7 @@ fn attempts_everywhere(
     let is_its =
         |it: &Arc<AnsibleEe>| it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service);
     let is_first = !seen.runs.iter().any(is_its);
-    let first = Attempt { hash: hash_of(seen, service), attempt: 1 };
+    let first = Attempt { hash: hash_of(&seen.deployment, service), attempt: 1 };
     let attempt = |part: &Part, host: &Judged| {
         if let State::NeedsRun(need) = &host.chain.state
             && need.service == service

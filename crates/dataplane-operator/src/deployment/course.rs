@@ -3,16 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSetProgress;
+use common::api::dataplane::{Deployment, NodeSetProgress};
 use common::engine::chain::{self, Chain};
 use common::engine::{Host, Run, State, Wanted};
 use common::hash;
 use common::keyed::Digest;
 use jiff::Timestamp;
 use kube::ResourceExt;
-
-use crate::deployment::judge::Common;
-use crate::deployment::observe::Observed;
 
 /// The list of fields in the hash of a service: another number would be another hash for everyone.
 const VERSION: &str = "v1";
@@ -30,10 +27,15 @@ pub struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Of a node set with the runs that touch its hosts.
-    pub fn of(common: &Common<'a>, name: &str, kept: &'a NodeSetProgress) -> Self {
+    /// Of a deployment's node set with the runs that touch its hosts.
+    pub fn of(
+        deployment: &Deployment,
+        runs: &[Run<'a>],
+        name: &str,
+        kept: &'a NodeSetProgress,
+    ) -> Self {
         let wanted = |service: &String| {
-            let hash = Digest::from(hash_of(common.seen, service));
+            let hash = Digest::from(hash_of(deployment, service));
             Wanted {
                 service: service.clone(),
                 run_hash: hash.clone(),
@@ -42,15 +44,15 @@ impl<'a> Course<'a> {
             }
         };
         let joined = kept.joined.as_slice();
-        let runs = |n_reached: usize| {
+        let of_reached = |n_reached: usize| {
             let is_ahead = |it: &&Run<'_>| !joined[n_reached..].contains(&it.service);
-            common.runs.iter().filter(is_ahead).cloned().collect()
+            runs.iter().filter(is_ahead).cloned().collect()
         };
         Self {
             wanted: kept.services.iter().map(wanted).collect(),
             joined,
-            runs: (0..=joined.len()).map(runs).collect(),
-            addresses: addresses(common.runs),
+            runs: (0..=joined.len()).map(of_reached).collect(),
+            addresses: addresses(runs),
         }
     }
 
@@ -75,6 +77,6 @@ fn addresses<'a>(runs: &[Run<'a>]) -> BTreeMap<&'a str, &'a str> {
 }
 
 /// The hash of a service: nothing changes it while the deployment lasts.
-pub fn hash_of(seen: &Observed, service: &str) -> String {
-    hash::short(&(VERSION, &seen.deployment.uid().unwrap_or_default(), service))
+pub fn hash_of(deployment: &Deployment, service: &str) -> String {
+    hash::short(&(VERSION, &deployment.uid().unwrap_or_default(), service))
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::dataplane::{
-    HostMachine, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress, RunState,
+    Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
+    RunState,
 };
 use common::engine::chain::Chain;
 use common::engine::host_key::Trust;
@@ -99,7 +100,12 @@ pub struct Common<'a> {
 
 /// How many attempts a service has on a host.
 pub fn attempts(seen: &Observed) -> i64 {
-    i64::from(seen.deployment.spec.backoff_limit) + 1
+    attempts_of(&seen.deployment)
+}
+
+/// How many attempts a service of a deployment has on a host.
+pub fn attempts_of(deployment: &Deployment) -> i64 {
+    i64::from(deployment.spec.backoff_limit) + 1
 }
 
 /// Whether nothing will be done about a host any more.
@@ -128,11 +134,8 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     let List { services, joined } = list;
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let status = node_set.status.as_ref();
-    let known = status.iter().flat_map(|it| &it.hosts);
     // What another deployment is at is out of service, and where that fails too, this one begins there.
-    let is_out = |it: &NodeSetHost| matches!(it.state, HostState::Failed | HostState::Deploying);
-    let failed: BTreeSet<&str> =
-        known.filter(|it| is_out(it) && it.hash.is_some()).map(|it| it.name.as_str()).collect();
+    let failed = in_service_once(node_set, &[HostState::Failed, HostState::Deploying]);
     let pending = |host: &String| HostProgress {
         done: 0,
         state,
@@ -151,6 +154,13 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     }
 }
 
+/// The hosts of a node set that were in service, and are told to be in one of these states.
+fn in_service_once<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a str> {
+    let known = node_set.status.iter().flat_map(|it| &it.hosts);
+    let is_so = |it: &&NodeSetHost| it.hash.is_some() && states.contains(&it.state);
+    known.filter(is_so).map(|it| it.name.as_str()).collect()
+}
+
 /// Judges a node set's part; `is_new` says whether the status does not tell of it yet.
 pub fn part(
     common: &Common<'_>,
@@ -162,9 +172,16 @@ pub fn part(
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let course = Course::of(common, name, kept);
+    let course = Course::of(&seen.deployment, common.runs, name, kept);
+    let failed = node_set.as_deref().map(|it| in_service_once(it, &[HostState::Failed]));
+    let has_failed = |host: &str| failed.as_ref().is_some_and(|it| it.contains(host));
     let mut judged = Vec::new();
     for (host, kept) in &kept.hosts {
+        let mut kept = kept.clone();
+        // Another deployment has failed there since this one began.
+        if is_untouched(&kept) && has_failed(host) {
+            kept.failures = 1;
+        }
         let found = described.as_mut().and_then(|it| it.remove(host));
         // A host that was taken out of the node set is nobody's any more.
         if found.is_none() && node_set.is_some() {
@@ -173,7 +190,7 @@ pub fn part(
         let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
         let node_set = (name, node_set.as_deref());
         let held_by = (&lacking, has_machine);
-        judged.push(one(common, node_set, (host, found), &course, kept, held_by));
+        judged.push(one(common, node_set, (host, found), &course, &kept, held_by));
     }
     let told_at = told_at(&judged);
     let is_due = told_at.is_some_and(|it| it <= common.now);

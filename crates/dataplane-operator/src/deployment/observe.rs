@@ -15,7 +15,7 @@ use shell::sources::{Digests, SourceRef, Sources};
 use crate::attachments::Attachments;
 use crate::default_services::{self, Found, fault_of};
 use crate::deployment::holding::is_open;
-use crate::deployment::others::{self, Begun};
+use crate::deployment::others::{self, Begun, Other};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::group::faults::sources_of;
@@ -155,8 +155,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     };
     let mut others = BTreeMap::new();
     for (name, set) in &node_sets {
-        let deployments = world.deployments.indexed(BY_NODE_SET, &Key::of(&**set));
-        others.insert(name.clone(), others::begun(&deployments, &deployment, set, is_for_all));
+        others.insert(name.clone(), others::of(&beside(world, &deployment, set), set, is_for_all));
     }
     Ok(Some(Observed {
         deployment,
@@ -187,6 +186,20 @@ fn look_up(
         }
     }
     (found, unreadable)
+}
+
+/// The other deployments of a node set that are not over.
+fn beside(world: &World, ours: &Deployment, set: &NodeSet) -> Vec<Other> {
+    let all = world.deployments.indexed(BY_NODE_SET, &Key::of(set));
+    let others = all.into_iter().filter(|it| it.uid() != ours.uid() && !it.has_ended());
+    let with_runs = |deployment: Arc<Deployment>| {
+        let owner = Key::new(
+            deployment.namespace().unwrap_or_default(),
+            deployment.uid().unwrap_or_default(),
+        );
+        Other { runs: world.runs.indexed(BY_OWNER, &owner), deployment }
+    };
+    others.map(with_runs).collect()
 }
 
 /// All services that are listed, and those that were when the deployment began.

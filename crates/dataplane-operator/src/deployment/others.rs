@@ -3,54 +3,121 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{Deployment, HostProgress, NodeSet, NodeSetProgress, RunState};
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
+use common::engine::retry::Retries;
+use common::engine::{Host, Run, State};
+use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::deployment::progress::position;
+use crate::deployment::course::Course;
+use crate::deployment::judge::{attempts_of, is_given_up, runs_of};
+use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
 use crate::deployment::texts::is_failing;
 
-/// What another deployment does on a host.
+/// What another deployment does on a host that it has begun; of several deployments the last one counts.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Doing {
+    /// It has failed there for good.
+    GivenUp,
+    /// It has failed there, and tries again.
+    Failing,
+    /// It has a run there, or goes on with the next service.
+    AtWork,
+}
+
+/// A host that another deployment has begun and not finished.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Begun {
     /// The deployment, by name.
     pub deployment: String,
-    /// Whether it has failed there, and is in no run at present.
-    pub fails: bool,
+    /// What it does there.
+    pub doing: Doing,
 }
 
-/// The hosts of a node set that others among these deployments have begun and not finished; of several
-/// deployments on a host one that is at work there.
+/// Another deployment with its runs.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// The deployment.
+    pub deployment: Arc<Deployment>,
+    /// The runs that it owns.
+    pub runs: Vec<Arc<AnsibleEe>>,
+}
+
+/// The hosts of a node set that these deployments have begun and not finished.
 ///
-/// `is_for_all` tells of a service whether it waits for all node sets: hosts that wait there, or behind
-/// it, are in service.
-pub fn begun(
-    deployments: &[Arc<Deployment>],
-    ours: &Deployment,
+/// Their runs tell where their hosts are: their statuses follow only when all hosts of a wave have left
+/// a service, and while hosts rest at one that waits for all node sets they do not.
+/// `is_for_all` tells which services wait so: hosts that rest there, or behind one, are in service.
+pub fn of(
+    others: &[Other],
     set: &NodeSet,
     is_for_all: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Begun> {
-    let is_other = |it: &&Arc<Deployment>| it.uid() != ours.uid() && !it.has_ended();
-    let mut begun = BTreeMap::new();
-    for other in deployments.iter().filter(is_other) {
-        let Some(progress) = other.progress_of(set) else { continue };
-        let hosts = progress.hosts.iter().filter(|it| is_begun(progress, it.1, &is_for_all));
-        for (host, at) in hosts {
-            let fails = is_failing(at) && at.run.is_none();
-            if !fails || !begun.contains_key(host) {
-                begun.insert(host.clone(), Begun { deployment: other.name_any(), fails });
+    let mut all: BTreeMap<String, Begun> = BTreeMap::new();
+    for other in others.iter().filter(|it| !it.deployment.has_ended()) {
+        for (host, doing) in hosts_of(other, set, &is_for_all) {
+            if all.get(&host).is_none_or(|it| it.doing < doing) {
+                all.insert(host, Begun { deployment: other.deployment.name_any(), doing });
             }
         }
     }
-    begun
+    all
 }
 
-fn is_begun(
-    progress: &NodeSetProgress,
-    at: &HostProgress,
+fn hosts_of(
+    other: &Other,
+    set: &NodeSet,
     is_for_all: impl Fn(&str) -> bool,
-) -> bool {
-    let is_for_all = |place: usize| progress.services.get(place).is_some_and(|it| is_for_all(it));
-    let done = position(at);
-    let is_between = || done > 0 && !is_for_all(done) && !is_for_all(done - 1);
-    at.state != RunState::Succeeded && (at.run.is_some() || at.attempt > 0 || is_between())
+) -> BTreeMap<String, Doing> {
+    let Some(progress) = other.deployment.progress_of(set) else { return BTreeMap::new() };
+    let name = set.name_any();
+    let runs: Vec<Run<'_>> = other.runs.iter().filter_map(|it| Run::of(it)).collect();
+    let runs = runs_of(&runs, &name, progress);
+    let course = Course::of(&other.deployment, &runs, &name, progress);
+    let attempts = attempts_of(&other.deployment);
+    let rests = |place: usize| {
+        let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
+        is_for_all(place) || place.checked_sub(1).is_some_and(is_for_all)
+    };
+    let of_host = |(host, kept): (&String, &HostProgress)| {
+        let (live, state) = at(&course, &runs, (host, kept), attempts);
+        let doing = match state {
+            State::InRun { .. } => Doing::AtWork,
+            _ if live.state == RunState::Succeeded => return None,
+            _ if is_given_up(&live, attempts) => Doing::GivenUp,
+            _ if is_failing(&live) => Doing::Failing,
+            State::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
+            State::NeedsRun(_) if !rests(position(&live)) => Doing::AtWork,
+            State::NeedsRun(_) | State::Done | State::OutOfDate | State::Failed { .. } => {
+                return None;
+            }
+        };
+        Some((host.clone(), doing))
+    };
+    progress.hosts.iter().filter_map(of_host).collect()
+}
+
+/// Where a host of another deployment is by now.
+fn at(
+    course: &Course<'_>,
+    runs: &[Run<'_>],
+    (host, kept): (&str, &HostProgress),
+    attempts: i64,
+) -> (HostProgress, State) {
+    let judged = Host {
+        name: host,
+        wanted: &course.wanted,
+        recorded: &expanded(host, &course.wanted, Some(&begun(kept)), runs, None),
+        may_run: true,
+        has_moved: false,
+        // Only the text of a failure, and the time of the next attempt, depend on these.
+        ssh_key: ("", ""),
+        trusted: "",
+        accept: None,
+        take_over: "",
+        retries: Retries::Limited { attempts, way_on: "" },
+    };
+    let (chain, runs) = course.judge(&judged, position(kept), Timestamp::UNIX_EPOCH);
+    (live(host, &course.wanted, &chain, runs), chain.state)
 }

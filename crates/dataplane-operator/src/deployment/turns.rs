@@ -10,7 +10,7 @@ use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
 use crate::deployment::build::{is_for_all, place};
 use crate::deployment::judge::{Judged, Part, attempts, is_ended};
 use crate::deployment::observe::Observed;
-use crate::deployment::others::Begun;
+use crate::deployment::others::{Begun, Doing};
 use crate::deployment::progress::{is_corrected, position};
 use crate::deployment::texts::is_failing;
 
@@ -20,11 +20,12 @@ pub type Holds = BTreeMap<String, BTreeMap<String, Hold>>;
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
 pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
     let all: Vec<(&Part, &Judged, Standing)> = standings(seen, parts);
-    let is_trying =
-        |it: &&(&Part, &Judged, Standing)| it.2.is_retry() && is_at_work(seen, it.0, it.1);
-    let trying = all.iter().filter(is_trying).count();
+    let trying = all.iter().filter(|it| holds_try(seen, it)).count();
     let tally = Tally::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
-    let mut gate = Gate::of(&seen.deployment.spec.limits(), &tally);
+    let mut limits = seen.deployment.spec.limits();
+    // What fails elsewhere holds its place; only own failures pause the rest.
+    limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
+    let mut gate = Gate::of(&limits, &tally);
     let mut holds = Holds::new();
     for (part, host, standing) in all {
         let is_retried = is_failing(&host.live) && matches!(host.chain.state, State::NeedsRun(_));
@@ -38,12 +39,21 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
     holds
 }
 
+/// Whether a host takes one of the places for tries: a try of this deployment is at work there, or another
+/// deployment is, for all that is out of service together stays below the limit.
+fn holds_try(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing)) -> bool {
+    let is_tried = standing.is_retry() && is_at_work(seen, part, host);
+    is_tried || other(seen, part, host).is_some_and(|it| it.doing == Doing::AtWork)
+}
+
 /// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
 /// and that this one has brought back since.
 fn counted(seen: &Observed, part: &Part, host: &Judged, standing: Standing) -> Standing {
     let Some(other) = other(seen, part, host) else { return standing };
     match standing {
-        _ if other.fails && host.live.state == RunState::Succeeded => standing,
+        _ if other.doing != Doing::AtWork && host.live.state == RunState::Succeeded => standing,
+        Standing::Ready if other.doing == Doing::GivenUp => Standing::Failed,
+        Standing::New if other.doing == Doing::GivenUp => Standing::FailedNew,
         Standing::Ready => Standing::Disturbed,
         Standing::New => Standing::Started,
         Standing::Started
@@ -149,16 +159,25 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     // Whoever waits for a turn waits for a host at work, of another deployment where not of this one.
     let is_over = *hold != Hold::Turn && parts.iter().flat_map(|it| &it.hosts).all(rests);
     let all = standings(seen, parts);
-    let counts = |it: &Standing| match hold {
-        Hold::Paused => it.fails(),
-        Hold::Turn | Hold::Stuck => it.fails() && it.holds_place(),
+    let counts = |(part, host, standing): &&(&Part, &Judged, Standing)| match hold {
+        Hold::Paused => standing.fails(),
+        Hold::Turn | Hold::Stuck => {
+            let counted = counted(seen, part, host, *standing);
+            counted.fails() && counted.holds_place()
+        }
     };
-    let failing: Vec<&str> =
-        all.iter().filter(|it| counts(&it.2)).map(|it| it.1.name.as_str()).collect();
+    let failing: Vec<&str> = all.iter().filter(counts).map(|it| it.1.name.as_str()).collect();
     let max = seen.deployment.spec.limits().max_unavailable_text();
     let (n_waiting, n_all) = (waiting.len(), all.len());
     let cause = match hold {
-        Hold::Turn => format!("as maxUnavailable ({max}) has it{}", beside(seen, &all)),
+        Hold::Turn if failing.is_empty() => {
+            format!("as maxUnavailable ({max}) has it{}", beside(seen, &all))
+        }
+        Hold::Turn => format!(
+            "as maxUnavailable ({max}) has it{}; hosts that fail hold places: {}",
+            beside(seen, &all),
+            named(&failing)
+        ),
         Hold::Stuck => format!(
             "all places that maxUnavailable ({max}) allows are held by hosts that fail: {}",
             named(&failing)
@@ -168,7 +187,10 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
         }
     };
     let text = match (hold, is_over) {
-        (Hold::Turn, _) => format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}."),
+        (Hold::Turn, _) => {
+            let way_on = if failing.is_empty() { String::new() } else { format!(" {WAY_ON}") };
+            format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}.{way_on}")
+        }
         (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
         (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use common::api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
-use shell::cache::Key;
+use shell::cache::{Cache, Key};
 use shell::queue::Queue;
 
 use crate::deployment::holding::is_open;
@@ -17,13 +17,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.deployments.on_change(move |deployment| {
         to.push(key_of(deployment));
-        // They share the places of their node sets.
-        for set in node_sets_of(deployment) {
-            let others = all.indexed(BY_NODE_SET, &set);
-            for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
-                to.push_in(key_of(other), GATHER);
-            }
-        }
+        push_others(&to, &all, deployment);
     });
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.node_sets.on_change(move |node_set| {
@@ -38,11 +32,15 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             to.push(key_of(deployment));
         }
     });
-    let to = Arc::clone(queue);
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.runs.on_change(move |run| {
-        let kind = Deployment::kind(&());
+        let (kind, namespace) = (Deployment::kind(&()), run.namespace().unwrap_or_default());
         for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
-            to.push(key(&run.namespace().unwrap_or_default(), &owner.name));
+            to.push(key(&namespace, &owner.name));
+            // A status does not follow each run.
+            if let Some(deployment) = all.get(&Key::new(&namespace, &owner.name)) {
+                push_others(&to, &all, &deployment);
+            }
         }
     });
     let to = Arc::clone(queue);
@@ -60,6 +58,16 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             to.push(key_of(deployment));
         }
     });
+}
+
+/// Wakes the other deployments of the same node sets, for they share the places of these.
+fn push_others(to: &Queue, all: &Cache<Deployment>, deployment: &Deployment) {
+    for set in node_sets_of(deployment) {
+        let others = all.indexed(BY_NODE_SET, &set);
+        for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
+            to.push_in(key_of(other), GATHER);
+        }
+    }
 }
 
 fn key_of(deployment: &Deployment) -> Key {

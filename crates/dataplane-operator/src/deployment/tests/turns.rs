@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use common::api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
-use crate::deployment::others;
+use crate::deployment::others::{self, Other};
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -106,13 +106,15 @@ fn a_wave_goes_through_all_services_before_the_next_one_begins() {
 
 /// What two deployments of one node set see of each other.
 fn look_at_each_other(worlds: &mut [World; 2]) {
-    let deployments = worlds.each_ref().map(|it| Arc::clone(&it.seen.deployment));
-    for world in worlds {
-        let seen = &mut world.seen;
-        let is_for_all = |it: &str| it == "everywhere";
-        let sets = seen.node_sets.iter();
-        let begun = |set| others::begun(&deployments, &seen.deployment, set, is_for_all);
-        seen.others = sets.map(|(name, set)| (name.clone(), begun(set))).collect();
+    let others = worlds.each_ref().map(|it| Other {
+        deployment: Arc::clone(&it.seen.deployment),
+        runs: it.seen.runs.clone(),
+    });
+    let is_for_all = |it: &str| it == "everywhere";
+    for (world, other) in worlds.iter_mut().zip(others.iter().rev()) {
+        let sets = world.seen.node_sets.iter();
+        let of = |set| others::of(std::slice::from_ref(other), set, is_for_all);
+        world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
     }
 }
 
@@ -223,6 +225,113 @@ fn deployments_that_rest_at_a_service_for_all_hold_no_places() {
     }
     for world in &worlds {
         assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    }
+}
+
+/// Says of the first hosts of a node set that a deployment is at them.
+fn set_deploying(world: &mut World, count: usize) {
+    world.edit("compute", |set| {
+        let hosts = &mut set.status.as_mut().unwrap().hosts;
+        hosts[..count].iter_mut().for_each(|it| it.state = HostState::Deploying);
+    });
+}
+
+/// The hosts of all unfinished runs.
+fn out_of_service(worlds: &[World; 2]) -> BTreeSet<String> {
+    let open = worlds.iter().flat_map(|it| &it.seen.runs).filter(|it| is_open(it));
+    open.flat_map(|it| &it.spec.hosts).map(|it| it.name.clone()).collect()
+}
+
+#[test]
+fn a_deployment_that_begins_beside_another_ones_wave_and_it_do_not_wait_for_each_other() {
+    for do_begin_together in [false, true] {
+        let mut worlds = two_of_one(&["first", "everywhere", "second"], [json!({}), json!({})]);
+        worlds[0].settle();
+        if do_begin_together {
+            worlds[1].settle();
+        }
+        set_deploying(&mut worlds[1], 10);
+        for _ in 0..200 {
+            for idx in 0..2 {
+                look_at_each_other(&mut worlds);
+                worlds[idx].settle();
+                worlds[idx].finish();
+                worlds[idx].sleep(11);
+            }
+        }
+        for world in &worlds {
+            assert_eq!(world.condition("Ready"), is("True", "Ready"));
+        }
+    }
+}
+
+#[test]
+fn a_deployment_that_begins_at_another_ones_third_wave_adds_no_hosts_to_those_out_of_service() {
+    let mut worlds = two_of_one(&["first", "everywhere"], [json!({}), json!({})]);
+    for _ in 0..2 {
+        worlds[0].settle();
+        worlds[0].finish();
+    }
+    worlds[0].settle();
+    assert_eq!(worlds[0].open_hosts(), 10);
+    // Those that rest are told as being deployed, too.
+    set_deploying(&mut worlds[1], 30);
+    look_at_each_other(&mut worlds);
+    worlds[1].settle();
+    assert_eq!(out_of_service(&worlds).len(), 10);
+}
+
+#[test]
+fn a_host_on_which_another_deployment_failed_meanwhile_is_tried_before_further_ones_begin() {
+    let mut world = World::with(vec![deployed(6, &["first"])], json!({ "maxUnavailable": 2 }));
+    assert_eq!(runs(&world.settle()), ["run first on n000,n001"]);
+    let set = failed_on(&["n004"], Arc::clone(&world.seen.node_sets["compute"]));
+    world.seen.node_sets.insert("compute".into(), set);
+    world.finish();
+    assert_eq!(runs(&world.settle()), ["run first on n004"]);
+    world.finish();
+    assert_eq!(runs(&world.settle()), ["run first on n002,n003"]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn whoever_waits_for_hosts_at_work_is_told_which_ones_fail_and_both_ways_out() {
+    let mut world =
+        World::with(vec![deployed(6, &["first", "second"])], json!({ "maxUnavailable": 2 }));
+    world.settle();
+    world.finish_with(|_, host| if host == "n000" { "Failed" } else { "Ok" });
+    world.settle();
+    let message = world.message("DeploymentReady");
+    let cause = "4 of 6 hosts wait for their turn, as maxUnavailable (2) has it; hosts that fail hold \
+                 places: n000. Correct their causes";
+    assert!(message.contains(cause), "{message}");
+}
+
+#[test]
+fn two_deployments_whose_hosts_have_failed_for_good_both_end() {
+    let third = json!({ "servicesOverride": ["third"], "maxUnavailable": 10, "backoffLimit": 0 });
+    let specs = [third, json!({ "maxUnavailable": 20, "backoffLimit": 0 })];
+    let mut worlds = two_of_one(&["first", "everywhere", "second"], specs);
+    worlds[0].settle();
+    set_deploying(&mut worlds[1], 10);
+    for tick in 0..20 {
+        for (idx, world) in worlds.iter_mut().enumerate() {
+            let is_late = tick < 3;
+            if idx == 0 && !is_late {
+                world.finish_with(|_, _| "Failed");
+            } else if idx == 1 {
+                world.finish_with(|_, host| if host < "n010" { "Ok" } else { "Failed" });
+            }
+            world.sleep(11);
+        }
+        for idx in 0..2 {
+            look_at_each_other(&mut worlds);
+            worlds[idx].settle();
+        }
+    }
+    for world in &worlds {
+        assert!(world.is_over(), "{}", world.message("DeploymentReady"));
     }
 }
 
