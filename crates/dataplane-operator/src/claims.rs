@@ -292,16 +292,23 @@ fn told(node: &Node) -> Option<String> {
 /// Whether a whole deployment of the node has succeeded at that address: it is one of the inputs that
 /// the status keeps of it.
 ///
-/// The record of a service is not enough: while nothing may run it stays as it was, and the status tells
-/// the address of a node that was moved at once.
+/// The records of services are not enough: while nothing may run they stay as they were, and the status
+/// tells the address of a node that was moved at once.
 pub fn has_reached(node: &Node, address: &str) -> bool {
     let Some(status) = &node.status else { return false };
     let told = status.address.as_deref();
     let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
     let mut spellings = [Some(address), told].into_iter().flatten();
-    // A node without services is complete without a run.
-    let was_run = status.services.iter().any(|it| it.deployed_hash.is_some());
-    was_run && spellings.any(|it| inputs::are_at(&status.deployed_inputs, it))
+    let deployed = &status.deployed_inputs;
+    inputs::have_services(deployed) && spellings.any(|it| inputs::are_at(deployed, it))
+}
+
+/// Whether a whole deployment of the node has succeeded at that host, whatever its port of ssh is now.
+pub fn has_reached_host(node: &Node, host: &str) -> bool {
+    let Some(deployed) = node.status.as_ref().map(|it| &it.deployed_inputs) else { return false };
+    let canonical = host_address::host(host);
+    let mut spellings = [host, &canonical].into_iter();
+    inputs::have_services(deployed) && spellings.any(|it| inputs::are_of_host(deployed, it))
 }
 
 /// Where a node's own spec says that its host is.

@@ -15,6 +15,9 @@ use crate::vars;
 /// for what exists: new fields enter only where they are set.
 const VERSION: &str = "v1";
 
+/// What the name of an input that is a service begins with.
+const SERVICE: &str = "service ";
+
 /// Input name → digest. Inputs that are not set are left out.
 pub use common::keyed::{Inputs, changed};
 
@@ -51,8 +54,18 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
 pub fn are_at(inputs: &BTreeMap<String, String>, address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let port: Option<i32> = port.parse().ok();
-    let is = |name: &str, value: &Value| inputs.get(name) == Some(&hash::short(value));
-    is("ansibleHost", &json!(host)) && is("ansiblePort", &json!(port))
+    are_of_host(inputs, host) && inputs.get("ansiblePort") == Some(&hash::short(&json!(port)))
+}
+
+/// Whether these recorded inputs of a host are those of one that was reached as `host`, at any port.
+pub fn are_of_host(inputs: &BTreeMap<String, String>, host: &str) -> bool {
+    inputs.get("ansibleHost") == Some(&hash::short(&json!(host)))
+}
+
+/// Whether these recorded inputs of a host are those of one that has services: one without is complete
+/// without a run.
+pub fn have_services(inputs: &BTreeMap<String, String>) -> bool {
+    inputs.keys().any(|it| it.starts_with(SERVICE))
 }
 
 /// The inputs that a service adds: what it executes and what it is given.
@@ -66,7 +79,7 @@ pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
         "role": spec.role,
         "type": service_type(spec, name),
     });
-    let mut inputs = Inputs::from([(format!("service {name}"), hash::short(&executed).into())]);
+    let mut inputs = Inputs::from([(format!("{SERVICE}{name}"), hash::short(&executed).into())]);
     add(&mut inputs, &format!("service {name}: factVariables"), &json!(spec.fact_variables));
     inputs.extend(sources.clone());
     inputs

@@ -204,7 +204,7 @@ const NODE: &[Aspect] = &[
             PARTIAL_RUN,
             Word::bad(
                 "InputMissing",
-                "Variables are missing, so it cannot be told.",
+                "Variables or a service are missing, so it cannot be told.",
                 "When they appear.",
                 "See `InputReady`.",
             )

@@ -114,6 +114,7 @@ fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_nam
     }], "deployedInputs": {
         "ansibleHost": common::hash::short(&json!("192.0.2.1")),
         "ansiblePort": common::hash::short(&json!(22)),
+        "service s": "h",
     } });
     claim_caches.nodes.absorb(&theirs);
     let found = judge(&known, &Value::Null, &mine);

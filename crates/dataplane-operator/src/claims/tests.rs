@@ -177,7 +177,7 @@ fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
 
 #[test]
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
-    // What is told as the address, with the record of a service that stays while nothing may run.
+    // What is told as the address; another service than the one that was deployed fails there now.
     let is_reached = |address: &str, told: &str, deployed: Value| {
         let node: Node = serde_json::from_value(json!({
             "apiVersion": "dataplane.openstack.org/v1beta1",
@@ -185,8 +185,7 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
             "metadata": { "name": "n", "namespace": "ns", "generation": 2 },
             "spec": { "ansibleHost": address },
             "status": { "observedGeneration": 2, "address": told, "services": [{
-                "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
-                "deployedHash": "h", "since": OLD,
+                "name": "t", "state": "Failed", "hash": "h", "attempt": 1, "since": OLD,
             }], "deployedInputs": deployed },
         }))
         .unwrap();
@@ -197,12 +196,17 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
     assert!(!is_reached("192.0.2.2", "192.0.2.2:22", at("192.0.2.1")), "it was moved");
     assert!(!is_reached("192.0.2.1", "192.0.2.1:2022", at("192.0.2.1")), "another port");
     assert!(!is_reached("192.0.2.1", "192.0.2.1:22", json!({})), "not all services yet");
+    let mut without = inputs_at("192.0.2.1");
+    without.as_object_mut().unwrap().retain(|it, _| !it.starts_with("service"));
+    assert!(!is_reached("192.0.2.1", "192.0.2.1:22", without), "nothing was run");
 }
 
 /// The recorded inputs of a deployment at that address.
 fn inputs_at(host: &str) -> Value {
     let digest = |it: &Value| common::hash::short(it);
-    json!({ "ansibleHost": digest(&json!(host)), "ansiblePort": digest(&json!(22)) })
+    json!({
+        "ansibleHost": digest(&json!(host)), "ansiblePort": digest(&json!(22)), "service s": "h",
+    })
 }
 
 const KEY: &str =

@@ -15,7 +15,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::claims::has_reached;
+use crate::claims::has_reached_host;
 use crate::endpoints::observe::LABEL;
 
 /// How many addresses a slice has at most.
@@ -48,12 +48,11 @@ impl Addresses {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
             let told = node.status.as_ref().and_then(|it| it.address.as_deref());
-            match told.and_then(ip) {
+            let host = told.and_then(|it| Some(it.rsplit_once(':')?.0)).unwrap_or_default();
+            match ip(host) {
                 None => all.without.insert(node.name_any()),
                 Some(ip) if !is_allowed(networks, ip) => all.outside.insert(node.name_any()),
-                Some(_) if !told.is_some_and(|it| has_reached(node, it)) => {
-                    all.unreached.insert(node.name_any())
-                }
+                Some(_) if !has_reached_host(node, host) => all.unreached.insert(node.name_any()),
                 Some(ip) if ip.is_ipv4() => all.v4.insert(ip),
                 Some(ip) => all.v6.insert(ip),
             };
@@ -71,10 +70,9 @@ fn is_allowed(networks: &[IpNet], ip: IpAddr) -> bool {
     networks.is_empty() || networks.iter().any(|it| it.contains(&ip))
 }
 
-/// The IP address of `host:port`, where it can be an endpoint. An IPv4 address that is written as one of
+/// The IP address of a host, where it can be an endpoint. An IPv4 address that is written as one of
 /// IPv6 is an IPv4 address, for the list of networks and for the API server.
-fn ip(address: &str) -> Option<IpAddr> {
-    let (host, _) = address.rsplit_once(':')?;
+fn ip(host: &str) -> Option<IpAddr> {
     let ip = host.trim_matches(['[', ']']).parse::<IpAddr>().ok()?.to_canonical();
     // The API server refuses a whole slice for one of these.
     let is_local = match ip {

@@ -31,7 +31,10 @@ fn node_of(name: &str, address: Option<&str>, deployed: Option<&str>) -> Arc<Nod
     let deployed = deployed.map(|it| it.rsplit_once(':').unwrap());
     let inputs = deployed.map(|(host, port)| {
         let port: i32 = port.parse().unwrap();
-        json!({ "ansibleHost": hash::short(&json!(host)), "ansiblePort": hash::short(&json!(port)) })
+        json!({
+            "ansibleHost": hash::short(&json!(host)), "ansiblePort": hash::short(&json!(port)),
+            "service exporter": "h",
+        })
     });
     let object = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
@@ -253,6 +256,10 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
         assert_eq!(told(&world), text);
         assert_eq!(world.reason("Ready").as_deref(), Some("Ready"));
     }
+    // Another port of ssh, or another spelling, is no other address of the service.
+    let ports = [("192.0.2.1:2022", "192.0.2.1:22"), ("fd00:0::7:22", "fd00::7:22")];
+    let same = ports.map(|(now, then)| node_of("n0", Some(now), Some(then)));
+    assert_eq!(Addresses::of(&same, &[]).count(), 2);
     world.seen.addresses = Addresses::of(&[own, foreign(Some("10.244.0.7:22"))], &[]);
     world.pass();
     assert_eq!(world.sizes(), [2]);

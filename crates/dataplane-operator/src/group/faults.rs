@@ -160,6 +160,11 @@ pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) 
     )
 }
 
+/// Whether a service that a host is to have does not exist, or cannot be read.
+pub fn lack_services(faults: &[Fault]) -> bool {
+    faults.iter().any(|it| ["ServiceNotFound", "ServiceUnreadable"].contains(&it.reason))
+}
+
 /// Of a service that is listed at that place, and is there, and cannot be read for that reason.
 pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
     let text = format!(

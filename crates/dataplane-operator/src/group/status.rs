@@ -15,7 +15,7 @@ use kube::ResourceExt;
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::group::build::{is_reachable, node_inventory_name};
-use crate::group::faults::Fault;
+use crate::group::faults::{self, Fault};
 use crate::group::host::{Judged, may_begin};
 use crate::group::instance::redeploy_command;
 use crate::group::machines::Asker;
@@ -253,6 +253,10 @@ fn up_to_date(host: &Judged) -> Finding {
         let text = "Some variables are missing or cannot be read, so it cannot be told.";
         return Finding::unknown(UP_TO_DATE, "InputMissing", text);
     }
+    if is_done && faults::lack_services(&host.faults) {
+        let text = "A service is missing or cannot be read, so it cannot be told.";
+        return Finding::unknown(UP_TO_DATE, "InputMissing", text);
+    }
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
         return Finding::good(UP_TO_DATE, "UpToDate", text);
@@ -308,7 +312,7 @@ pub fn node_step(
         host_instance: instance(host),
         machine: host.record.clone(),
         services: host.chain.services.clone(),
-        deployed_inputs: if is_complete && !host.has_unknown_vars {
+        deployed_inputs: if is_complete {
             kept(&observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default(), &host.inputs)
         } else {
             observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()

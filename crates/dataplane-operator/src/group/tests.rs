@@ -674,6 +674,16 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     world.seen.services.remove("own");
     world.settle();
     assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceNotFound"));
+    assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "InputMissing"));
+    // Nobody has deployed it there.
+    let mut moved = world.clone();
+    let node = Arc::make_mut(&mut moved.seen.nodes[0]);
+    node.spec.ansible_host = Some("192.0.2.99".into());
+    node.metadata.generation = Some(2);
+    moved.settle();
+    let node = &moved.seen.nodes[0];
+    assert_eq!(node.status.as_ref().unwrap().address.as_deref(), Some("192.0.2.99:22"));
+    assert!(!crate::claims::has_reached(node, "192.0.2.99:22"));
     let role = world.seen.role.take();
     world.settle();
     world.seen.role = role;
