@@ -38,7 +38,8 @@ options:
     choices: [inventory]
 """
 
-LIMIT = 4096
+# A pod of many containers keeps less of each; the operator counts them.
+LIMIT = min(4096, int(os.environ.get("EDPM_RESULT_LIMIT") or 4096))
 MESSAGE_LINES = 8
 MESSAGE_CHARS = 800
 SHORTEST_MESSAGE = 40
@@ -89,6 +90,7 @@ class CallbackModule(CallbackBase):
         self.played = set()  # hosts with a result of any other play
         self.slow = {}  # host -> the first task that took too long
         self.said = AggregateStats()  # what plays themselves gave to set_stats
+        self.keys = b""  # what was seen of unchecked keys when that was looked at last
         self.told = None  # the unfinished message that was written last
 
     # -- events -------------------------------------------------------------
@@ -168,8 +170,13 @@ class CallbackModule(CallbackBase):
         self.last_play_of[host] = self.play_number
         # An unreachable host takes part in nothing more, so a result means that it was called back.
         was_unreachable = self.unreachable.pop(host, None)
-        if is_told and (is_new or was_unreachable):
+        if is_told and (is_new or was_unreachable or self._has_news_of_keys()):
             self._tell()
+
+    def _has_news_of_keys(self):
+        checks = getattr(TaskExecutor, "edpm_key_checks", None)
+        before, self.keys = self.keys, checks.seen() if checks else b""
+        return self.keys != before
 
     def _host_failed(self, result, ignore_errors):
         if self._is_of_check(result) and ignore_errors:
@@ -258,7 +265,8 @@ class CallbackModule(CallbackBase):
     def _unchecked(self):
         """What to tell of hosts whose own keys are not checked; nothing where all are."""
         checks = getattr(TaskExecutor, "edpm_key_checks", None)
-        hosts, reasons = checks.unchecked() if checks else ([], [])
+        # A plugin that was not loaded has seen nothing of any host.
+        hosts, reasons = checks.unchecked() if checks else (_run_hosts(), ["no_answer"])
         if not hosts:
             return {}
         names = {name for name in self.play.get_variable_manager().extra_vars if name.startswith("ansible_")}

@@ -27,17 +27,20 @@ TASKS = """
 ASKED = ["ansible_interfaces", "ansible_default_ipv4"]
 
 
+PLUGINS = ("callback", "bounds", "key_checks")
+
+
 class FactVariables(HostileTest):
     def asked(self, lies, plays, names=ASKED):
         """Runs plays of a service that asks for facts; without names it does not ask."""
         # As in the pod: the plays lie beside the plugin's folder.
-        for name in ("callback", "bounds"):
+        for name in PLUGINS:
             shutil.copytree(ANSIBLE / name, self.directory / "edpm" / name, dirs_exist_ok=True)
         play = self.write("edpm/plays/facts.yaml", PLAY.read_text())
         asks = [{"import_playbook": str(play), "vars": {"edpm_fact_names": names}}] if names else []
         self.write("plays.yml", plays)
         folders = {
-            "ANSIBLE_CALLBACK_PLUGINS": ":".join(str(self.directory / "edpm" / name) for name in ("callback", "bounds")),
+            "ANSIBLE_CALLBACK_PLUGINS": ":".join(str(self.directory / "edpm" / name) for name in PLUGINS),
             "ANSIBLE_VARS_PLUGINS": str(self.directory / "edpm" / "callback"),
         }
         return self.lying(lies, json.dumps([*asks, {"import_playbook": "plays.yml"}]), env=folders)

@@ -20,7 +20,7 @@ FORCED = dict(re.findall(r'\("(ANSIBLE_(?:INJECT|HOST_KEY)\w+)", "(\w+)"\)', ENV
 def forced_ssh():
     """What the operator decides about ssh, as its code has it."""
     table = ENVIRONMENT.split("const SSH:")[1].split("];")[0]
-    pairs = re.findall(r'\(\s*"(ANSIBLE_\w+)",\s*"((?:[^"\\]|\\.)*)",?\s*\)', table, re.DOTALL)
+    pairs = re.findall(r'\(\s*"(\w+)",\s*"((?:[^"\\]|\\.)*)",?\s*\)', table, re.DOTALL)
     return {name: re.sub(r"\\\s+", "", value) for name, value in pairs}
 
 

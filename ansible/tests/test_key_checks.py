@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
+import sys
 import unittest
 
-from support import CallbackTest
+from support import ANSIBLE, CallbackTest
 from test_hostile_hosts import FORCED, HostileTest, forced_ssh
 
 PLAY = """
@@ -113,20 +115,105 @@ class Unknown(CallbackTest):
         """)
         self.assert_told(["ssh_config"], variables={"ansible_ssh_common_args": f"-F {config}"})
 
-    def test_where_ssh_does_not_answer_in_time_keys_are_not_known_to_be_checked(self):
-        # Only the question hangs, until the end of the test.
+    def hanging(self, questions):
+        """A file of ssh that turns the check off, whose first questions hang until the end of the test."""
         os.mkfifo(self.directory / "fifo")
+        places = " || ".join(f"mkdir {self.directory}/{number}" for number in range(questions))
         wait = self.write("wait", f"""\
             #!/bin/sh
-            tr '\\0' ' ' </proc/$PPID/cmdline | grep -q '^ssh -G ' && exec cat {self.directory}/fifo
+            if tr '\\0' ' ' </proc/$PPID/cmdline | grep -q '^ssh -G '; then
+                {{ {places}; }} 2>/dev/null && exec cat {self.directory}/fifo
+            fi
             exit 1
         """)
         wait.chmod(0o755)
-        config = self.write("ssh.cfg", f'Match exec "exec {wait}"\n StrictHostKeyChecking no\n')
-        message = self.run_with(variables={"ansible_ssh_common_args": self.files(f"-F {config}")})
-        # Somebody waits there, or the test has shown nothing.
+        return self.write("ssh.cfg", f'Match exec "exec {wait}"\n StrictHostKeyChecking no\n')
+
+    def assert_somebody_waits(self):
+        # Or the test has shown nothing.
         os.close(os.open(self.directory / "fifo", os.O_WRONLY | os.O_NONBLOCK))
-        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["ssh_config"]}, message)
+
+    def test_where_ssh_does_not_answer_in_time_keys_are_not_known_to_be_checked(self):
+        arguments = self.files(f"-F {self.hanging(2)}")
+        message = self.run_with(variables={"ansible_ssh_common_args": arguments})
+        self.assert_somebody_waits()
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["no_answer"]}, message)
+
+    def test_ssh_is_asked_again_where_it_answers_late(self):
+        arguments = self.files(f"-F {self.hanging(1)} -o StrictHostKeyChecking=yes")
+        self.assert_nothing_told(variables={"ansible_ssh_common_args": arguments})
+        self.assert_somebody_waits()
+
+    def test_a_program_that_answers_the_question_of_ssh_is_not_asked(self):
+        says_yes = self.write("yes", "#!/bin/sh\necho yes\n")
+        says_yes.chmod(0o755)
+        ask = {"SSH_ASKPASS": str(says_yes), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+        # As in a pod: what the operator decides stands last.
+        variables = {"ansible_ssh_common_args": self.files("-o ConnectTimeout=9")}
+        self.assert_nothing_told(variables=variables, env={**ask, **forced_ssh()})
+
+    def test_ssh_by_its_path_is_the_same_program(self):
+        config = self.write("ssh.cfg", f"Host *\n StrictHostKeyChecking no\n UserKnownHostsFile {self.directory}/k\n")
+        variables = {"ansible_ssh_common_args": f"-F {config}", "ansible_ssh_executable": shutil.which("ssh")}
+        self.assert_told(["ssh_config"], variables=variables)
+
+    def test_no_key_is_checked_of_an_address_of_this_machine_where_ssh_is_told_so(self):
+        arguments = self.files("-o NoHostAuthenticationForLocalhost=yes -o StrictHostKeyChecking=yes")
+        self.assert_told(["ansible_ssh_common_args"], variables={"ansible_ssh_common_args": arguments})
+        # Of others it says nothing.
+        config = self.write("ssh.cfg", "Host *\n NoHostAuthenticationForLocalhost yes\n")
+        message = self.run_with(variables={
+            "ansible_host": "192.0.2.1", "ansible_ssh_retries": 0,
+            "ansible_ssh_common_args": f"-F {config} -o StrictHostKeyChecking=yes -o 'ProxyCommand=exit 1'",
+        })
+        self.assertNotIn("unchecked", message)
+
+    def test_tasks_that_go_to_no_host_check_nothing(self):
+        message = self.run_with(variables={"ansible_host_key_checking": False}, playbook="""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.debug:
+                - ansible.builtin.set_fact: {word: said}
+        """)
+        self.assertEqual((message["hosts"], "unchecked" in message), ("o", False))
+
+    def test_without_the_plugin_nothing_is_known(self):
+        message = self.run_with(env={"ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback")})
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["no_answer"]}, message)
+
+    def test_options_that_another_plugin_has_like_ssh_mean_nothing_to_it(self):
+        # As paramiko_ssh of older versions has them, and libssh.
+        self.write("connections/odd.py", """
+            from ansible.plugins.connection.local import Connection as Local
+
+            DOCUMENTATION = '''
+            name: odd
+            short_description: goes nowhere
+            description: [goes nowhere]
+            options:
+              host_key_checking:
+                description: [checks keys]
+                type: bool
+                default: true
+                vars: [{name: ansible_host_key_checking}]
+              ssh_common_args:
+                description: [means nothing]
+                default: ""
+                vars: [{name: ansible_ssh_common_args}]
+            '''
+
+
+            class Connection(Local):
+                transport = "odd"
+        """)
+        folder = {"ANSIBLE_CONNECTION_PLUGINS": str(self.directory / "connections")}
+        odd = {"ansible_connection": "odd", "ansible_python_interpreter": sys.executable}
+        message = self.run_with(variables={**odd, "ansible_ssh_common_args": TRUSTING}, env=folder)
+        self.assertEqual((message["hosts"], "unchecked" in message), ("o", False), message)
+        strict = {"ansible_host_key_checking": False, "ansible_ssh_common_args": "-o StrictHostKeyChecking=yes"}
+        message = self.run_with(variables={**odd, **strict}, env=folder)
+        self.assertEqual(message["unchecked"], {"hosts": ["far"], "by": ["ansible_host_key_checking"]}, message)
 
     def test_arguments_of_sftp_and_scp_are_read_as_theirs(self):
         strict = self.files("-o BatchMode=yes")
@@ -189,12 +276,33 @@ class Unknown(CallbackTest):
         self.assertTrue(seen["unfinished"])
         self.assertEqual(seen["unchecked"]["by"], ["ansible_host_key_checking"])
 
-    def test_many_hosts_are_counted_and_every_letter_is_kept(self):
-        hosts = tuple(f"{number:02}-{'x' * 240}" for number in range(40))
-        message = self.run_with(variables={"ansible_host_key_checking": False}, hosts=hosts, playbook="""
+    def test_a_run_that_is_cut_in_a_later_play_tells_it(self):
+        self.run_with(variables={"ansible_connection": "local"}, playbook="""
             - hosts: all
               gather_facts: false
               tasks:
+                - ansible.builtin.ping:
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.ping:
+                  ignore_unreachable: true
+                  vars: {ansible_connection: ssh, ansible_host_key_checking: false}
+                - ansible.builtin.debug:
+                - ansible.builtin.command: cp result seen
+                  args: {chdir: "{{ playbook_dir }}"}
+        """)
+        seen = json.loads((self.directory / "seen").read_text())
+        self.assertEqual((seen["unfinished"], seen["unchecked"]["by"]), (True, ["ansible_host_key_checking"]))
+
+    def test_many_hosts_are_counted_and_every_letter_is_kept(self):
+        hosts = tuple(f"{number:02}-{'x' * 240}" for number in range(40))
+        message = self.run_with(variables={"ansible_host_key_checking": False, "ansible_port": 1}, hosts=hosts, playbook="""
+            - hosts: all
+              gather_facts: false
+              tasks:
+                - ansible.builtin.raw: "true"
+                  ignore_unreachable: true
                 - ansible.builtin.fail: {msg: "{{ 'größer ' * 200 }}{{ inventory_hostname }}"}
         """)
         self.assertLessEqual(len(self.raw), 4096)
@@ -215,8 +323,9 @@ class Liars(HostileTest):
           tasks:
             - ansible.builtin.command: "true"
             - ansible.builtin.setup: {gather_subset: "!all"}
-            - ansible.builtin.debug:
-              vars: {ansible_connection: ssh}
+            - ansible.builtin.raw: "true"
+              ignore_unreachable: true
+              vars: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1}
     """
 
     def test_no_answer_of_a_host_feigns_that_keys_are_not_checked(self):

@@ -114,7 +114,7 @@ class NovaOption(TemporaryDirectoryTest):
             "-e", f"edpm_ask_section={section} edpm_ask_option={option} {salt} edpm_ask_hide={hide}",
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin",
-                "ANSIBLE_CALLBACK_PLUGINS": str(ANSIBLE / "callback"),
+                "ANSIBLE_CALLBACK_PLUGINS": f"{ANSIBLE / 'callback'}:{ANSIBLE / 'key_checks'}",
                 "EDPM_RUN_HOSTS": "h",
                 "EDPM_RESULT_FILE": str(result),
             },

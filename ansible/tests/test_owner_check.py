@@ -41,7 +41,7 @@ class OwnerTest(CallbackTest):
     def checked(self, plays, hosts=("n0",), env=None, **more):
         """Runs plays after the check."""
         folders = {
-            "ANSIBLE_CALLBACK_PLUGINS": f"{self.edpm / 'callback'}:{self.edpm / 'bounds'}",
+            "ANSIBLE_CALLBACK_PLUGINS": ":".join(str(self.edpm / name) for name in ("callback", "bounds", "key_checks")),
             "ANSIBLE_VARS_PLUGINS": str(self.edpm / "callback"),
         }
         playbook = f"- import_playbook: {self.check}\n{plays}"

@@ -24,7 +24,7 @@ const HOST_KEYS: [(&str, &str); 4] = [
 /// What else decides about ssh. Of an option that is given twice ssh takes the first, and a
 /// `ProxyCommand` is a program; so these are the operator's, and a host's own arguments stand among
 /// its variables, where they are seen.
-const SSH: [(&str, &str); 10] = [
+const SSH: [(&str, &str); 11] = [
     (
         "ANSIBLE_SSH_ARGS",
         "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=15 \
@@ -38,6 +38,8 @@ const SSH: [(&str, &str); 10] = [
     ("ANSIBLE_SSH_EXECUTABLE", "ssh"),
     ("ANSIBLE_SCP_EXECUTABLE", "scp"),
     ("ANSIBLE_SFTP_EXECUTABLE", "sftp"),
+    // Else a program of the run's answers whether an unknown host may be trusted.
+    ("SSH_ASKPASS_REQUIRE", "never"),
     ("ANSIBLE_PKCS11_PROVIDER", ""),
     ("ANSIBLE_PARAMIKO_PROXY_COMMAND", ""),
 ];

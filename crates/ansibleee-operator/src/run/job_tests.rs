@@ -461,6 +461,7 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
         ("A", "b"),
         ("EDPM_RUN_HOSTS", "a,b"),
         ("EDPM_RESULT_FILE", "/dev/termination-log"),
+        ("EDPM_RESULT_LIMIT", "4096"),
         ("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
         (
             "ANSIBLE_CALLBACK_PLUGINS",
@@ -473,6 +474,9 @@ fn our_variables_come_last_and_the_humans_callbacks_are_kept() {
     ];
     let expected: Vec<_> = expected.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
     assert_eq!(variables, expected);
+    // The kubelet shares 12 KiB among all containers of a pod.
+    let many = env("{initContainers: [{name: a}, {name: b}, {name: c}]}");
+    assert!(many.contains(&("EDPM_RESULT_LIMIT".into(), "3072".into())), "{many:?}");
     let from_elsewhere = env(
         "{env: [{name: ANSIBLE_CALLBACK_PLUGINS, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}",
     );

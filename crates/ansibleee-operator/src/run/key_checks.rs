@@ -40,6 +40,10 @@ fn place(by: &str) -> String {
         Some(name) => format!("extra variable {name} (extraVars, or --extra-vars in cmdLine)"),
         None if by.starts_with("--") => format!("option {by} in cmdLine"),
         None if by == "ssh_config" => "a configuration file of ssh in the runner".into(),
+        None if by == "no_answer" => {
+            "no answer of ssh, when it was asked whether it checks them, so that nothing is known"
+                .into()
+        }
         None if by == "settings" => "settings of the runner's connection plugin".into(),
         None => format!("variable {by} (of the inventory, ansibleVars, ansibleVarsFrom or a play)"),
     }
@@ -87,6 +91,10 @@ mod tests {
                  play)",
             ),
             ("ssh_config", "a configuration file of ssh in the runner"),
+            (
+                "no_answer",
+                "no answer of ssh, when it was asked whether it checks them, so that nothing is known",
+            ),
             ("settings", "settings of the runner's connection plugin"),
         ] {
             let expected = format!(

@@ -1,4 +1,5 @@
-//! The callback's message, read strictly: anything that is not exactly that is none.
+//! The callback's message, read strictly. What only a later release writes is passed over: `v` tells
+//! whether the rest means what it means here.
 
 use common::api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
 use common::conditions::printable;
@@ -6,7 +7,6 @@ use serde::Deserialize;
 
 /// The callback's message, as the pod left it.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Message {
     v: u32,
     hosts: String,
@@ -24,7 +24,6 @@ struct Message {
 
 /// Hosts in whose tasks a host's own ssh key was not checked.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
 pub struct Unchecked {
     /// Some of them, by their names in the inventory.
     pub hosts: Vec<String>,

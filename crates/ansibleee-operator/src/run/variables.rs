@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::EnvVar;
 
 use super::environment::{self, plain};
 use super::job::{Settings, deadline, is_engines};
-use super::playbook;
+use super::{host_keys, playbook};
 use crate::callback;
 
 /// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
@@ -41,6 +41,14 @@ const PLUGINS: [Plugins; 2] = [
     },
 ];
 
+/// How many bytes the message of a container may have: of all messages of a pod the kubelet keeps 12 KiB,
+/// shared evenly among its containers, and of one at most 4 KiB
+/// (`MaxPodTerminationMessageLogLength` in its container package).
+fn result_limit(spec: &AnsibleEeSpec) -> usize {
+    let containers = 1 + spec.init_containers.len() + usize::from(host_keys::is_asking(spec));
+    (12 * 1024 / containers).min(4096)
+}
+
 /// The ConfigMap's variables, the human's, then ours, which win.
 pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
@@ -48,6 +56,7 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     ours.extend([
         plain("EDPM_RUN_HOSTS", &hosts.join(",")),
         plain("EDPM_RESULT_FILE", RESULT_FILE),
+        plain("EDPM_RESULT_LIMIT", &result_limit(spec).to_string()),
         plain("EDPM_AEE_TERMINATION_LOG", "/tmp/edpm-summary"),
     ]);
     let (roles, path) = playbook::ROLES_PATH;

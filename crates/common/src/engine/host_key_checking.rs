@@ -26,8 +26,10 @@ pub const ASPECT: Aspect = aspect(
 );
 
 /// What connection plugins of Ansible ask, and what turns the check off.
-const SWITCHES: [(&str, bool); 4] = [
+const SWITCHES: [(&str, bool); 6] = [
     ("ansible_host_key_checking", false),
+    ("ansible_libssh_host_key_auto_add", true),
+    ("ansible_libssh_host_key_checking", false),
     ("ansible_paramiko_host_key_auto_add", true),
     ("ansible_paramiko_host_key_checking", false),
     ("ansible_ssh_host_key_checking", false),
@@ -83,16 +85,36 @@ fn truth(value: &Value) -> Option<bool> {
     }
 }
 
-/// Whether options let ssh take a key that it does not know: of an option that is given twice it takes
-/// the first.
-fn trusts_anybody(options: &str) -> bool {
-    let options = options.to_lowercase();
-    let Some((_, rest)) = options.split_once("stricthostkeychecking") else { return false };
+/// Whether arguments let ssh take a key that it does not know: of an option that is given twice it takes
+/// the first, and what is quoted for another program, such as a bastion's ssh, is not its own.
+fn trusts_anybody(arguments: &str) -> bool {
+    let words = shlex::split(arguments).unwrap_or_default();
+    let mut follows_o = false;
+    for word in words.iter().map(|it| it.to_lowercase()) {
+        let option =
+            if std::mem::take(&mut follows_o) { Some(word.as_str()) } else { attached(&word) };
+        let Some(option) = option else { continue };
+        if option.is_empty() {
+            follows_o = true;
+        } else if let Some(value) = value_of(option) {
+            return ["no", "off", "false", "accept-new"].contains(&value);
+        }
+    }
+    false
+}
+
+/// What follows the `o` of a word of letters, as in `-vo` or `-oName=value`; `None` where it has none.
+fn attached(word: &str) -> Option<&str> {
+    let letters = word.strip_prefix('-')?;
+    let (before, option) = letters.split_once('o')?;
+    before.chars().all(|it| it.is_ascii_alphanumeric()).then_some(option)
+}
+
+/// The value of `StrictHostKeyChecking`, where an option is that.
+fn value_of(option: &str) -> Option<&str> {
     let is_between = |it: char| it.is_whitespace() || "='\"\\".contains(it);
-    let rest = rest.trim_start_matches(is_between);
-    let is_inside = |it: char| it.is_ascii_alphanumeric() || it == '-';
-    let word = rest.split(|it| !is_inside(it)).next().unwrap_or_default();
-    ["no", "off", "false", "accept-new"].contains(&word)
+    let rest = option.trim_start_matches(is_between).strip_prefix("stricthostkeychecking")?;
+    Some(rest.trim_matches(is_between))
 }
 
 #[cfg(test)]
@@ -117,6 +139,10 @@ mod tests {
             ("ansible_ssh_common_args", json!("-o 'stricthostkeychecking off'")),
             ("ansible_ssh_extra_args", json!("-oStrictHostKeyChecking=\"accept-new\" -v")),
             ("ansible_ssh_args", json!("-o StrictHostKeyChecking=no -o StrictHostKeyChecking=yes")),
+            (
+                "ansible_ssh_args",
+                json!("-S StrictHostKeyChecking=yes -vo StrictHostKeyChecking=no"),
+            ),
         ] {
             let told = names(json!({ name: value }));
             assert!(told.contains(&format!("vars have {name}: ")), "{name} {value}: {told}");
@@ -131,6 +157,13 @@ mod tests {
             ("ansible_ssh_common_args", json!("-o ProxyCommand='ssh -W %h:%p bastion'")),
             ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=yes -o X=no")),
             ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=ask")),
+            (
+                "ansible_ssh_common_args",
+                json!(
+                    "-o ProxyCommand=\"ssh -o StrictHostKeyChecking=no -W %h:%p bastion\" \
+                     -o StrictHostKeyChecking=yes"
+                ),
+            ),
             ("ansible_ssh_common_args", json!(null)),
             ("note", json!("StrictHostKeyChecking=no")),
         ] {
