@@ -86,7 +86,7 @@ fn run(target: &str, minutes: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::files;
+    use crate::sources::files;
 
     /// How large the committed inputs may be together, in bytes.
     const LIMIT: u64 = 200_000;
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn each_fuzz_target_is_built_has_inputs_and_is_given_them_by_the_tests() {
         let manifest = fs::read_to_string(folder().join("Cargo.toml")).unwrap();
-        let bodies = files("crates", "src/fuzzing.rs");
+        let bodies = files("crates", "src/fuzzing.rs").unwrap();
         let bodies: String = bodies.iter().map(|it| fs::read_to_string(it).unwrap()).collect();
         let names = targets().unwrap();
         for name in &names {
@@ -103,7 +103,7 @@ mod tests {
         }
         assert_eq!(manifest.matches("[[bin]]").count(), names.len());
         assert!(names.len() > 10, "{names:?}");
-        let inputs = files("fuzz/corpus", "");
+        let inputs = files("fuzz/corpus", "").unwrap();
         let n_bytes: u64 = inputs.iter().map(|it| fs::metadata(it).unwrap().len()).sum();
         assert!((1..=LIMIT).contains(&n_bytes), "the inputs have {n_bytes} bytes");
     }

@@ -17,10 +17,14 @@ mod hosts;
 mod images;
 mod journey;
 mod lab;
+mod lines;
 mod machines;
+#[cfg(test)]
+mod modules;
 mod mutants;
 mod packages;
 mod paths;
+mod plans;
 #[cfg(test)]
 mod plays;
 mod proof;
@@ -29,6 +33,7 @@ mod release;
 mod security;
 mod sh;
 mod sim;
+mod sources;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -55,8 +60,12 @@ enum Command {
     Journey(journey::Args),
     /// A real Kubernetes on this machine.
     Lab(lab::Args),
+    /// Count the lines of each crate without its tests.
+    Lines,
     /// See whether the tests catch the changes of the code that the docs name.
     Mutants(mutants::Args),
+    /// See whether the operators decide in each test what they decided before a rebuild.
+    Plans(plans::Args),
     /// Run the scenarios that are too long for each run of the tests, and write when each was seen.
     Proof(proof::Args),
     /// A simulated cluster: a real API server and the operators, without kubelet and hosts.
@@ -75,7 +84,9 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::main(&args),
         Command::Journey(args) => journey::main(&args),
         Command::Lab(args) => lab::main(&args),
+        Command::Lines => lines::main(),
         Command::Mutants(args) => mutants::main(&args),
+        Command::Plans(args) => plans::main(&args),
         Command::Proof(args) => proof::main(&args),
         Command::Sim(args) => sim::main(&args),
         Command::Test(args) if test::main(&args) => Ok(()),

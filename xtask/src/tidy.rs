@@ -7,7 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{paths, sh};
+use crate::sources::without_tests;
+use crate::{paths, sh, sources};
 
 /// Who may depend on which crate of ours, tests aside.
 const EDGES: &[(&str, &[&str])] = &[
@@ -23,6 +24,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("kubectl-edpm", &["common", "dataplane-operator", "nova-operator"]),
     ("e2e", &["common"]),
     ("simulated-cluster", &["common", "ironic"]),
+    // Only tests depend on it.
+    ("testkit", &["common"]),
     // A fresh clone compiles it before anything else.
     ("xtask", &[]),
 ];
@@ -95,28 +98,9 @@ fn the_pure_crates_hold_no_client_and_no_runtime() {
     }
 }
 
-/// Every file that is followed by git, or will be, below a folder, with that ending.
-pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
-    let mut git = Command::new("git");
-    // The checkout may belong to another user than the one who tests it.
-    git.args([
-        "-c",
-        "safe.directory=*",
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        folder,
-    ]);
-    git.current_dir(paths::repo());
-    let list = sh::run(&mut git).unwrap();
-    let files = list.lines().filter(|it| it.ends_with(ending)).map(|it| paths::repo().join(it));
-    files.filter(|it| it.exists()).collect()
-}
-
-/// A file's text up to the tests at its end.
-pub(crate) fn without_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
+/// The files of a folder; see [`sources::files`].
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    sources::files(folder, ending).unwrap()
 }
 
 #[test]

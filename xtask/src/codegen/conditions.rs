@@ -12,7 +12,7 @@ use common::engine::outcome::Reason;
 
 use super::{Generated, written_or_current};
 use crate::paths;
-use crate::tidy::{files, without_tests};
+use crate::sources::{files, without_tests};
 
 const OPERATORS: [(&str, &[Kind]); 3] = [
     (dataplane_operator::operator::NAME, dataplane_operator::reasons::KINDS),
@@ -227,7 +227,7 @@ fn quoted(operator: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     let repeated = REPEATED.iter().filter(|it| it.0 == operator).map(|it| it.1);
     let crates = repeated.chain([operator]).map(|it| format!("crates/{it}/src"));
-    for path in crates.flat_map(|it| files(&it, ".rs")) {
+    for path in crates.flat_map(|it| files(&it, ".rs").unwrap()) {
         let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
         if ["test", "/fuzzing", "/reasons"].iter().any(|it| name.contains(it)) {
             continue;

@@ -13,6 +13,7 @@ use ironic::{Error, State};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use shell::sources::Values;
+use testkit::golden::recorded;
 
 use super::decide::decide;
 use super::hosts::{Order, orders};
@@ -180,7 +181,7 @@ impl Lab {
         if let Ok(machines) = &seen.machines {
             seen.refused = self.pauses.of(&place(), &machines.nodes);
         }
-        let plan = decide(&seen, self.model.now());
+        let plan = recorded(decide(&seen, self.model.now()));
         for step in plan.all() {
             self.call(|lab| lab.write(step))?;
         }

@@ -15,6 +15,7 @@ use kube::ResourceExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shell::sources::{Digests, SourceRef};
+use testkit::golden::recorded;
 
 use super::holding::RUNNING;
 use super::{Observed, decide};
@@ -154,17 +155,17 @@ impl World {
         if self.is_gone {
             return Plan::default();
         }
-        let plan = decide::decide(&self.seen, self.now);
+        let plan = recorded(decide::decide(&self.seen, self.now));
         self.take(&plan.steps);
         plan
     }
 
     /// One pass in which the API server refuses what `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
-        let plan = decide::decide(&self.seen, self.now);
+        let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-        let mut telling = decide::refused(&self.seen, &refusal, self.now);
+        let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);
@@ -454,7 +455,7 @@ fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     set(&mut world, 0, status);
     world.sleep(1);
     assert_eq!(world.settle(), [""; 0], "the other one may end as well");
-    let plan = decide::decide(&world.seen, world.now);
+    let plan = recorded(decide::decide(&world.seen, world.now));
     assert!(plan.look_again.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.look_again);
     // A slow run keeps nobody's end for itself.
     let mut slow = world.clone();

@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+use testkit::golden::recorded;
 
 use super::build::Addresses;
 use super::observe::Observed;
@@ -91,7 +92,7 @@ impl World {
 
     /// One pass; what was written.
     fn pass(&mut self) -> Vec<String> {
-        let plan = decide(&self.service(), Timestamp::UNIX_EPOCH);
+        let plan = recorded(decide(&self.service(), Timestamp::UNIX_EPOCH));
         plan.steps.iter().map(|it| self.take(it)).collect()
     }
 
@@ -304,10 +305,10 @@ fn an_object_of_others_is_left_alone_and_named() {
 #[test]
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new(1);
-    let step = decide(&world.service(), Timestamp::UNIX_EPOCH).steps[0].clone();
+    let step = recorded(decide(&world.service(), Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = Refusal::of(&step, "Forbidden", "exceeded quota: q");
     for writes in [1, 0] {
-        let telling = refused(&world.service(), &refusal, Timestamp::UNIX_EPOCH);
+        let telling = recorded(refused(&world.service(), &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| drop(world.take(it)));
     }

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
+use testkit::golden::recorded;
 
 use super::build::INVENTORY_HASH;
 use super::holding::INVENTORY;
@@ -117,17 +118,17 @@ impl World {
 
     /// One pass.
     fn pass(&mut self) -> Plan {
-        let plan = decide::decide(&self.seen, self.now);
+        let plan = recorded(decide::decide(&self.seen, self.now));
         self.take(&plan.steps);
         plan
     }
 
     /// One pass in which the API server refuses what `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
-        let plan = decide::decide(&self.seen, self.now);
+        let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-        let mut telling = decide::refused(&self.seen, &refusal, self.now);
+        let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);

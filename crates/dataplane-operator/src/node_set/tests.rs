@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef, Values};
 use shell::vault::Content;
+use testkit::golden::recorded;
 
 use super::observe::{Observed, UnreadableDeployment};
 use super::tls::Issued;
@@ -134,7 +135,7 @@ impl World {
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
-        decide::decide(&self.seen, self.now)
+        recorded(decide::decide(&self.seen, self.now))
     }
 
     /// One pass.

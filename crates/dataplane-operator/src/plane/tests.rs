@@ -11,6 +11,7 @@ use common::refusal::Refusal;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testkit::golden::recorded;
 
 use super::children::ADOPT;
 use super::wanted::MANAGER;
@@ -123,7 +124,10 @@ impl World {
     }
 
     fn decide(&self) -> Plan {
-        decide::decide(&self.observed(), "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap())
+        recorded(decide::decide(
+            &self.observed(),
+            "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap(),
+        ))
     }
 
     /// One pass.
@@ -559,7 +563,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
     let refusal = Refusal::of(&world.decide().apart[0], "Invalid", "a policy says no");
-    let plan = decide::refused(&world.observed(), &refusal, now);
+    let plan = recorded(decide::refused(&world.observed(), &refusal, now));
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert!(notices.iter().any(|it| it.warning && it.reason == "Invalid"), "{notices:?}");
     world.plane["status"] = status.clone();
@@ -569,7 +573,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.says("Ready", "False", "Invalid", &words);
     // The next try writes nothing but the entry, and being refused again nothing at all.
     assert_eq!(world.decide().steps, []);
-    assert_eq!(decide::refused(&world.observed(), &refusal, now).steps, []);
+    assert_eq!(recorded(decide::refused(&world.observed(), &refusal, now)).steps, []);
     // Accepted at last, the condition goes.
     world.settle();
     let conditions = world.plane["status"]["conditions"].as_array().unwrap();

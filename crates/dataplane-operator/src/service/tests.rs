@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use shell::sources::SourceRef;
+use testkit::golden::recorded;
 
 use super::decide::{decide, refused};
 use super::observe::Observed;
@@ -73,7 +74,7 @@ impl World {
     /// Passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..5 {
-            let plan = decide(&self.seen, Timestamp::UNIX_EPOCH);
+            let plan = recorded(decide(&self.seen, Timestamp::UNIX_EPOCH));
             if plan.steps.is_empty() {
                 return std::mem::take(&mut self.writes);
             }
@@ -269,10 +270,10 @@ fn a_refused_restoration_is_told_on_the_service() {
     let mut world = World::without("run-os");
     world.settle();
     world.service().spec.playbook = Some("a.b.c".into());
-    let step = decide(&world.seen, Timestamp::UNIX_EPOCH).steps[0].clone();
+    let step = recorded(decide(&world.seen, Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = Refusal::of(&step, "Forbidden", "a policy says no");
     for writes in [1, 0] {
-        let telling = refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH);
+        let telling = recorded(refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| world.take(it));
     }

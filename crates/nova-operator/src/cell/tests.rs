@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::Values;
 use shell::vault::Content;
+use testkit::golden::recorded;
 
 use super::decide::{CREDENTIALS, refused};
 use super::observe::{Answers, NamedSecret, Rendered};
@@ -129,12 +130,12 @@ fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
 }
 
 fn status(seen: &Observed) -> CellStatus {
-    written(&decide(seen, Timestamp::UNIX_EPOCH)).0
+    written(&recorded(decide(seen, Timestamp::UNIX_EPOCH))).0
 }
 
 /// Carries out what is decided; whether anything was written.
 fn pass(seen: &mut Observed) -> bool {
-    let plan = decide(seen, Timestamp::UNIX_EPOCH);
+    let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
     if plan.steps.is_empty() {
         return false;
     }
@@ -181,7 +182,7 @@ fn a_cell_is_ready_when_every_broker_and_keystone_answer() {
 fn nothing_is_written_while_nothing_changes_and_it_is_asked_again_at_its_pace() {
     let mut seen = seen();
     assert!(pass(&mut seen));
-    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     assert_eq!(plan.steps, []);
     assert_eq!(plan.look_again, Some(Duration::from_secs(30)));
 }
@@ -232,7 +233,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
 #[test]
 fn the_files_that_computes_share_are_in_a_secret_of_the_cell_without_a_host() {
     let seen = seen();
-    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let (status, object) = written(&plan);
     let object = object.unwrap();
     assert_eq!(object["metadata"]["name"], "nova-cell1-compute-config");
@@ -267,7 +268,7 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
     ];
     for edit in edits {
         edit(&mut seen);
-        let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
         assert!(matches!(plan.steps[..], [ref it] if matches!(it.write, Write::Apply { .. })));
         pass(&mut seen);
         assert_eq!(seen.rendered, Some(whole.clone()));
@@ -283,7 +284,7 @@ fn a_secret_of_the_name_that_is_somebody_elses_is_left_alone_and_told() {
     for controller in [None, Some("another".to_owned())] {
         let mut seen = seen();
         seen.rendered = Some(Rendered { controller, ..Rendered::default() });
-        let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
         let (status, applied) = written(&plan);
         assert_eq!(applied, None);
         let told = find(&status.conditions, "ServiceConfigReady").unwrap();
@@ -311,7 +312,7 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
     for (change, reason) in cases {
         let mut seen = seen();
         change(&mut seen);
-        assert_eq!(written(&decide(&seen, Timestamp::UNIX_EPOCH)).1, None, "{reason}");
+        assert_eq!(written(&recorded(decide(&seen, Timestamp::UNIX_EPOCH))).1, None, "{reason}");
         assert_eq!(condition(&seen, "ServiceConfigReady").reason, reason);
     }
 }
@@ -319,10 +320,10 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
 #[test]
 fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     let mut seen = seen();
-    let plan = decide(&seen, Timestamp::UNIX_EPOCH);
+    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let words = "secrets is forbidden: exceeded quota: q";
     let refusal = Refusal::of(&plan.steps[0], "Forbidden", words);
-    let telling = refused(&seen, &refusal, Timestamp::UNIX_EPOCH);
+    let telling = recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH));
     let (status, applied) = written(&telling);
     assert_eq!(applied, None);
     let told = find(&status.conditions, "WritesAccepted").unwrap();
@@ -331,7 +332,7 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     assert!(!told.message.contains(PASSWORD));
     assert_eq!(find(&status.conditions, "Ready").unwrap().status, Truth::True);
     Arc::make_mut(&mut seen.cell).status = Some(status);
-    assert_eq!(refused(&seen, &refusal, Timestamp::UNIX_EPOCH).steps, [], "told once");
+    assert_eq!(recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH)).steps, [], "told once");
     assert!(pass(&mut seen));
     let status = seen.cell.status.as_ref().unwrap();
     assert_eq!(find(&status.conditions, "WritesAccepted"), None);

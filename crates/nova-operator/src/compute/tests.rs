@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use shell::owned::Owned;
 use shell::sources::{Digests, Values};
 use shell::vault::Content;
+use testkit::golden::recorded;
 
 use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::inputs;
@@ -203,7 +204,7 @@ impl World {
 
     /// One pass.
     fn pass(&mut self) -> Plan {
-        let plan = decide(&self.seen, self.now);
+        let plan = recorded(decide(&self.seen, self.now));
         self.take(&plan.steps);
         plan
     }

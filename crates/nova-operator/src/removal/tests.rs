@@ -17,6 +17,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shell::sources::Digests;
+use testkit::golden::recorded;
 
 use super::build::cleans_up_after;
 use super::{Ending, orphans};
@@ -191,9 +192,9 @@ impl World {
 
     /// What all controllers want now.
     fn plans(&self) -> Vec<Plan> {
-        let creation = self.creation().map(|it| compute_creation::decide(&it, self.now));
-        let ending = self.ending().map(|it| compute::decide(&it, self.now));
-        let cell = self.of_cell().map(|it| cell::decide(&it, self.now));
+        let creation = self.creation().map(|it| recorded(compute_creation::decide(&it, self.now)));
+        let ending = self.ending().map(|it| recorded(compute::decide(&it, self.now)));
+        let cell = self.of_cell().map(|it| recorded(cell::decide(&it, self.now)));
         let uid = self.compute.as_ref().and_then(ResourceExt::uid);
         let is_orphan =
             |it: &&AnsibleEe| cleans_up_after(it).is_some_and(|it| Some(it) != uid.as_ref());

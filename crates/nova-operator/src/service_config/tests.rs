@@ -10,6 +10,7 @@ use common::plan::{Notice, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shell::sources::SourceRef;
+use testkit::golden::recorded;
 
 use super::decide::{decide, own_condition};
 use super::observe::Observed;
@@ -40,7 +41,7 @@ fn map(name: &str) -> SourceRef {
 
 /// One pass: the status that is written, and its Events.
 fn pass(seen: &mut Observed) -> Option<(Value, Vec<Notice>)> {
-    let plan = decide(seen, Timestamp::UNIX_EPOCH);
+    let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
     assert!(plan.steps.len() < 2, "{plan:?}");
     let Write::Status { status, notices, .. } = plan.steps.into_iter().next()?.write else {
         panic!("no status")

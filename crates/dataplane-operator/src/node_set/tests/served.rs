@@ -452,9 +452,9 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     let before = world.status()["configHash"].clone();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
-    let plan = decide::decide(&world.seen, world.now);
+    let plan = recorded(decide::decide(&world.seen, world.now));
     let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
-    let telling = decide::refused(&world.seen, &refusal, world.now);
+    let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
     world.take_status(status);
@@ -600,10 +600,10 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
 #[test]
 fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for() {
     let mut world = World::on_networks();
-    let plan = decide::decide(&world.seen, world.now);
+    let plan = recorded(decide::decide(&world.seen, world.now));
     assert_eq!(plan.apart.len(), 2, "they do not depend on each other");
     let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
-    let telling = decide::refused(&world.seen, &refusal, world.now);
+    let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
     assert_eq!(telling.apart, []);
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };

@@ -82,7 +82,7 @@ impl Fleet {
         let world = self.worlds.get_mut(name).unwrap();
         let before = world.writes.len();
         world.seen.turn = self.peers.turn(&world.seen.compute, world.seen.node.as_deref()).await;
-        let mut steps = decide(&world.seen, world.now).steps;
+        let mut steps = recorded(decide(&world.seen, world.now)).steps;
         steps.retain(|it| runs || !matches!(it.write, Write::Create { .. }));
         world.take(&steps);
         let has_written = world.writes.len() > before;

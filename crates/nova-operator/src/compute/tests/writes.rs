@@ -8,10 +8,10 @@ use super::*;
 impl World {
     /// One pass in which the API server refuses what `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool, words: &str) {
-        let plan = decide(&self.seen, self.now);
+        let plan = recorded(decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = Refusal::of(&plan.steps[at], "Forbidden", words);
-        let mut telling = refused(&self.seen, &refusal, self.now);
+        let mut telling = recorded(refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);

@@ -189,8 +189,9 @@ fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
     world.end("Ok");
     // The cell's own controller is late, or its write is refused.
     for _ in 0..9 {
-        let creation = world.creation().map(|it| compute_creation::decide(&it, world.now));
-        let ending = world.ending().map(|it| compute::decide(&it, world.now));
+        let creation =
+            world.creation().map(|it| recorded(compute_creation::decide(&it, world.now)));
+        let ending = world.ending().map(|it| recorded(compute::decide(&it, world.now)));
         for plan in creation.into_iter().chain(ending) {
             world.take_all(&plan.steps);
             world.collect();

@@ -156,7 +156,7 @@ fn of_a_nova_compute_that_was_never_seen_to_register_no_records_are_claimed() {
         world.delete("compute", "n0");
         world.settle();
         world.end("Ok");
-        let plan = compute::decide(&world.ending().unwrap(), world.now);
+        let plan = recorded(compute::decide(&world.ending().unwrap(), world.now));
         world.take_all(&plan.steps);
         let told = message(&world);
         assert_eq!(told.contains("Nova keeps its records of the host"), is_seen, "{told}");
@@ -201,7 +201,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         world.delete("compute", "n0");
         change(&mut world);
         // One controller alone, so that the compute is still there to be read.
-        let plan = compute::decide(&world.ending().unwrap(), world.now);
+        let plan = recorded(compute::decide(&world.ending().unwrap(), world.now));
         world.take_all(&plan.steps);
         assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");
         assert!(message(&world).contains(words), "{}", message(&world));
@@ -283,7 +283,7 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let mut world = World::new();
     world.delete("compute", "n0");
     let seen = world.ending().unwrap();
-    let plan = compute::decide(&seen, world.now);
+    let plan = recorded(compute::decide(&seen, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
     let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
     let telling = compute::decide::refused(&seen, &refusal, world.now);

@@ -1,0 +1,113 @@
+//! Records the plans that tests make, so that a rebuild of the code can be seen to change none of them.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::thread;
+
+use common::hash;
+use common::plan::{Plan, Step, Write};
+use serde_json::json;
+
+/// Environment variable with the folder in which plans are recorded; without it nothing is.
+pub const FOLDER: &str = "EDPM_PLANS";
+
+/// The same plan, recorded under the name of the test whose thread this is.
+///
+/// # Panics
+/// Where [`FOLDER`] names a folder that cannot be written.
+#[must_use]
+pub fn recorded(plan: Plan) -> Plan {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        record(&folder, &plan);
+    }
+    plan
+}
+
+/// Appends the digest of a plan to the file of the present test; other threads have no file.
+fn record(folder: &OsStr, plan: &Plan) {
+    let thread = thread::current();
+    let Some((_, test)) = thread.name().and_then(|it| it.rsplit_once("::")) else { return };
+    let folder = Path::new(folder);
+    fs::create_dir_all(folder).expect("the folder of plans can be made");
+    let file = OpenOptions::new().create(true).append(true).open(folder.join(test));
+    let line = format!("{}\n", hash::digest(&text(plan)));
+    // One write, for tests of one name in two crates share the file.
+    file.and_then(|mut it| it.write_all(line.as_bytes())).expect("a plan can be recorded");
+}
+
+/// A plan in words of this file's own, so that a type or field may be renamed. Reasons of steps are left
+/// out: they only reach the log.
+fn text(plan: &Plan) -> String {
+    let mut text = format!("look again {:?}\n", plan.look_again);
+    for (place, steps) in [("apart", &plan.apart), ("in order", &plan.steps)] {
+        for step in steps {
+            let _ = writeln!(text, "{place} {}", step_text(step));
+        }
+    }
+    text
+}
+
+fn step_text(step: &Step) -> String {
+    let target = &step.target;
+    let write = match &step.write {
+        Write::Apply { object, force, manager } => {
+            json!({ "apply": object, "force": force, "manager": manager })
+        }
+        Write::Create { object, identity } => json!({ "create": object, "identity": identity }),
+        Write::Status { status, resource_version, notices } => {
+            let event = |it: &common::plan::Notice| json!([it.warning, it.reason, it.note]);
+            let events: Vec<_> = notices.iter().map(event).collect();
+            json!({ "status": status, "version": resource_version, "events": events })
+        }
+        Write::Delete { resource_version } => json!({ "delete": resource_version }),
+        Write::Hold { finalizer } => json!({ "hold": finalizer }),
+        Write::Release { rest, resource_version } => {
+            json!({ "release": rest, "version": resource_version })
+        }
+    };
+    let kind = format!("{} {}", target.kind.api_version(), target.kind.kind);
+    format!("{kind} {}/{} {:?}: {write}", target.namespace, target.name, target.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use common::plan::{Kind, Target};
+
+    use super::*;
+
+    fn plan(value: &str) -> Plan {
+        let kind =
+            Kind { group: "g".into(), version: "v1".into(), kind: "K".into(), plural: "ks".into() };
+        let target = Target { kind, namespace: "ns".into(), name: "a".into(), uid: None };
+        let write = Write::Apply { object: json!({ "a": value }), force: true, manager: None };
+        let step = Step { target, write, because: value.into() };
+        Plan { steps: vec![step], ..Plan::default() }
+    }
+
+    #[test]
+    fn another_content_is_another_text_and_the_reason_of_a_step_none() {
+        let first = plan("x");
+        let mut same = first.clone();
+        same.steps[0].because = "another reason".into();
+        assert_eq!(text(&first), text(&same));
+        assert_ne!(text(&first), text(&plan("y")));
+        let expected = "look again None\nin order g/v1 K ns/a None: \
+                        {\"apply\":{\"a\":\"x\"},\"force\":true,\"manager\":null}\n";
+        assert_eq!(text(&first), expected);
+    }
+
+    #[test]
+    fn a_plan_is_recorded_under_the_name_of_its_test() {
+        let folder = std::env::temp_dir().join(format!("edpm-plans-{}", std::process::id()));
+        record(folder.as_os_str(), &plan("x"));
+        record(folder.as_os_str(), &plan("y"));
+        let file = folder.join("a_plan_is_recorded_under_the_name_of_its_test");
+        let lines = fs::read_to_string(file).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        let expected = [plan("x"), plan("y")].map(|it| hash::digest(&text(&it)));
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    }
+}

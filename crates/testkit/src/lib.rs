@@ -1,0 +1,3 @@
+//! What the tests of several crates share; no program depends on it.
+
+pub mod golden;

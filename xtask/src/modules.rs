@@ -1,0 +1,177 @@
+//! Tests of the modules of each crate: none imports, on whatever way, what imports it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemUse, UseTree};
+
+use crate::paths;
+use crate::sources::files;
+
+/// A module of a crate: the names from the crate's root to it.
+type Module = Vec<String>;
+
+/// The paths that a file names, each from the start.
+#[derive(Default)]
+struct Paths(Vec<Vec<String>>);
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_of_tests(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        expand(&item.tree, Vec::new(), &mut self.0);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.0.push(path.segments.iter().map(|it| it.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(it) => &it.attrs,
+        Item::Enum(it) => &it.attrs,
+        Item::Fn(it) => &it.attrs,
+        Item::Impl(it) => &it.attrs,
+        Item::Mod(it) => &it.attrs,
+        Item::Static(it) => &it.attrs,
+        Item::Struct(it) => &it.attrs,
+        Item::Trait(it) => &it.attrs,
+        Item::Type(it) => &it.attrs,
+        Item::Use(it) => &it.attrs,
+        _ => &[],
+    }
+}
+
+fn is_of_tests(attributes: &[Attribute]) -> bool {
+    let is_test = |it: &Attribute| {
+        let tokens = it.meta.require_list().map(|it| it.tokens.to_string()).unwrap_or_default();
+        it.path().is_ident("cfg") && tokens.split(|it: char| !it.is_alphanumeric()).any(|it| it == "test")
+    };
+    attributes.iter().any(is_test)
+}
+
+/// The paths of a `use`, each from the start.
+fn expand(tree: &UseTree, before: Vec<String>, paths: &mut Vec<Vec<String>>) {
+    let with = |name: &syn::Ident| [before.clone(), vec![name.to_string()]].concat();
+    match tree {
+        UseTree::Path(it) => expand(&it.tree, with(&it.ident), paths),
+        UseTree::Name(it) => paths.push(with(&it.ident)),
+        UseTree::Rename(it) => paths.push(with(&it.ident)),
+        UseTree::Glob(_) => paths.push(before),
+        UseTree::Group(it) => it.items.iter().for_each(|it| expand(it, before.clone(), paths)),
+    }
+}
+
+/// The module in which a path that stands in `module` ends; `None` for paths of other crates.
+fn resolve(all: &BTreeSet<Module>, module: &Module, path: &[String]) -> Option<Module> {
+    let mut names = path;
+    let mut at = match path.first()?.as_str() {
+        "crate" => Vec::new(),
+        _ => module.clone(),
+    };
+    let mut is_relative = false;
+    while let Some((first, rest)) = names.split_first()
+        && ["crate", "self", "super"].contains(&first.as_str())
+    {
+        if first == "super" {
+            at.pop();
+        }
+        (names, is_relative) = (rest, true);
+    }
+    let start = at.clone();
+    for name in names {
+        at.push(name.clone());
+        if !all.contains(&at) {
+            at.pop();
+            break;
+        }
+    }
+    // Without such a word only a child's name leads anywhere.
+    (is_relative || at != start).then_some(at).filter(|it| it != module)
+}
+
+/// Module → the modules whose items it names, of a crate without its tests.
+fn edges(name: &str) -> BTreeMap<Module, BTreeSet<Module>> {
+    let source = paths::repo().join("crates").join(name).join("src");
+    let mut texts = BTreeMap::new();
+    for file in files(&format!("crates/{name}/src"), ".rs").unwrap() {
+        let inside = file.strip_prefix(&source).unwrap().with_extension("");
+        let module: Module =
+            inside.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+        if module == ["main"] || module.iter().any(|it| it.contains("test")) {
+            continue;
+        }
+        let module = if module == ["lib"] { Vec::new() } else { module };
+        texts.insert(module, fs::read_to_string(file).unwrap());
+    }
+    let all: BTreeSet<Module> = texts.keys().cloned().collect();
+    let of_module = |(module, text): (Module, String)| {
+        let mut paths = Paths::default();
+        paths.visit_file(&syn::parse_file(&text).unwrap());
+        let named = paths.0.iter().filter_map(|it| resolve(&all, &module, it)).collect();
+        (module, named)
+    };
+    texts.into_iter().map(of_module).collect()
+}
+
+/// The modules that are in a circle of imports, or between two: what is left when those go, one after the
+/// other, that import nothing any more or that nothing imports.
+fn in_circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
+    let mut left: BTreeSet<Module> = edges.keys().cloned().collect();
+    loop {
+        let imports = |it: &Module| edges[it].iter().any(|it| left.contains(it));
+        let is_imported = |it: &Module| left.iter().any(|by| edges[by].contains(it));
+        let kept: BTreeSet<Module> =
+            left.iter().filter(|it| imports(it) && is_imported(it)).cloned().collect();
+        if kept.len() == left.len() {
+            return kept;
+        }
+        left = kept;
+    }
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(paths::repo().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        let modules: Vec<String> =
+            in_circles(&edges(&name)).iter().map(|it| it.join("::")).collect();
+        if !modules.is_empty() {
+            found.push(format!("{name}: {}", modules.join(", ")));
+        }
+    }
+    assert!(found.is_empty(), "in circles:\n{}", found.join("\n"));
+}
+
+#[test]
+fn imports_are_followed_by_name_through_groups_and_from_parents() {
+    let module = |it: &str| it.split("::").filter(|it| !it.is_empty()).map(str::to_owned).collect();
+    let all: BTreeSet<Module> = ["", "a", "a::b", "c"].map(module).into();
+    let of = |at: &str, text: &str| {
+        let mut paths = Paths::default();
+        paths.visit_file(&syn::parse_file(text).unwrap());
+        let found = paths.0.iter().filter_map(|it| resolve(&all, &module(at), it));
+        found.map(|it| it.join("::")).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(of("c", "use crate::a::{b::X, Y as Z}; use std::fmt;"), ["a", "a::b"]);
+    assert_eq!(of("a::b", "fn f() -> super::T { crate::c::g() }"), ["a", "c"]);
+    assert_eq!(of("a", "mod b; pub use b::X; use serde::Y;"), ["a::b"]);
+    assert_eq!(of("c", "#[cfg(test)]\nmod tests { use crate::a::X; }"), [""; 0]);
+    assert_eq!(of("a", "use crate::Root;"), [""]);
+    let edges = |it: &[(&str, &str)]| {
+        let all: BTreeSet<&str> = it.iter().flat_map(|it| [it.0, it.1]).collect();
+        let to = |from: &str| it.iter().filter(|it| it.0 == from).map(|it| module(it.1)).collect();
+        all.into_iter().map(|it| (module(it), to(it))).collect()
+    };
+    assert_eq!(in_circles(&edges(&[("a", "a::b"), ("c", "a")])), BTreeSet::new());
+    let circle = [("a", "a::b"), ("a::b", "c"), ("c", "a"), ("x", "a"), ("a", "y")];
+    assert_eq!(in_circles(&edges(&circle)), ["a", "a::b", "c"].map(module).into());
+}
