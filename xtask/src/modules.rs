@@ -9,6 +9,20 @@ use syn::{Attribute, Item, ItemUse, UseTree};
 use crate::paths;
 use crate::sources::files;
 
+/// The crates that still have circles.
+const STILL: &[&str] = &[
+    "ansibleee-operator",
+    "common",
+    "config-drive",
+    "dataplane-operator",
+    "ironic",
+    "ironic-client",
+    "kubectl-edpm",
+    "nova-operator",
+    "shell",
+    "simulated-cluster",
+];
+
 /// A module of a crate: the names from the crate's root to it.
 type Module = Vec<String>;
 
@@ -144,11 +158,11 @@ fn no_modules_import_each_other_in_a_circle() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
         let modules: Vec<String> =
             in_circles(&edges(&name)).iter().map(|it| it.join("::")).collect();
-        if !modules.is_empty() {
+        if modules.is_empty() == STILL.contains(&name.as_str()) {
             found.push(format!("{name}: {}", modules.join(", ")));
         }
     }
-    assert!(found.is_empty(), "in circles:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "in circles, or no longer:\n{}", found.join("\n"));
 }
 
 #[test]
