@@ -1,42 +1,29 @@
 //! The commands: what each reads, and where its text goes.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::CommandFactory as _;
 use common::api::dataplane::{Deployment, Node, NodeSet};
 use common::api::nova::ExternalCompute;
-use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
 use crate::args::{Args, Command, Output, Shell, Status};
+use crate::clock::now;
 use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::member::Member;
-use crate::paint::Paint;
-use crate::retry::{self, Order, Target};
+use crate::option_sources::Road;
+use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
-use crate::trace::Road;
-use crate::world::World;
-use crate::{asking, diff, explain, follow, reading, watch};
+use crate::terminal::Terminal;
+use crate::{asking, diff, explain, follow, reading, retry, watch};
 
 /// How long a completion asks the cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Where text goes.
-pub struct Terminal<'a> {
-    /// What was asked for.
-    pub out: &'a mut dyn Write,
-    /// What is said about it.
-    pub err: &'a mut dyn Write,
-    /// Colours of what was asked for.
-    pub paint: Paint,
-}
 
 /// Runs a command.
 pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
@@ -60,14 +47,14 @@ async fn answer(
         Command::Status(asked) => status(cluster, asked, terminal).await,
         Command::Explain { node, short } => {
             let world = cluster.world(false).await?;
-            let host = told_host(&world, cluster, node)?;
+            let host = cluster.host_in(&world, node)?;
             let text = if *short { explain::summary } else { explain::text };
             write!(terminal.out, "{}", text(&host, terminal.paint))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Logs(asked) => {
             let world = cluster.world(false).await?;
-            follow::logs(cluster, &told_host(&world, cluster, &asked.node)?, asked, terminal).await
+            follow::logs(cluster, &cluster.host_in(&world, &asked.node)?, asked, terminal).await
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
         Command::Trace(asked) => Box::pin(asking::way(cluster, asked, terminal)).await,
@@ -112,11 +99,6 @@ async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
     Ok(names.map(|it| (it, String::new())).collect())
 }
 
-/// The host of that name, or the server's word that there is none.
-pub fn told_host<'a>(world: &'a World, cluster: &Cluster, name: &str) -> Result<Host<'a>> {
-    world.host(&cluster.namespace, name).ok_or_else(|| no_such_node(name))
-}
-
 /// Ends as `kubectl diff` does.
 async fn differences(
     cluster: &Cluster,
@@ -124,7 +106,7 @@ async fn differences(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
     let world = cluster.world(false).await?;
-    let host = told_host(&world, cluster, node)?;
+    let host = cluster.host_in(&world, node)?;
     let (options, given) = if host.member.is_some() {
         (None, reading::listed(cluster, &host).await?)
     } else {
@@ -179,22 +161,6 @@ async fn annotate(cluster: &Cluster, target: Target, name: &str, value: &str) ->
     }
 }
 
-/// The present time.
-#[expect(clippy::disallowed_methods, reason = "the clock enters here, as an argument to the rest")]
-pub fn now() -> Timestamp {
-    Timestamp::now()
-}
-
-/// How the table of statuses is shown.
-pub fn view(asked: &Status, terminal: &Terminal<'_>) -> View {
-    View {
-        is_wide: asked.output == Some(Output::Wide),
-        has_namespace: asked.all_namespaces,
-        paint: terminal.paint,
-        now: now(),
-    }
-}
-
 async fn status(
     cluster: &Cluster,
     asked: &Status,
@@ -205,7 +171,7 @@ async fn status(
     let is_missing = |name: &&String| status::rows(&world, std::slice::from_ref(*name)).is_empty();
     let missing = asked.nodes.iter().find(is_missing);
     if let Some(name) = missing {
-        return Err(no_such_node(name));
+        return Err(Error::no_such_node(name));
     }
     if asked.watch {
         return watch::statuses(cluster, asked, terminal, world).await;
@@ -233,22 +199,11 @@ fn table(
         };
         return Ok(writeln!(terminal.err, "No resources found{place}.")?);
     }
-    for line in status::lines(rows, view(asked, terminal)) {
+    let view = View::new(asked, terminal.paint, now());
+    for line in status::lines(rows, view) {
         writeln!(terminal.out, "{line}")?;
     }
     Ok(())
-}
-
-/// The server's own words for a node that is not there; no node set has a host of that name either.
-pub fn no_such_node(name: &str) -> Error {
-    Error::Server {
-        reason: "NotFound".to_owned(),
-        message: format!(
-            "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found, nor has any \
-             node set such a host"
-        ),
-        code: 404,
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use tower::service_fn;
 
 use super::*;
 use crate::options::files;
+use crate::paint::Paint;
 use crate::testdata;
 
 const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";

@@ -11,19 +11,21 @@ use kube::runtime::wait::await_condition;
 use nova_operator::oslo::Release;
 use nova_operator::release;
 
-use crate::app::{Terminal, told_host};
 use crate::args::Trace;
 use crate::cluster::Cluster;
-use crate::diff::Options;
 use crate::error::{Error, Result};
-use crate::host::{Host, Phase, Stage, job_status};
+use crate::host::Host;
+use crate::kinds::{NODE, NODE_SET};
 use crate::named::{self, Named};
+use crate::option_sources::{Given, Options, Road};
 use crate::question::{pattern, question};
-use crate::reading;
+use crate::run::job_status;
+use crate::stage::{Phase, Stage};
+use crate::terminal::Terminal;
 use crate::trace::answer::Answer;
-use crate::trace::service::Given;
-use crate::trace::{self, Road, Seen, Snippet};
-use crate::world::{NODE, NODE_SET, World};
+use crate::trace::seen::{Seen, Snippet};
+use crate::world::World;
+use crate::{reading, trace};
 
 /// How long an answer is waited for, the time in the queue included.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -46,7 +48,7 @@ pub async fn way(
     let manifests = asked.generated.as_deref();
     let generated = manifests.map(|it| reading::generated(it, &cluster.namespace)).transpose()?;
     let world = cluster.world(false).await?;
-    let host = told_host(&world, cluster, &asked.node)?;
+    let host = cluster.host_in(&world, &asked.node)?;
     let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
     let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
     if let (Found::Compute(_), Some(generated)) = (&found, &generated) {

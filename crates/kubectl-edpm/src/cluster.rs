@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::args::Access;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::world::World;
 
 /// A kind that the commands read.
@@ -101,6 +102,11 @@ impl Cluster {
     /// An error of the client as the human sees it.
     pub fn error(&self, error: &kube::Error) -> Error {
         Error::of_client(error, &self.server)
+    }
+
+    /// The host of that name in the namespace that is meant, or the server's word that there is none.
+    pub fn host_in<'a>(&self, world: &'a World, name: &str) -> Result<Host<'a>> {
+        world.host(&self.namespace, name).ok_or_else(|| Error::no_such_node(name))
     }
 
     /// Reads everything that hosts are made of.

@@ -1,57 +1,21 @@
 //! What a deployment would change on a host: inputs by name, and the options that they end in.
 
-use std::collections::BTreeMap;
-
-use common::api::nova::ExternalCompute;
-use common::conditions::{READY, Truth};
-use common::hash;
-use k8s_openapi::api::core::v1::Secret;
+use common::conditions::READY;
 use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::{Entry, parse};
-use serde_json::json;
 
 use crate::cluster::Read;
-use crate::host::{Host, Phase, Progress, Stage, Step};
+use crate::host::{Host, Progress, Step};
+use crate::option_sources::{DefaultConfig, Options, Road};
 use crate::options::{files, shown};
 use crate::paint::{Paint, Tone};
-use crate::status::UP_TO_DATE;
-use crate::trace::Road;
+use crate::stage::{Phase, Stage};
 
 mod brought;
+pub mod changes;
 
 use brought::brought;
-
-/// How the operators begin when they name what changed.
-const CHANGED: &str = "Changed since the last deployment: ";
-
-/// A role's default configuration.
-#[derive(Clone, Debug)]
-pub struct DefaultConfig {
-    /// The ConfigMap.
-    pub name: String,
-    /// Its key and text, where they could be read.
-    pub text: Read<(String, String)>,
-}
-
-/// What the options of a compute are made from.
-#[derive(Clone, Debug)]
-pub struct Options<'a> {
-    /// The compute.
-    pub compute: &'a ExternalCompute,
-    /// What its role names, if anything.
-    pub default_config: Option<DefaultConfig>,
-    /// The Secret with its files.
-    pub secret: Read<Secret>,
-}
-
-/// The changes of one stage.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Changes {
-    None,
-    Never,
-    Unknown(String),
-    Inputs { names: Vec<String>, is_cut: bool },
-}
+use changes::Changes;
 
 /// The text for a host; empty where a deployment would change nothing.
 pub fn text(host: &Host<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
@@ -65,7 +29,7 @@ fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: 
         (Phase::Prepare | Phase::Nova | Phase::Deploy, _) => (None, None),
     };
     let unrendered = options.map(|it| unrendered(it, paint)).unwrap_or_default();
-    let changes = changes(stage, options).without_others(host);
+    let changes = Changes::of(stage, options).without_others(host);
     if changes == Changes::None && unrendered.is_empty() {
         return String::new();
     }
@@ -102,18 +66,6 @@ fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: 
     out
 }
 
-impl Changes {
-    /// Only what concerns the host: parts of a node set may be another host's.
-    fn without_others(self, host: &Host<'_>) -> Self {
-        let (Self::Inputs { mut names, is_cut }, Some(member)) = (self.clone(), &host.member)
-        else {
-            return self;
-        };
-        names.retain(|it| it.strip_prefix("nodes.").is_none_or(|key| key == member.key));
-        if names.is_empty() && !is_cut { Self::None } else { Self::Inputs { names, is_cut } }
-    }
-}
-
 /// Whether it would happen by itself.
 fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
     if stage.phase == Phase::Deploy && !matches!(changes, Changes::None | Changes::Unknown(_)) {
@@ -124,78 +76,6 @@ fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
         (_, Some(true)) => "  it is deployed as soon as nothing else has to be waited for\n",
         (_, Some(false)) => "  it is not deployed until deployStrategy.deploy is true\n",
     }
-}
-
-/// The names by the operator's own word, and what can be compared here: a status may lag behind.
-fn changes(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Changes {
-    let none = BTreeMap::new();
-    let deployed = stage.deployed_inputs.unwrap_or(&none);
-    let told = stage.condition(UP_TO_DATE);
-    let is_deployed = stage.phase == Phase::Deploy && stage.truth(READY) == Truth::True;
-    if deployed.is_empty() && !is_deployed {
-        return Changes::Never;
-    }
-    let mut names = Vec::new();
-    let mut is_cut = false;
-    match told.map(|it| (it.status, it.message.as_str())) {
-        Some((Truth::Unknown, why)) => return Changes::Unknown(why.to_owned()),
-        Some((Truth::False, message)) => match listed(message) {
-            Some((found, cut)) => (names, is_cut) = (found, cut),
-            None => return Changes::Unknown(message.to_owned()),
-        },
-        Some((Truth::True, _)) | None => {}
-    }
-    for name in options.map(|it| differing(stage, it)).unwrap_or_default() {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if names.is_empty() { Changes::None } else { Changes::Inputs { names, is_cut } }
-}
-
-/// The inputs among those that can be compared here which are not those of the last deployment.
-pub fn differing(stage: &Stage<'_>, options: &Options<'_>) -> Vec<String> {
-    let none = BTreeMap::new();
-    let deployed = stage.deployed_inputs.unwrap_or(&none);
-    let all = present(options).into_iter();
-    all.filter(|(name, digest)| deployed.get(name) != digest.as_ref()).map(|it| it.0).collect()
-}
-
-/// The names in the operators' sentence, and whether it was cut.
-fn listed(message: &str) -> Option<(Vec<String>, bool)> {
-    let list = message.strip_prefix(CHANGED)?;
-    // Another sentence may follow; names hold dots, but no dot and a space.
-    let list = list.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let is_cut = list.ends_with('…');
-    let mut names: Vec<String> = list.split(", ").map(str::to_owned).collect();
-    if is_cut {
-        names.pop();
-    }
-    Some((names, is_cut))
-}
-
-/// Digests of those inputs that a human's rights are enough for, as nova-operator makes them.
-fn present(options: &Options<'_>) -> BTreeMap<String, Option<String>> {
-    let spec = &options.compute.spec;
-    let digest =
-        |text: Option<&String>| text.filter(|it| !it.is_empty()).map(|it| hash::short(&json!(it)));
-    let mut digests = BTreeMap::from([
-        ("customServiceConfig".to_owned(), digest(spec.custom_service_config.as_ref())),
-        (
-            "novaComputeContainerImage".to_owned(),
-            digest(spec.nova_compute_container_image.as_ref()),
-        ),
-        (
-            "novaLibvirtContainerImage".to_owned(),
-            digest(spec.nova_libvirt_container_image.as_ref()),
-        ),
-    ]);
-    if let Some(default) = &options.default_config
-        && let Read::Found((_, text)) = &default.text
-    {
-        digests.insert(format!("ConfigMap {}", default.name), digest(Some(text)));
-    }
-    digests
 }
 
 fn inputs(names: &[String], is_cut: bool, options: Option<&Options<'_>>, paint: Paint) -> String {

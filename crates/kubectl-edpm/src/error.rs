@@ -46,6 +46,18 @@ impl Error {
         Self::Told(text.into())
     }
 
+    /// The server's own words for a node that is not there; no node set has a host of that name either.
+    pub fn no_such_node(name: &str) -> Self {
+        Self::Server {
+            reason: "NotFound".to_owned(),
+            message: format!(
+                "openstackdataplanenodes.dataplane.openstack.org \"{name}\" not found, nor has any \
+                 node set such a host"
+            ),
+            code: 404,
+        }
+    }
+
     /// From what the client says; `server` is whom it asked.
     pub fn of_client(error: &kube::Error, server: &str) -> Self {
         if let kube::Error::Api(status) = error {

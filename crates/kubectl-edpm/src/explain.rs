@@ -5,11 +5,15 @@ use common::api::dataplane::Deployment;
 use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
 use kube::ResourceExt;
 
-use crate::host::{Group, Host, Phase, Progress, Stage, Step, job_status, service_of};
+use crate::conditions::UP_TO_DATE;
+use crate::host::{Host, Progress, Step};
+use crate::kinds::DEPLOYMENT;
 use crate::member::Member;
+use crate::object_meta::place;
 use crate::paint::{Paint, Tone, table};
-use crate::status::{UP_TO_DATE, truth};
-use crate::world::{DEPLOYMENT, place};
+use crate::run::{job_status, service_of};
+use crate::stage::{Group, Phase, Stage};
+use crate::status::truth;
 
 /// One thing that waits for the next one.
 #[derive(Clone, Debug, Eq, PartialEq)]

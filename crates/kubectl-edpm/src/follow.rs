@@ -10,13 +10,14 @@ use kube::ResourceExt;
 use kube::api::LogParams;
 use kube::runtime::wait::await_condition;
 
-use crate::app::Terminal;
 use crate::args::Logs;
 use crate::cluster::{Cluster, Read};
 use crate::error::{Error, Result};
-use crate::host::{Host, job_status};
+use crate::host::Host;
 use crate::logs::{chosen, heading, job_of, recorded};
 use crate::reading::pod_of;
+use crate::run::job_status;
+use crate::terminal::Terminal;
 
 /// Shows the output of the run that is asked for.
 pub async fn logs(

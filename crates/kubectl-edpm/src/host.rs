@@ -1,19 +1,19 @@
 //! A host as the commands see it, whichever kinds describe it: its group, its stages, its runs.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
-use common::api::dataplane::{Deployment, RunState, ServiceRun};
-use common::conditions::{self, Condition, READY, Truth};
+use common::api::dataplane::{RunState, ServiceRun};
+use common::conditions::{READY, Truth};
 use common::engine::Run;
-use common::engine::run::SERVICE_LABEL;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use crate::kinds::DEPLOYMENT;
 use crate::member::Member;
-use crate::world::{DEPLOYMENT, place};
+use crate::object_meta::place;
+use crate::run::{job_status, owner_of, service_of};
+use crate::stage::{Group, Phase, Stage};
 
 /// A host.
 #[derive(Clone, Debug)]
@@ -34,63 +34,6 @@ pub struct Host<'a> {
     pub runs: Vec<&'a AnsibleEe>,
     /// What it is in its node set, where it has one.
     pub member: Option<Member<'a>>,
-}
-
-/// Another object that a host or a stage depends on.
-#[derive(Clone, Debug)]
-pub struct Group<'a> {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its name.
-    pub name: &'a str,
-    /// What is said of it; nothing where it does not exist.
-    pub conditions: Option<&'a [Condition]>,
-}
-
-/// What one operator does to a host.
-#[derive(Clone, Debug)]
-pub struct Stage<'a> {
-    /// Which of the phases.
-    pub phase: Phase,
-    /// Kind of the object that tells.
-    pub kind: &'static str,
-    /// Its name; empty where it does not exist yet.
-    pub name: &'a str,
-    /// What is said of it.
-    pub conditions: Vec<Condition>,
-    /// What is recorded of the services.
-    pub services: Cow<'a, [ServiceRun]>,
-    /// The names of the services in order.
-    pub wanted: Vec<&'a str>,
-    /// Digests of the inputs of the last completed deployment.
-    pub deployed_inputs: Option<&'a BTreeMap<String, String>>,
-    /// Whether changes are deployed by themselves.
-    pub deploys: Option<bool>,
-    /// What it needs beside the host.
-    pub below: Option<Group<'a>>,
-    /// The deployment that does it, on hosts of node sets.
-    pub deployment: Option<&'a Deployment>,
-}
-
-/// The phases of a host.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Phase {
-    /// The host is made ready for services.
-    Prepare,
-    /// nova-compute is brought to it.
-    Nova,
-    /// A deployment brings the services of its node set.
-    Deploy,
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Prepare => "Prepare",
-            Self::Nova => "Nova",
-            Self::Deploy => "Deploy",
-        })
-    }
 }
 
 /// How a service stands on a host, with what its run tells before the status does.
@@ -195,35 +138,6 @@ impl<'a> Host<'a> {
         let run = run.copied();
         Progress { service, state: step(recorded, run, &self.name), recorded, run }
     }
-}
-
-impl Stage<'_> {
-    /// Whether a condition of it holds.
-    pub fn truth(&self, condition: &str) -> Truth {
-        conditions::find(&self.conditions, condition).map_or(Truth::Unknown, |it| it.status)
-    }
-
-    /// Its condition of that type.
-    pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        conditions::find(&self.conditions, type_)
-    }
-}
-
-/// The service that a run deploys; nothing for one that was made by hand.
-pub fn service_of(run: &AnsibleEe) -> Option<&str> {
-    run.labels().get(SERVICE_LABEL).map(String::as_str)
-}
-
-/// The object that a run was made for.
-pub fn owner_of(run: &AnsibleEe) -> Option<(&str, &str)> {
-    let mut owners = run.owner_references().iter();
-    let owner = owners.find(|it| it.controller == Some(true))?;
-    Some((&owner.kind, &owner.name))
-}
-
-/// How far a run is; one that nobody has looked at yet is pending.
-pub fn job_status(run: &AnsibleEe) -> JobStatus {
-    run.status.as_ref().and_then(|it| it.job_status).unwrap_or(JobStatus::Pending)
 }
 
 /// Runs of a role are those of its nodes.

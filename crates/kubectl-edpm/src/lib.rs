@@ -8,8 +8,10 @@
 pub mod app;
 pub mod args;
 pub mod asking;
+pub mod clock;
 pub mod cluster;
 pub mod complete;
+pub mod conditions;
 pub mod diff;
 pub mod error;
 pub mod explain;
@@ -17,15 +19,21 @@ pub mod follow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod host;
+pub mod kinds;
 pub mod logs;
 pub mod member;
 pub mod named;
+pub mod object_meta;
+pub mod option_sources;
 pub mod options;
 pub mod paint;
 pub mod question;
 pub mod reading;
 pub mod retry;
+pub mod run;
+pub mod stage;
 pub mod status;
+pub mod terminal;
 #[cfg(test)]
 mod testdata;
 pub mod trace;

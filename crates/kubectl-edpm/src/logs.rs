@@ -5,7 +5,8 @@ use common::conditions::some;
 use kube::ResourceExt;
 
 use crate::error::{Error, Result};
-use crate::host::{Host, job_status, service_of};
+use crate::host::Host;
+use crate::run::{job_status, service_of};
 
 /// The run of a host, or of one of its services there, that is under way, else the one that began
 /// last.

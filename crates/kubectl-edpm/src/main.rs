@@ -4,9 +4,10 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use kubectl_edpm::app::{self, Terminal};
+use kubectl_edpm::app;
 use kubectl_edpm::args::{self, Args};
 use kubectl_edpm::paint::Paint;
+use kubectl_edpm::terminal::Terminal;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

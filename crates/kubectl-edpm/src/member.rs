@@ -17,9 +17,11 @@ use dataplane_operator::node_set::status::SETUP_READY;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::host::{Phase, Stage, owner_of};
-use crate::status::UP_TO_DATE;
-use crate::world::{DEPLOYMENT, NODE_SET, place};
+use crate::conditions::UP_TO_DATE;
+use crate::kinds::{DEPLOYMENT, NODE_SET};
+use crate::object_meta::place;
+use crate::run::owner_of;
+use crate::stage::{Phase, Stage};
 
 /// A host of a node set.
 #[derive(Clone, Debug)]

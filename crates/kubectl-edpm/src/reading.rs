@@ -20,14 +20,14 @@ use nova_operator::conf::DEFAULT_FILE;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};
-use crate::diff::{DefaultConfig, Options};
 use crate::error::{Error, Result};
-use crate::host::{Host, Stage};
+use crate::host::Host;
 use crate::logs;
 use crate::named::Named;
+use crate::option_sources::{DefaultConfig, Given, Options};
 use crate::options::{Content, File, is_read};
-use crate::trace::Generated;
-use crate::trace::service::Given;
+use crate::stage::Stage;
+use crate::trace::seen::Generated;
 use crate::world::World;
 
 /// The label by which the Job controller's pods are found.

@@ -2,61 +2,21 @@
 //! to be made.
 
 use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::api::dataplane::Deployment;
 use common::conditions::READY;
-use dataplane_operator::group::instance::REDEPLOY as NODE_REDEPLOY;
 use kube::ResourceExt;
-use nova_operator::annotations::REDEPLOY;
 
-use crate::app::no_such_node;
 use crate::error::{Error, Result};
-use crate::host::{Host, Phase, Stage, Step, owner_of};
-use crate::world::{DEPLOYMENT, World, place};
+use crate::host::{Host, Step};
+use crate::kinds::DEPLOYMENT;
+use crate::object_meta::place;
+use crate::run::owner_of;
+use crate::stage::{Phase, Stage};
+use crate::world::World;
 
 mod again;
+pub mod order;
 
-/// What is to be written so that something is tried again.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Order {
-    /// An annotation on an object.
-    Annotation {
-        /// What it is.
-        target: Target,
-        /// Its name.
-        name: String,
-        /// Whether nothing will run until deployment is switched on.
-        is_off: bool,
-    },
-    /// Another deployment, for one that has ended is never used again.
-    Deployment(Box<Deployment>),
-}
-
-/// What can be asked for another attempt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Target {
-    /// Every service of phase 0, and whatever stands on them.
-    Node,
-    /// libvirt and nova-compute.
-    Compute,
-}
-
-impl Target {
-    /// The annotation.
-    pub fn annotation(self) -> &'static str {
-        match self {
-            Self::Node => NODE_REDEPLOY,
-            Self::Compute => REDEPLOY,
-        }
-    }
-
-    /// The kind as kubectl prints it.
-    pub fn printed(self) -> &'static str {
-        match self {
-            Self::Node => "openstackdataplanenode.dataplane.openstack.org",
-            Self::Compute => "novaexternalcompute.nova.openstack.org",
-        }
-    }
-}
+use order::{Order, Target};
 
 /// What has to be written so that a node, or the hosts of a run, are tried again.
 ///
@@ -69,7 +29,7 @@ pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Re
             None => Ok(vec![of_host(&host, is_forced)?]),
         },
         (None, Some(run)) => of_run(world, namespace, run, is_forced),
-        (None, None) => Err(no_such_node(name)),
+        (None, None) => Err(Error::no_such_node(name)),
     }
 }
 
@@ -151,7 +111,7 @@ fn failed(run: &AnsibleEe) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::api::dataplane::RunState;
+    use common::api::dataplane::{Deployment, RunState};
 
     use super::*;
     use crate::testdata;

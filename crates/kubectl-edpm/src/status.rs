@@ -5,14 +5,12 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use crate::args::Output;
+use crate::args::{Output, Status};
+use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
 use crate::paint::{Paint, Tone, table};
 use crate::words::age;
 use crate::world::World;
-
-/// The condition that tells whether the last deployment had the inputs of now.
-pub const UP_TO_DATE: &str = "UpToDate";
 
 /// How far one host is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -110,6 +108,18 @@ pub struct View {
     pub paint: Paint,
     /// What ages are counted from.
     pub now: Timestamp,
+}
+
+impl View {
+    /// As the command's arguments ask for it.
+    pub fn new(asked: &Status, paint: Paint, now: Timestamp) -> Self {
+        Self {
+            is_wide: asked.output == Some(Output::Wide),
+            has_namespace: asked.all_namespaces,
+            paint,
+            now,
+        }
+    }
 }
 
 /// The table, its header first: always one line per row after it.

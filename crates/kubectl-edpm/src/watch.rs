@@ -13,11 +13,12 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Resource, ResourceExt};
 
-use crate::app::{Terminal, view};
 use crate::args::{Output, Status};
+use crate::clock::now;
 use crate::cluster::{Cluster, Kind};
 use crate::error::Result;
-use crate::status::{self, Row};
+use crate::status::{self, Row, View};
+use crate::terminal::Terminal;
 use crate::world::World;
 
 /// How many changes are taken together.
@@ -82,7 +83,8 @@ fn show(
             }
         }
         None | Some(Output::Wide) => {
-            let mut lines = status::lines(&rows, view(asked, terminal)).into_iter();
+            let view = View::new(asked, terminal.paint, now());
+            let mut lines = status::lines(&rows, view).into_iter();
             if let Some(header) = lines.next().filter(|_| shown.is_empty() && !rows.is_empty()) {
                 writeln!(terminal.out, "{header}")?;
             }

@@ -7,20 +7,14 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::{Condition, READY, find};
-use jiff::Timestamp;
-use kube::ResourceExt;
 use nova_operator::annotations::COMPUTE_CONDITION;
 use nova_operator::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
-use crate::host::{Group, Host, Phase, Stage};
+use crate::host::Host;
+use crate::kinds::{NODE, NODE_SET};
 use crate::member::{Member, deployments_of};
-
-/// The kind of a host of its own.
-pub const NODE: &str = "OpenStackDataPlaneNode";
-/// The kind of hosts that are deployed together.
-pub const NODE_SET: &str = "OpenStackDataPlaneNodeSet";
-/// The kind that deploys them.
-pub const DEPLOYMENT: &str = "OpenStackDataPlaneDeployment";
+use crate::object_meta::{created, place};
+use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
 ///
@@ -259,14 +253,4 @@ fn recorded(services: Option<&Vec<ServiceRun>>) -> Cow<'_, [ServiceRun]> {
 
 fn of_role(role: &Role) -> &[Condition] {
     role.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
-}
-
-/// Namespace and name of an object.
-pub fn place(object: &impl ResourceExt) -> (&str, &str) {
-    let meta = object.meta();
-    (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
-}
-
-fn created(object: &impl ResourceExt) -> Option<Timestamp> {
-    object.meta().creation_timestamp.as_ref().map(|it| it.0)
 }

@@ -5,12 +5,12 @@ use nova_operator::compute::config::secret_name;
 use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Entry;
 
-use super::{Changes, Options};
+use super::changes::Changes;
 use crate::cluster::Read;
 use crate::named::Named;
+use crate::option_sources::{Given, Options};
 use crate::options::{File, files, shown};
 use crate::paint::{Paint, Tone};
-use crate::trace::service::Given;
 
 /// The options that a deployment would bring, file by file.
 pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {

@@ -1,12 +1,15 @@
 //! Tests of what a deployment would change, on a compute whose options differ in every way.
 
 use common::api::dataplane::{RunState, Service};
+use common::conditions::Truth;
 use dataplane_operator::group::faults::sources_of;
 
+use super::changes::listed;
 use super::*;
+use crate::conditions::UP_TO_DATE;
+use crate::option_sources::Given;
 use crate::options::Content;
 use crate::testdata;
-use crate::trace::service::Given;
 use crate::world::World;
 
 const CUSTOM: &str =

@@ -10,11 +10,14 @@ use dataplane_operator::deployment::progress::position;
 use dataplane_operator::deployment::texts::is_failing;
 use kube::ResourceExt;
 
-use super::Order;
+use super::order::Order;
 use crate::error::{Error, Result};
-use crate::host::{Host, owner_of};
+use crate::host::Host;
+use crate::kinds::DEPLOYMENT;
 use crate::member::Member;
-use crate::world::{DEPLOYMENT, World, place};
+use crate::object_meta::place;
+use crate::run::owner_of;
+use crate::world::World;
 
 /// How much of a deployment's name another one begins with: the API server adds five letters, and
 /// names of deployments have 63 at most.

@@ -10,12 +10,17 @@ use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::{Came, IN_POD, Mark, Seen, Stop};
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
+use super::way::Came;
 use crate::cluster::Read;
+use crate::conditions::UP_TO_DATE;
 use crate::host::Step;
 use crate::logs::job_of;
 use crate::options::{File, Object};
-use crate::status::UP_TO_DATE;
+
+/// The folder of nova's files in the pod of a run.
+const IN_POD: &str = "/var/lib/openstack/configs/nova";
 
 pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
     let service = &came.way.service;

@@ -3,17 +3,22 @@
 use common::conditions::Truth;
 use kube::ResourceExt;
 use nova_operator::compute::build::NOVA;
-use nova_operator::compute::config::{SERVICE_CONFIG_READY, secret_name};
+use nova_operator::compute::config::SERVICE_CONFIG_READY;
+use nova_operator::compute::config::secret_name;
 use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::{Entry, parse};
 
-use super::{Mark, Seen, Stop, Way, places, winners};
+use super::occurrences::{places, winners};
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
+use super::way::Way;
 use crate::cluster::Read;
-use crate::diff::{self, Options};
+use crate::conditions::UP_TO_DATE;
+use crate::diff::changes::differing;
 use crate::host::{Progress, Step};
 use crate::named::Named;
+use crate::option_sources::Options;
 use crate::options::{File, files};
-use crate::status::UP_TO_DATE;
 
 pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Way {
     let rendered = options.secret.found().map(files);
@@ -117,7 +122,7 @@ fn is_deployed(seen: &Seen<'_>, options: &Options<'_>, winner: Option<&str>) -> 
     if !nova_is_done {
         return false;
     }
-    let differing = diff::differing(seen.stage, options);
+    let differing = differing(seen.stage, options);
     let of_texts = |it: &String| it == "customServiceConfig" || it.starts_with("ConfigMap ");
     match winner {
         Some(OVERRIDE_FILE) => !differing.iter().any(|it| it == "customServiceConfig"),

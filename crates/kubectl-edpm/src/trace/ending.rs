@@ -1,6 +1,9 @@
 //! What a trace comes to: the value in force, or the step at which the option stops and what to do.
 
-use super::{Came, Mark, Seen, Stop, next};
+use super::next;
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
+use super::way::Came;
 use crate::options::value;
 
 /// Whether the option is in force, as far as anybody was asked.

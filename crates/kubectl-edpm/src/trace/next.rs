@@ -2,9 +2,11 @@
 
 use kube::ResourceExt as _;
 
-use super::{Mark, Road, Seen, Stop};
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
 use crate::host::{Host, Step};
-use crate::world::DEPLOYMENT;
+use crate::kinds::DEPLOYMENT;
+use crate::option_sources::Road;
 
 /// The sentence without its end; nothing where the step itself tells it.
 pub(super) fn of(stop: &Stop, seen: &Seen<'_>, service: &str) -> Option<String> {

@@ -7,14 +7,16 @@ use common::keyed::is_keyed;
 use dataplane_operator::group::faults::Named as Source;
 use kube::ResourceExt;
 
-use super::service::Given;
-use super::{Mark, Seen, Stop, places};
+use super::occurrences::places;
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
 use crate::cluster::Read;
+use crate::conditions::UP_TO_DATE;
+use crate::kinds::DEPLOYMENT;
 use crate::member::Member;
 use crate::named::Named;
+use crate::option_sources::Given;
 use crate::options::{Content, File};
-use crate::status::UP_TO_DATE;
-use crate::world::DEPLOYMENT;
 
 /// The ConfigMap as it was generated: by the human's manifests, or by what `kubectl apply` keeps of
 /// them.

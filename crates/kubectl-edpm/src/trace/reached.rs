@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use super::answer::{Answer, Asked};
-use super::{Came, Mark, Seen, Stop};
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
+use super::way::Came;
 use crate::named::Named;
 
 /// The folder of nova's files on the host.

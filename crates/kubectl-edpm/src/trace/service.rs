@@ -1,59 +1,23 @@
 //! The road of a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts, and
 //! who lists it. Hosts of node sets have more steps on it: [`node_set`].
 
-use common::api::dataplane::Service;
 use common::conditions::Truth;
 use dataplane_operator::group::faults::Named as Source;
 use kube::ResourceExt;
 
 use super::carried::reported;
-use super::{Mark, Seen, Stop, Way, node_set, places, winners};
+use super::node_set;
+use super::occurrences::{places, winners};
+use super::seen::Seen;
+use super::stop::{Mark, Stop};
+use super::way::Way;
 use crate::cluster::Read;
+use crate::conditions::UP_TO_DATE;
 use crate::host::Step;
+use crate::kinds::DEPLOYMENT;
 use crate::named::Named;
-use crate::options::{Content, File, Object, is_read};
-use crate::status::UP_TO_DATE;
-use crate::world::DEPLOYMENT;
-
-/// A service of type nova, and what it is given.
-#[derive(Clone, Debug)]
-pub struct Given {
-    /// The service.
-    pub service: Service,
-    /// Its ConfigMaps and Secrets in their order, each with all its keys.
-    pub sources: Vec<(Source, Read<Content>)>,
-    /// Keys of other ConfigMaps of the namespace that set the option, where no source does.
-    pub beside: Vec<File>,
-    /// Whether it is listed for the host.
-    pub is_listed: bool,
-    /// The service of type nova that is listed before it.
-    pub rival: Option<String>,
-    /// The services that are listed for the host and do not exist.
-    pub absent: Vec<String>,
-}
-
-impl Given {
-    /// The files that are known to be given to it.
-    pub fn files(&self) -> impl Iterator<Item = &File> {
-        self.sources.iter().filter_map(|(_, it)| it.found()).flat_map(|it| &it.files)
-    }
-
-    /// Whether it is given the option, in a certain file where one is named.
-    pub fn sets(&self, named: &Named, file: Option<&str>) -> bool {
-        let is_asked = |it: &&File| file.is_none_or(|file| it.name == file);
-        self.files().filter(is_asked).any(|it| !named.entries(&it.entries).is_empty())
-    }
-
-    /// What nova-compute would read, in its order; nothing where a source is not known.
-    pub fn read(&self) -> Option<Vec<File>> {
-        if self.sources.iter().any(|(_, it)| matches!(it, Read::Refused(_))) {
-            return None;
-        }
-        let mut files: Vec<File> = self.files().filter(|it| is_read(&it.name)).cloned().collect();
-        files.sort_by(|a, b| a.name.cmp(&b.name));
-        Some(files)
-    }
-}
+use crate::option_sources::Given;
+use crate::options::{File, Object, is_read};
 
 pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
     let files = given.read();
@@ -191,6 +155,6 @@ fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]
 }
 
 /// The object that a service names.
-pub fn object(source: &Source) -> Object {
+fn object(source: &Source) -> Object {
     Object { is_secret: source.is_secret, name: source.name.clone() }
 }

@@ -2,12 +2,16 @@
 
 use common::api::ansibleee::JobStatus;
 use common::api::dataplane::RunState;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Release;
 
+use super::answer::Answer;
 use super::*;
-use crate::diff::DefaultConfig;
-use crate::options::files;
+use crate::cluster::Read;
+use crate::option_sources::{DefaultConfig, Options};
+use crate::options::{File, files};
 use crate::testdata;
 use crate::world::World;
 

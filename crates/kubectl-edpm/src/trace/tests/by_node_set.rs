@@ -6,8 +6,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
+use crate::option_sources::Given;
 use crate::options::Content;
-use crate::trace::service::Given;
+use crate::trace::seen::Generated;
 
 const HOST: &str = "edpm-compute-5";
 const SERVICE: &str = "nova-custom";

@@ -6,8 +6,8 @@ use dataplane_operator::group::faults::sources_of;
 use kube::ResourceExt;
 
 use super::*;
+use crate::option_sources::Given;
 use crate::options::{Content, Object};
-use crate::trace::service::Given;
 
 const FILE: &str = "25-nova-extra.conf";
 

@@ -1,0 +1,110 @@
+//! Which inputs differ from those of the last deployment: by the operator's own word, and by what can
+//! be compared here.
+
+use std::collections::BTreeMap;
+
+use common::conditions::{READY, Truth};
+use common::hash;
+use serde_json::json;
+
+use crate::cluster::Read;
+use crate::conditions::UP_TO_DATE;
+use crate::host::Host;
+use crate::option_sources::Options;
+use crate::stage::{Phase, Stage};
+
+/// How the operators begin when they name what changed.
+const CHANGED: &str = "Changed since the last deployment: ";
+
+/// The changes of one stage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Changes {
+    None,
+    Never,
+    Unknown(String),
+    Inputs { names: Vec<String>, is_cut: bool },
+}
+
+impl Changes {
+    /// The names by the operator's own word, and what can be compared here: a status may lag behind.
+    pub(super) fn of(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Self {
+        let none = BTreeMap::new();
+        let deployed = stage.deployed_inputs.unwrap_or(&none);
+        let told = stage.condition(UP_TO_DATE);
+        let is_deployed = stage.phase == Phase::Deploy && stage.truth(READY) == Truth::True;
+        if deployed.is_empty() && !is_deployed {
+            return Self::Never;
+        }
+        let mut names = Vec::new();
+        let mut is_cut = false;
+        match told.map(|it| (it.status, it.message.as_str())) {
+            Some((Truth::Unknown, why)) => return Self::Unknown(why.to_owned()),
+            Some((Truth::False, message)) => match listed(message) {
+                Some((found, cut)) => (names, is_cut) = (found, cut),
+                None => return Self::Unknown(message.to_owned()),
+            },
+            Some((Truth::True, _)) | None => {}
+        }
+        for name in options.map(|it| differing(stage, it)).unwrap_or_default() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() { Self::None } else { Self::Inputs { names, is_cut } }
+    }
+
+    /// Only what concerns the host: parts of a node set may be another host's.
+    pub(super) fn without_others(self, host: &Host<'_>) -> Self {
+        let (Self::Inputs { mut names, is_cut }, Some(member)) = (self.clone(), &host.member)
+        else {
+            return self;
+        };
+        names.retain(|it| it.strip_prefix("nodes.").is_none_or(|key| key == member.key));
+        if names.is_empty() && !is_cut { Self::None } else { Self::Inputs { names, is_cut } }
+    }
+}
+
+/// The inputs among those that can be compared here which are not those of the last deployment.
+pub fn differing(stage: &Stage<'_>, options: &Options<'_>) -> Vec<String> {
+    let none = BTreeMap::new();
+    let deployed = stage.deployed_inputs.unwrap_or(&none);
+    let all = present(options).into_iter();
+    all.filter(|(name, digest)| deployed.get(name) != digest.as_ref()).map(|it| it.0).collect()
+}
+
+/// The names in the operators' sentence, and whether it was cut.
+pub(super) fn listed(message: &str) -> Option<(Vec<String>, bool)> {
+    let list = message.strip_prefix(CHANGED)?;
+    // Another sentence may follow; names hold dots, but no dot and a space.
+    let list = list.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let is_cut = list.ends_with('…');
+    let mut names: Vec<String> = list.split(", ").map(str::to_owned).collect();
+    if is_cut {
+        names.pop();
+    }
+    Some((names, is_cut))
+}
+
+/// Digests of those inputs that a human's rights are enough for, as nova-operator makes them.
+fn present(options: &Options<'_>) -> BTreeMap<String, Option<String>> {
+    let spec = &options.compute.spec;
+    let digest =
+        |text: Option<&String>| text.filter(|it| !it.is_empty()).map(|it| hash::short(&json!(it)));
+    let mut digests = BTreeMap::from([
+        ("customServiceConfig".to_owned(), digest(spec.custom_service_config.as_ref())),
+        (
+            "novaComputeContainerImage".to_owned(),
+            digest(spec.nova_compute_container_image.as_ref()),
+        ),
+        (
+            "novaLibvirtContainerImage".to_owned(),
+            digest(spec.nova_libvirt_container_image.as_ref()),
+        ),
+    ]);
+    if let Some(default) = &options.default_config
+        && let Read::Found((_, text)) = &default.text
+    {
+        digests.insert(format!("ConfigMap {}", default.name), digest(Some(text)));
+    }
+    digests
+}

@@ -1,0 +1,34 @@
+//! Where an option is set: one line of text for each place.
+
+use nova_operator::oslo::Entry;
+
+use crate::named::Named;
+use crate::options::{File, shown};
+
+/// Every line of a text that sets the option.
+pub(super) fn places(place: &str, entries: &[Entry], named: &Named) -> Vec<String> {
+    let found = named.entries(entries);
+    found.into_iter().map(|it| format!("{place}, line {}: {}", it.line, shown(it))).collect()
+}
+
+/// Which of the files set the option, and which of them decides.
+pub(super) fn winners(files: &[File], named: &Named) -> Vec<String> {
+    let winner = named.winner(files);
+    let mut lines = Vec::new();
+    for file in files {
+        for entry in named.entries(&file.entries) {
+            let is_winner = winner.is_some_and(|(it, last)| it.name == file.name && last == entry);
+            let why = match (named.is_multi, is_winner) {
+                (true, _) => "  <- counts: every value of this option does",
+                (false, true) => "  <- wins: the last one, by name of file, that sets it",
+                (false, false) => "",
+            };
+            lines.push(format!("{}, line {}: {}{why}", file.name, entry.line, shown(entry)));
+        }
+    }
+    if winner.is_none() && !files.is_empty() {
+        let all: Vec<&str> = files.iter().map(|it| it.name.as_str()).collect();
+        lines.push(format!("none of {} sets it", all.join(", ")));
+    }
+    lines
+}
