@@ -6,8 +6,8 @@ use common::api::nova::ConfigFile;
 use common::{hash, upstream_hash};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use nova_operator::compute::config::CONFIG_FILES;
 use nova_operator::oslo::{Entry, parse};
+use nova_operator::rendered_secret::CONFIG_FILES;
 
 pub use nova_operator::service_config::keys::is_loaded as is_read;
 

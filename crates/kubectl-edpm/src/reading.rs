@@ -15,8 +15,8 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use nova_operator::annotations::DEFAULT_CONFIG;
 use nova_operator::compute::build::NOVA_TYPE;
-use nova_operator::compute::config::secret_name;
 use nova_operator::conf::DEFAULT_FILE;
+use nova_operator::rendered_secret::compute_secret_name;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};
@@ -55,7 +55,7 @@ pub async fn options<'a>(
         }
         None => None,
     };
-    let secret = cluster.read(&secret_name(&compute.name_any())).await?;
+    let secret = cluster.read(&compute_secret_name(&compute.name_any())).await?;
     Ok(Some(Options { compute, default_config, secret }))
 }
 

@@ -8,7 +8,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use nova_operator::compute::config::CONFIG_FILES;
+use nova_operator::rendered_secret::CONFIG_FILES;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@ use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
 use common::api::nova::{Cell, ExternalCompute};
 use common::conditions::{Condition, READY, find};
-use nova_operator::annotations::COMPUTE_CONDITION;
 use nova_operator::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
+use nova_operator::conditions::COMPUTE_CONDITION;
 
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};

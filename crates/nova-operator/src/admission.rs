@@ -8,16 +8,15 @@ use serde_json::{Value, json};
 use shell::cache::Key;
 use shell::webhook::{Request, Verdict, Webhook};
 
-use crate::compute::warnings::CONFIG_WARNINGS;
-use crate::compute_creation::{Images, default_images};
+use crate::conditions::CONFIG_WARNINGS;
+use crate::images::{Images, default_images};
 use crate::oslo::{self, FIELD, Text};
 use crate::release::{Chosen, Releases, not_judged};
-use crate::watched::Watched;
 
+pub mod caches;
 pub mod cell;
 
-/// The caches that the webhooks of nodes and roles answer from.
-pub type Known = shell::webhook::Known<Watched>;
+use caches::Known;
 
 /// Path of the defaulting webhook.
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";

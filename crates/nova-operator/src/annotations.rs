@@ -1,4 +1,4 @@
-//! What humans say to nova-operator through annotations, and the condition by which it answers.
+//! The annotations through which a user instructs nova-operator.
 
 /// On a role or a node: name of the `NovaCell` of its computes; empty on a node means no compute.
 pub const CELL: &str = "nova.openstack.org/cell";
@@ -12,7 +12,3 @@ pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 pub const RELEASE: &str = "nova.openstack.org/release";
 /// On a compute: any new value asks for another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
-/// Type of the condition that this operator keeps on a node with a cell.
-pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
-/// Type of the condition that this operator keeps on a service of nova's type.
-pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";

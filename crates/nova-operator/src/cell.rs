@@ -7,6 +7,7 @@
 
 pub mod conductor;
 pub mod config;
+pub mod credentials;
 pub mod decide;
 pub mod leftovers;
 pub mod observe;

@@ -10,7 +10,8 @@ use shell::cache::Key;
 
 use crate::annotations::{ALLOW_REMOVAL, CELL};
 use crate::compute_creation::effective::{Wish, wish, wish_of_role};
-use crate::watched::{BY_ROLE, Watched};
+use crate::indexes::BY_ROLE;
+use crate::watched::Watched;
 
 mod mismatch;
 #[cfg(test)]

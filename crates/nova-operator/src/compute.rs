@@ -6,9 +6,13 @@
 
 pub mod build;
 pub mod config;
+pub mod config_inputs;
 pub mod decide;
+pub mod deploy_strategy;
 pub mod hold;
 pub mod inputs;
+pub mod judged;
+pub mod messages;
 pub mod observe;
 pub mod status;
 pub mod waits;
@@ -29,7 +33,7 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
-use crate::compute_creation::Images;
+use crate::images::Images;
 use crate::oslo::Release;
 use crate::world::World;
 

@@ -8,14 +8,14 @@ pub mod build;
 pub mod decide;
 pub mod effective;
 pub mod observe;
+pub mod outcome;
 pub mod removal;
 
 #[cfg(test)]
 mod tests;
 
-pub use build::default_images;
 pub use decide::decide;
-pub use observe::{Images, Observed};
+pub use observe::Observed;
 
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
+use crate::images::Images;
 use crate::world::World;
 
 /// The controller; its keys are nodes.

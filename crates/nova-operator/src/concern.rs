@@ -7,7 +7,7 @@ use common::api::nova::Cell;
 use common::conditions::{READY, Truth, find};
 use shell::cache::Key;
 
-use crate::cell::decide::CREDENTIALS;
+use crate::cell::credentials::CREDENTIALS;
 
 /// What was last seen of each object, as far as it concerns others.
 pub struct Concern<T>(Mutex<BTreeMap<Key, T>>);

@@ -7,6 +7,7 @@
 //! A file's text depends on its content alone, so that an unchanged file is unchanged on the host.
 
 mod cell;
+mod host;
 mod nova;
 
 #[cfg(test)]
@@ -17,8 +18,10 @@ pub use cell::{
     PROJECT_NAME, QUORUM_QUEUES, REGION_NAME, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
     USER_DOMAIN,
 };
+pub use host::HostView;
+pub use nova::says_how_to_stop;
 
-use crate::oslo::{Release, Value};
+use crate::oslo::Release;
 use std::{collections::BTreeMap, fmt};
 
 /// What the cell and the host say.
@@ -31,9 +34,6 @@ pub const OVERRIDE_FILE: &str = "02-nova-override.conf";
 pub const BLANK_FILE: &str = "nova-blank.conf";
 /// The certificate authorities of the cell's services.
 pub const CA_BUNDLE_FILE: &str = "tls-ca-bundle.pem";
-/// Where nova-compute finds [`CA_BUNDLE_FILE`] inside its container: our nova role lets Kolla copy
-/// it there, and upstream's mounts its own bundle at the same place.
-pub const CA_BUNDLE_PATH: &str = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem";
 
 /// The object that a file's content comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,15 +73,6 @@ impl fmt::Debug for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "File(from {}, {} bytes)", self.source, self.content.len())
     }
-}
-
-/// The host that a compute runs on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostView {
-    /// The name under which the service registers; it may not change while the compute exists.
-    pub host_name: Value,
-    /// The address under which other hosts reach this one; nova finds one itself without it.
-    pub my_ip: Option<Value>,
 }
 
 /// A text that a human wrote, and where.
@@ -162,11 +153,6 @@ pub fn further_fault(name: &str) -> Option<&'static str> {
 pub fn is_read(name: &str) -> bool {
     name.starts_with("provider")
         && std::path::Path::new(name).extension().is_some_and(|it| it == "yaml")
-}
-
-/// Whether the files of a compute say how it stops, which only a release can be told that knows how.
-pub fn says_how_to_stop(release: Option<Release>) -> bool {
-    release.is_some_and(nova::is_stop_timed)
 }
 
 /// The files that all computes of a cell share, for deployments that add those of a host themselves.

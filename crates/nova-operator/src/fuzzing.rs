@@ -13,9 +13,10 @@ use kube::core::admission::AdmissionReview;
 use shell::webhook::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::admission::caches::Known;
 use crate::admission::cell::{of_node, of_role};
-use crate::admission::{Known, defaulted, judged};
-use crate::compute_creation::Images;
+use crate::admission::{defaulted, judged};
+use crate::images::Images;
 use crate::oslo::{self, Entry, Release, TOLD, Text};
 use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};

@@ -12,10 +12,12 @@ use shell::leader::{Candidate, Leader};
 use shell::runtime::Runtime;
 use shell::webhook::stand_by;
 
-use crate::admission::{self, Known};
+use crate::admission;
+use crate::admission::caches::Known;
 use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
-use crate::compute_creation::{ComputeCreation, Images};
+use crate::compute_creation::ComputeCreation;
+use crate::images::Images;
 use crate::oslo::Release;
 use crate::release::{self, Releases};
 use crate::removal::Orphans;
@@ -198,7 +200,7 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = candidate.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
-    let world = World::new(candidate, &keys, drives_cells);
+    let world = World::new(candidate, NAME, &keys, drives_cells);
     let queues = Queues::default();
     world.wake(&queues);
     world.watch(&mut leader);

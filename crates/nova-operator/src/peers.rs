@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use common::api::dataplane::Node;
 use common::api::nova::ExternalCompute;
 use common::engine::rollout::{Limits, Standing};
-use kube::ResourceExt;
 use shell::cache::Key;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::compute::hold::Held;
+use crate::indexes::role_key;
 use crate::watched::Watched;
 
 mod standings;
@@ -94,7 +94,7 @@ impl Peers {
     /// # Caveats
     /// A write whose answer was lost is seen only when the watch tells of it.
     pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> Turn {
-        let Some((node, role)) = node.and_then(|it| Some((it, role_of(it)?))) else {
+        let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return Turn::Free;
         };
         let (limits, standing) = (limits(node), standing(compute, Some(node)));
@@ -128,12 +128,6 @@ fn limits(node: &Node) -> Limits {
         max_unavailable: status.and_then(|it| it.max_unavailable.clone()),
         pause_on_failure: status.and_then(|it| it.pause_on_failure).unwrap_or(false),
     }
-}
-
-/// The role that a node names.
-fn role_of(node: &Node) -> Option<Key> {
-    let role = node.spec.role.as_ref()?;
-    Some(Key::new(node.namespace().unwrap_or_default(), role))
 }
 
 /// A poisoned lock only means that a reader panicked; what it guards is whole.

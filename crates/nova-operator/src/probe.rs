@@ -6,18 +6,16 @@
 //! No outcome holds a password, nor text that a server sent back and that holds one.
 
 pub(crate) mod amqp;
+mod deadline;
 pub(crate) mod keystone;
 mod transport_url;
 
 #[cfg(test)]
 mod tests;
 
-pub use amqp::{HostOutcome, Login, amqp_login};
+pub use amqp::amqp_login;
+pub use amqp::outcome::{HostOutcome, Login};
+pub use deadline::DEADLINE;
 pub use keystone::{KeystoneFault, keystone_answers};
 pub use shell::stream::{Trust, TrustFault};
 pub use transport_url::{Broker, TransportUrl, UrlFault};
-
-use std::time::Duration;
-
-/// How long one server may take to answer; servers are asked at the same time.
-pub const DEADLINE: Duration = Duration::from_secs(5);

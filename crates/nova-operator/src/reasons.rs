@@ -4,14 +4,15 @@ use common::conditions::declared::{
     ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 
-use crate::annotations::{COMPUTE_CONDITION, CONFIG_CONDITION};
-use crate::cell::conductor::CONDUCTOR_ANSWERS;
-use crate::cell::decide::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
-use crate::cell::rollout::COMPUTES_UP_TO_DATE;
-use crate::compute::config::SERVICE_CONFIG_READY;
-use crate::rival;
+use crate::conditions::{
+    COMPUTE_CONDITION, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION, INPUT_READY,
+    KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED, SERVICE_CONFIG_READY,
+};
 
 mod compute;
+mod shared;
+
+use shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
 
 /// The kinds and their conditions, in the order in which a human reads them.
 pub const KINDS: &[Kind] = &[
@@ -43,14 +44,6 @@ const SERVICE: &[Aspect] = &[aspect(
         ),
     ],
 )];
-
-const SERVICE_LISTED: Word = Word::bad(
-    rival::REASON,
-    "A service of type nova is listed for the node, and would write the compute's files: the \
-     compute runs nothing.",
-    "When the service is off the list.",
-    "Take it off `spec.services`, or the node's cell away.",
-);
 
 /// One condition on the node, so that the object that the human wrote tells about phase 1 too.
 const NODE: &[Aspect] = &[aspect(
@@ -223,23 +216,6 @@ const CELL: &[Aspect] = &[
     ),
     WRITES,
 ];
-
-/// A cell's and a compute's files wait for what they are rendered from.
-const NOT_RENDERED: Word = Word::bad(
-    "InputMissing",
-    "The files are rendered once every input is there.",
-    "Yes.",
-    "See `InputReady`.",
-)
-.unknown();
-
-/// The name of a cell's or a compute's files is taken.
-const SECRET_NOT_OURS: Word = Word::bad(
-    "SecretNotOurs",
-    "A Secret of the name exists that the operator has not made; it is left alone.",
-    "When it is deleted.",
-    "Delete it where nobody needs it; the message has the command.",
-);
 
 const CELL_CONFIG: &[Word] = &[
     Word::good("Rendered", "The files are in the named Secret."),

@@ -6,11 +6,12 @@
 
 pub mod build;
 pub mod decide;
+pub mod labels;
 pub mod orphans;
 pub mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Ending, HOST_CLEANED, concluded, decide, refused};
+pub use decide::{decide, refused};
 pub use orphans::Orphans;

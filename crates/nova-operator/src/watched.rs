@@ -9,16 +9,9 @@ use kube::ResourceExt;
 use shell::cache::{Cache, Key};
 use shell::leader::Watches;
 
-use crate::removal::build::cleans_up_after;
-
-/// Index of nodes by the role that they name.
-pub const BY_ROLE: &str = "role";
-/// Index of computes by the node that they name.
-pub const BY_NODE: &str = "node";
-/// Index of computes by the cell that they name.
-pub const BY_CELL: &str = "cell";
-/// Index of runs by the UID of their owner, or of the compute that they clean up after.
-pub const BY_OWNER: &str = "owner";
+use crate::indexes::{
+    BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,
+};
 
 /// The caches; clones share them.
 #[derive(Clone)]
@@ -37,13 +30,16 @@ impl Watched {
     /// Empty caches.
     pub fn new() -> Self {
         Self {
-            nodes: Cache::new(vec![(BY_ROLE, Box::new(role_key))]),
+            nodes: Cache::new(vec![(
+                BY_ROLE,
+                Box::new(|it: &Node| role_key(it).into_iter().collect()),
+            )]),
             roles: Cache::new(vec![]),
             computes: Cache::new(vec![
                 (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
                 (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
             ]),
-            runs: Cache::new(vec![(BY_OWNER, Box::new(owners))]),
+            runs: Cache::new(vec![(BY_OWNER, Box::new(owner_keys))]),
         }
     }
 
@@ -57,8 +53,7 @@ impl Watched {
 
     /// The role that a node names, where it exists.
     pub fn role_of(&self, node: &Node) -> Option<Arc<Role>> {
-        let name = node.spec.role.as_ref()?;
-        self.roles.get(&Key::new(node.namespace().unwrap_or_default(), name))
+        self.roles.get(&role_key(node)?)
     }
 
     /// The node that a compute names, where it exists.
@@ -80,24 +75,4 @@ impl Default for Watched {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn role_key(node: &Node) -> Vec<Key> {
-    let namespace = node.namespace().unwrap_or_default();
-    node.spec.role.iter().map(|it| Key::new(&namespace, it)).collect()
-}
-
-fn node_key(compute: &ExternalCompute) -> Key {
-    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name)
-}
-
-/// The cell that a compute names.
-pub fn cell_key(compute: &ExternalCompute) -> Key {
-    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
-}
-
-fn owners(run: &AnsibleEe) -> Vec<Key> {
-    let namespace = run.namespace().unwrap_or_default();
-    let owners = run.owner_references().iter().map(|it| &it.uid);
-    owners.chain(cleans_up_after(run)).map(|it| Key::new(&namespace, it)).collect()
 }

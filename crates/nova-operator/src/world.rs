@@ -18,13 +18,11 @@ use shell::sources::{self, Sources};
 use shell::vault::Vault;
 
 use crate::concern::{Concern, bearing};
-use crate::operator::NAME;
+use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
 use crate::peers::{Peers, Stir};
-use crate::removal::{build::cleans_up_after, orphans};
+use crate::removal::labels::{self, cleans_up_after};
 use crate::rival::{self, Rival};
-use crate::watched::{Watched, cell_key};
-
-pub use crate::watched::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE};
+use crate::watched::Watched;
 
 /// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
@@ -79,14 +77,20 @@ pub struct World {
 impl World {
     /// An empty world, which [`World::watch`] fills.
     ///
-    /// Digests of what Secrets hold are by `keys`.
-    pub fn new(candidate: &Candidate, keys: &Keys, cells_are_ours: bool) -> Arc<Self> {
+    /// Secrets are known to be as they were written by the fields that `manager` still owns; digests of
+    /// what Secrets hold are by `keys`.
+    pub fn new(
+        candidate: &Candidate,
+        manager: &'static str,
+        keys: &Keys,
+        cells_are_ours: bool,
+    ) -> Arc<Self> {
         let watched = Watched::new();
         let peers = Peers::new(watched.clone());
         let Watched { nodes, roles, computes, runs } = watched;
         let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
-        let secrets = sources::metadata::<Secret>(NAME, vec![]);
+        let secrets = sources::metadata::<Secret>(manager, vec![]);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
         let absorbing: Vec<Arc<dyn Absorb>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),
@@ -274,5 +278,5 @@ fn compute_of(run: &AnsibleEe) -> Option<Key> {
     let kind = ExternalCompute::kind(&());
     let owner = run.owner_references().iter().find(|it| it.kind == kind);
     let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
-    owner.or_else(|| orphans::compute_of(run))
+    owner.or_else(|| labels::compute_of(run))
 }

@@ -1,9 +1,9 @@
 //! The options that a deployment would bring: those of the files that changed inputs end in.
 
 use dataplane_operator::group::faults::title;
-use nova_operator::compute::config::secret_name;
 use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Entry;
+use nova_operator::rendered_secret::compute_secret_name;
 
 use super::changes::Changes;
 use crate::cluster::Read;
@@ -28,7 +28,7 @@ pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) ->
         let is_chosen = |it: &&Entry| names.iter().any(|name| is_of(name, &file.name, it));
         out += &listed(file, file.entries.iter().filter(is_chosen), &rendered, paint);
     }
-    let name = secret_name(options.compute.metadata.name.as_deref().unwrap_or_default());
+    let name = compute_secret_name(options.compute.metadata.name.as_deref().unwrap_or_default());
     if names.iter().any(|it| it.ends_with(" CABundle")) {
         out += &format!("  {CA_BUNDLE_FILE} of Secret {name}\n");
     }

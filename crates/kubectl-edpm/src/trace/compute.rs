@@ -3,10 +3,10 @@
 use common::conditions::Truth;
 use kube::ResourceExt;
 use nova_operator::compute::build::NOVA;
-use nova_operator::compute::config::SERVICE_CONFIG_READY;
-use nova_operator::compute::config::secret_name;
+use nova_operator::conditions::SERVICE_CONFIG_READY;
 use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::{Entry, parse};
+use nova_operator::rendered_secret::compute_secret_name;
 
 use super::occurrences::{places, winners};
 use super::seen::Seen;
@@ -64,7 +64,7 @@ fn written(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Stop {
 }
 
 fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[File]) -> Stop {
-    let name = secret_name(&options.compute.name_any());
+    let name = compute_secret_name(&options.compute.name_any());
     let object = format!("Secret {}/{name}", seen.host.namespace);
     let stop = |mark, lines| Stop { name: "rendered", mark, lines };
     match &options.secret {

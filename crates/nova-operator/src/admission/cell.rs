@@ -6,7 +6,7 @@ use common::api::dataplane::{Node, NodeSpec, Role};
 use kube::core::DynamicObject;
 use shell::webhook::{Request, Verdict, Webhook};
 
-use super::Known;
+use crate::admission::caches::Known;
 use crate::cell_once::{Fault, faults_of_node, faults_of_role, refusal};
 use crate::watched::Watched;
 

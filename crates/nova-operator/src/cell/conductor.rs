@@ -10,9 +10,7 @@ use kube::ResourceExt;
 
 use crate::cell::rollout::first_of;
 use crate::compute::build::NOVA_REGISTERED;
-
-/// Said only while a compute got no answer; it does not affect Ready.
-pub const CONDUCTOR_ANSWERS: &str = "ConductorAnswers";
+use crate::conditions::CONDUCTOR_ANSWERS;
 
 /// The play's words for a conductor that does not answer a compute.
 const SILENT: &str = "nova-conductor does not answer over the message bus";

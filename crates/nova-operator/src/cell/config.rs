@@ -14,15 +14,11 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::cell::observe::{Observed, Rendered};
-use crate::compute::config::{CONFIG_HASH, SERVICE_CONFIG_READY, is_of_others, not_ours};
+use crate::conditions::SERVICE_CONFIG_READY;
 use crate::conf::{self, CellView, Source};
+use crate::rendered_secret::{CONFIG_HASH, cell_secret_name, is_of_others, not_ours};
 
 const OPAQUE: &str = "Opaque";
-
-/// The Secret with a cell's files, under the name that upstream's services mount.
-pub fn secret_name(cell: &str) -> String {
-    format!("{cell}-compute-config")
-}
 
 /// What became of a cell's files.
 pub struct Config {
@@ -44,7 +40,7 @@ impl Config {
 
 /// The files of a cell; `view` is the cell where its inputs are complete.
 pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
-    let name = secret_name(&seen.cell.name_any());
+    let name = cell_secret_name(&seen.cell.name_any());
     // Computes are refused in a cell0 by the same rule.
     if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
         let text = "cell0 never has computes, so there is nothing to give them.";

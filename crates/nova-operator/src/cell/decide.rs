@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::api::nova::{Cell, CellStatus};
 use common::conditions::{self, Finding, READY, settle};
 use common::finalizers::{hold, is_terminating, release};
-use common::keyed::{Digest, Renewal, kept};
+use common::keyed::{Digest, Inputs, Renewal, kept, short};
 use common::plan::{Notice, Plan, Step, Target, Write};
 use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
@@ -16,24 +16,14 @@ use kube::ResourceExt;
 use crate::annotations::ALLOW_REMOVAL;
 use crate::cell::conductor;
 use crate::cell::config;
+use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
 use crate::cell::rollout::{self, Count, first_of};
-use crate::compute::inputs::{self, Inputs};
+use crate::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use crate::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
 use crate::holds;
-
-/// Both Secrets are there and complete.
-pub const INPUT_READY: &str = "InputReady";
-/// Every broker accepts the login.
-pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
-/// Nothing holds the cell: said only of one that is being deleted.
-pub const RELEASED: &str = "Released";
-/// Keystone answers.
-pub const KEYSTONE_READY: &str = "KeystoneReady";
-
-/// In `status.hash`: what the last login to the cell's services was made with.
-pub const CREDENTIALS: &str = "credentials";
+use crate::rendered_secret::cell_secret_name;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -62,8 +52,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let view = view(cell, &seen.secret, &seen.message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
-    let present =
-        inputs::of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
+    let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
     let config = config::of(seen, complete);
     let count = complete.map(|_| Count::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
@@ -131,8 +120,8 @@ fn status(seen: &Observed, wanted: &CellStatus, digests: &Inputs) -> Option<Step
 
 /// What is known anew.
 fn digests(seen: &Observed, present: &Inputs, config: Option<Digest>) -> Inputs {
-    let config = config.map(|it| (config::secret_name(&seen.cell.name_any()), it));
-    let tried = seen.answers.as_ref().map(|_| (CREDENTIALS.to_owned(), inputs::short(present)));
+    let config = config.map(|it| (cell_secret_name(&seen.cell.name_any()), it));
+    let tried = seen.answers.as_ref().map(|_| (CREDENTIALS.to_owned(), short(present)));
     config.into_iter().chain(tried).collect()
 }
 

@@ -11,7 +11,8 @@ use kube::ResourceExt;
 
 use crate::cell::observe::Observed;
 use crate::cell::rollout::first_of;
-use crate::removal::{concluded, words};
+use crate::removal::decide::concluded;
+use crate::removal::words;
 
 /// The leftovers of a cell, the earliest first.
 ///

@@ -14,12 +14,12 @@ use shell::sources::SourceRef;
 use shell::vault::Content;
 use tokio::time::Instant;
 
-use crate::cell::config::secret_name;
-use crate::compute::config::CONFIG_HASH;
 use crate::conf::{CellFault, CellInput, CellView, SecretView};
 use crate::holds;
+use crate::indexes::BY_CELL;
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
-use crate::world::{BY_CELL, World};
+use crate::rendered_secret::{CONFIG_HASH, cell_secret_name};
+use crate::world::World;
 
 /// How long a good answer counts.
 const PACE_GOOD: Duration = Duration::from_secs(30);
@@ -140,7 +140,7 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
     let (secret, message_bus) =
         (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
-    let files = source(&secret_name(&key.name));
+    let files = source(&cell_secret_name(&key.name));
     // Before reading, so that a change in between wakes the cell again.
     let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
     world.cell_sources.depends(key, all);

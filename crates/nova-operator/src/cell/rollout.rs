@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use common::api::nova::ExternalCompute;
 use common::conditions::{Finding, some};
+use common::keyed::{Inputs, changed};
 use kube::ResourceExt;
 
-use crate::compute::inputs::{Inputs, changed, of_cell_among};
-
-/// Every compute uses the cell's present credentials; it does not affect Ready.
-pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
+use crate::cell::credentials::of_cell_among;
+use crate::conditions::COMPUTES_UP_TO_DATE;
 
 /// How many computes a message names.
 const NAMED: usize = 5;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::api::nova::{Cell, CellStatus, ExternalCompute};
 use common::conditions::declared::undeclared;
 use common::conditions::{Condition, Truth, find};
-use common::keyed::{Keys, texts};
+use common::keyed::{Inputs, Keys, texts};
 use common::plan::{Plan, Write};
 use common::refusal::Refusal;
 use jiff::Timestamp;
@@ -18,14 +18,14 @@ use shell::sources::Values;
 use shell::vault::Content;
 use testkit::golden::recorded;
 
-use super::decide::{CREDENTIALS, refused};
+use super::credentials::{CREDENTIALS, of_cell};
+use super::decide::refused;
 use super::observe::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
-use crate::compute::config::CONFIG_HASH;
-use crate::compute::inputs::{Inputs, of_cell};
 use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
+use crate::rendered_secret::CONFIG_HASH;
 
 const PASSWORD: &str = "bus-password";
 

@@ -10,8 +10,8 @@ use common::plan::Target;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::compute::config::secret_name;
 use crate::compute::observe::Observed;
+use crate::rendered_secret::compute_secret_name;
 
 /// Runs libvirt on the host.
 pub const LIBVIRT: &str = "libvirt";
@@ -78,7 +78,7 @@ fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<Source> 
         return vec![];
     }
     let keys = files.iter().map(|it| it.name.clone()).collect();
-    vec![Source { is_secret: true, name: secret_name(&seen.compute.name_any()), keys }]
+    vec![Source { is_secret: true, name: compute_secret_name(&seen.compute.name_any()), keys }]
 }
 
 fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String, Value> {

@@ -6,59 +6,24 @@ use common::api::nova::{ConfigFile, ExternalCompute};
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::hash;
-use common::keyed::Digest;
+use common::keyed::{Digest, Inputs};
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
-use shell::owned::Owned;
-use shell::vault::Content;
 
-use crate::compute::inputs::Inputs;
+use crate::compute::config_inputs::Complete;
 use crate::compute::observe::{Observed, Rendered};
-use crate::compute::waits::Complete;
-use crate::conf::{self, DEFAULT_FILE, Source, Text, further_fault};
+use crate::conditions::SERVICE_CONFIG_READY;
+use crate::conf::{self, Source, Text, further_fault};
 use crate::oslo;
-
-/// The files are rendered.
-pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
-
-/// Annotation with the digest of what the files were rendered from.
-pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
-/// Annotation with the list of files, as JSON.
-pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
+use crate::rendered_secret::{
+    CONFIG_FILES, CONFIG_HASH, compute_secret_name, is_of_others, not_ours,
+};
 
 /// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
 const RENDERER: u32 = 2;
-
-/// The role's default configuration.
-#[derive(Clone, Debug)]
-pub struct Default {
-    /// The ConfigMap.
-    pub name: String,
-    /// The text.
-    pub text: String,
-}
-
-/// The Secret with a compute's files.
-pub fn secret_name(compute: &str) -> String {
-    format!("{compute}-config-data")
-}
-
-/// The text in a ConfigMap: the key of the file's own name, or the only key.
-pub fn default_text(content: &Content) -> Result<&str, String> {
-    if let Some(text) = content.text(DEFAULT_FILE) {
-        return Ok(text);
-    }
-    let mut keys = content.keys();
-    let (Some(only), None) = (keys.next(), keys.next()) else {
-        return Err(format!(
-            "must have a key {DEFAULT_FILE}, or a single key with the options of nova-compute"
-        ));
-    };
-    content.text(only).ok_or_else(|| format!("has a key {only} that is no text"))
-}
 
 /// Whether what humans wrote can be read by oslo.config.
 pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Finding {
@@ -96,7 +61,7 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
         );
         return Finding::error(SERVICE_CONFIG_READY, "InvalidDefaultConfig", text);
     }
-    let text = format!("The files are in Secret {}.", secret_name(&compute.name_any()));
+    let text = format!("The files are in Secret {}.", compute_secret_name(&compute.name_any()));
     Finding::good(SERVICE_CONFIG_READY, "Rendered", text)
 }
 
@@ -104,25 +69,9 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
 pub fn of_others(seen: &Observed) -> Option<Finding> {
     let found = seen.rendered.as_ref()?;
     let compute = &*seen.compute;
-    let name = secret_name(&compute.name_any());
+    let name = compute_secret_name(&compute.name_any());
     is_of_others(compute, found.controller.as_deref(), &found.owned)
         .then(|| not_ours(compute, &name))
-}
-
-/// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
-pub fn is_of_others(parent: &impl Resource, controller: Option<&str>, owned: &Owned) -> bool {
-    let is_parents = controller.is_some() && controller == parent.meta().uid.as_deref();
-    !is_parents && !owned.has([CONFIG_HASH], [])
-}
-
-/// What is said of it on that object.
-pub fn not_ours(parent: &impl Resource, name: &str) -> Finding {
-    let namespace = parent.meta().namespace.as_deref().unwrap_or_default();
-    let text = format!(
-        "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
-         delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
-    );
-    Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
 }
 
 /// The files of a compute as they stand in the Secret or are about to.
@@ -198,7 +147,7 @@ fn step(
     let target = Target {
         kind: Kind::of::<Secret>(),
         namespace: seen.compute.namespace().unwrap_or_default(),
-        name: secret_name(&seen.compute.name_any()),
+        name: compute_secret_name(&seen.compute.name_any()),
         uid: None,
     };
     Step::apply(target, object, "the files, or their digests, differ from what they are made from")

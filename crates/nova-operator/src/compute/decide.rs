@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use common::api::dataplane::Node;
-use common::api::nova::{ConfigFile, ExternalCompute};
-use common::conditions::{Finding, Severity};
+use common::api::nova::ConfigFile;
+use common::conditions::Severity;
 use common::engine::chain::{self, Chain, Need, UNKNOWN};
 use common::engine::host_key::accept_command;
 use common::engine::owner::take_over_command;
@@ -22,9 +21,12 @@ use kube::ResourceExt;
 use crate::annotations::REDEPLOY;
 use crate::cell_once::has_run;
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
-use crate::compute::config::{Files, Renewing};
+use crate::compute::config::Files;
+use crate::compute::deploy_strategy::deploys;
 use crate::compute::hold::Held;
-use crate::compute::inputs::{self, Inputs, REDEPLOY_INPUT};
+use crate::compute::inputs::{self, REDEPLOY_INPUT};
+use crate::compute::judged::Judged;
+use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::waits;
 use crate::compute::{config, status, warnings};
@@ -35,38 +37,6 @@ const RESYNC: Duration = Duration::from_mins(15);
 
 /// How long one that has failed waits before it asks again for its turn to be tried once more.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
-
-/// Everything that was judged of a compute.
-pub struct Judged {
-    /// Whether every input is there.
-    pub input: Finding,
-    /// Whether the node can be used.
-    pub node: Finding,
-    /// Whether the cell can be used.
-    pub cell: Finding,
-    /// Whether the files are rendered.
-    pub config: Finding,
-    /// What is surprising in the human's options.
-    pub warnings: Finding,
-    /// What is said of a refused write, if there was one.
-    pub refusal: Option<Finding>,
-    /// Whether runs are wanted at all.
-    pub deploy: bool,
-    /// All inputs, where they are complete.
-    pub inputs: Option<Inputs>,
-    /// The files, where they are rendered.
-    pub files: Vec<ConfigFile>,
-    /// Those whose digests go by the present key from the next write of the status on.
-    pub renewing: Option<Renewing>,
-    /// The services as they should be.
-    pub wanted: Vec<Wanted>,
-    /// Where the host stands.
-    pub chain: Chain,
-    /// Why its deployment does not begin yet, where nothing is missing for it.
-    pub hold: Option<Held>,
-    /// Whether the cell's credentials have still to be tried; until then all stays as it was.
-    pub is_untried: bool,
-}
 
 /// Judges a compute.
 ///
@@ -194,13 +164,6 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
     (judged, rendering)
 }
 
-/// Whether changes are deployed: the compute's own field follows the node's; a compute that a human
-/// made may leave it out.
-pub fn deploys(compute: &ExternalCompute, node: Option<&Node>) -> bool {
-    let of_node = || node.and_then(|it| it.status.as_ref()?.deploy);
-    compute.spec.deploy.or_else(of_node).unwrap_or(false)
-}
-
 /// Where the host stands, and what keeps it from a run that it could have now.
 fn held_chain(
     seen: &Observed,
@@ -261,15 +224,6 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
             }
         })
         .collect()
-}
-
-/// The command that deploys a compute once more.
-pub fn redeploy_command(compute: &ExternalCompute) -> String {
-    format!(
-        "kubectl annotate --overwrite -n {} novaexternalcompute/{} {REDEPLOY}=\"$(date +%s)\"",
-        compute.namespace().unwrap_or_default(),
-        compute.name_any()
-    )
 }
 
 fn chain(

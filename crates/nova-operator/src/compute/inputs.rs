@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::{Cell, ExternalCompute};
+use common::api::nova::ExternalCompute;
 use common::hash;
 use common::keyed::Digest;
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use shell::vault::Content;
 
 use crate::annotations::REDEPLOY;
+use crate::cell::credentials::of_cell;
+use crate::compute::config_inputs::Complete;
 use crate::compute::observe::Observed;
-use crate::compute::waits::Complete;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
 /// for what exists: new fields enter only where they are set.
@@ -61,47 +61,6 @@ pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
     }
     OfServices { libvirt, nova }
 }
-
-/// What a cell gives to each of its computes: where its services are, and the credentials for them.
-pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {
-    let name = cell.name_any();
-    let fields = [
-        ("keystoneAuthURL", &cell.spec.keystone_auth_url),
-        ("serviceUser", &cell.spec.service_user),
-    ];
-    let mut inputs = Inputs::new();
-    for (field, value) in fields {
-        add(&mut inputs, &format!("{OF_CELL}{name} {field}"), &json!(value));
-    }
-    add_keys(&mut inputs, &cell.spec.secret, secret, &CELL_KEYS);
-    let bus = &cell.spec.cell_message_bus_secret_name;
-    add_keys(&mut inputs, bus, message_bus, &[crate::conf::TRANSPORT_URL]);
-    inputs
-}
-
-/// The inputs that came from a cell, among those that were recorded.
-pub fn of_cell_among(recorded: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let is_of_cell = |it: &str| it.starts_with(OF_CELL) || it.starts_with(OF_SECRET);
-    let of_cell = recorded.iter().filter(|(name, _)| is_of_cell(name));
-    of_cell.map(|(name, digest)| (name.clone(), digest.clone())).collect()
-}
-
-/// How the names of inputs begin that are fields of a cell.
-const OF_CELL: &str = "NovaCell ";
-/// How the names of inputs begin that are keys of a cell's Secrets; no other Secret is an input.
-const OF_SECRET: &str = "Secret ";
-
-/// The keys of a cell's Secret that a compute's files are made from.
-const CELL_KEYS: [&str; 8] = [
-    crate::conf::SERVICE_PASSWORD,
-    crate::conf::REGION_NAME,
-    crate::conf::PROJECT_DOMAIN,
-    crate::conf::USER_DOMAIN,
-    crate::conf::PROJECT_NAME,
-    crate::conf::CA_BUNDLE,
-    crate::conf::NO_VNC_PROXY_URL,
-    crate::conf::QUORUM_QUEUES,
-];
 
 fn of_host(seen: &Observed) -> Inputs {
     let spec = &seen.compute.spec;
@@ -158,15 +117,5 @@ fn add(inputs: &mut Inputs, name: &str, value: &Value) {
         || value.as_str().is_some_and(str::is_empty);
     if !is_empty {
         inputs.insert(name.to_owned(), hash::short(value).into());
-    }
-}
-
-fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: &[&str]) {
-    let Some(content) = content else { return };
-    for key in keys {
-        if let Some(digest) = content.digest(key) {
-            let name = format!("{OF_SECRET}{secret} {key}");
-            inputs.insert(name, digest.map(hash::short::<str>));
-        }
     }
 }

@@ -18,15 +18,15 @@ use shell::vault::Content;
 
 use crate::annotations::DEFAULT_CONFIG;
 use crate::cell_once::owns;
-use crate::compute::config::{CONFIG_FILES, CONFIG_HASH, secret_name};
-use crate::compute_creation::Images;
 use crate::holds;
+use crate::images::Images;
+use crate::indexes::BY_OWNER;
 use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::release::{self, Chosen};
-use crate::removal::Ending;
+use crate::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 use crate::rival::Rival;
-use crate::world::{BY_OWNER, World};
+use crate::world::World;
 
 /// The ConfigMap that a role's annotation names.
 #[derive(Clone, Debug)]
@@ -59,6 +59,17 @@ pub struct Rendered {
     pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
     pub owned: Owned,
+}
+
+/// What counts only of a compute that is being deleted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ending {
+    /// Whether its namespace is being deleted with everything in it.
+    pub namespace_goes: bool,
+    /// Whether the inventory that leads to its host is there.
+    pub has_inventory: bool,
+    /// Whether this operator looks after the cells.
+    pub cells_are_ours: bool,
 }
 
 /// Plain copies of everything that was seen.
@@ -234,7 +245,7 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
             .inventory_config_map_name
             .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
-        rendered: secret(&secret_name(&key.name)),
+        rendered: secret(&compute_secret_name(&key.name)),
     }
 }
 

@@ -12,20 +12,14 @@ use kube::ResourceExt;
 
 use crate::cell_once::{Standing, owns, standing};
 use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
-use crate::compute::decide::{Judged, redeploy_command};
 use crate::compute::hold::Held;
 use crate::compute::inputs;
+use crate::compute::judged::Judged;
+use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::waits::previous;
 use crate::compute_creation::effective::wish;
-
-/// Every service succeeded.
-pub const DEPLOYMENT_READY: &str = "DeploymentReady";
-/// The last deployment used the present inputs.
-pub const UP_TO_DATE: &str = "UpToDate";
-
-/// The compute is in the cell that its node asks for.
-pub const CELL_MATCHES: &str = "CellMatches";
+use crate::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 
 /// In `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";

@@ -20,18 +20,18 @@ use shell::sources::{Digests, Values};
 use shell::vault::Content;
 use testkit::golden::recorded;
 
-use super::config::{CONFIG_FILES, CONFIG_HASH};
 use super::inputs;
 use super::observe::{DefaultConfig, Inventory, Rendered};
 use super::{Observed, decide};
 use crate::annotations::{CELL, REDEPLOY};
-use crate::cell::decide::CREDENTIALS;
-use crate::compute_creation::Images;
+use crate::cell::credentials::CREDENTIALS;
 use crate::holds;
+use crate::images::Images;
 use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::reasons::KINDS;
 use crate::release::Chosen;
+use crate::rendered_secret::{CONFIG_FILES, CONFIG_HASH};
 
 mod again;
 mod cell_matches;

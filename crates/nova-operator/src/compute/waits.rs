@@ -7,35 +7,18 @@ use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
 use common::engine::build::PRIVATE_KEY;
 use common::engine::inventory::INVENTORY_KEY;
+use common::keyed::short;
 use kube::ResourceExt;
 
 use crate::annotations::{CELL, DEFAULT_CONFIG};
-use crate::cell::decide::CREDENTIALS;
+use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_once::owns;
-use crate::compute::config;
-use crate::compute::inputs;
+use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
 use crate::compute_creation::effective::{Wish, wish};
+use crate::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use crate::conf::{CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL};
 use crate::oslo::Value;
-
-/// Everything that the configuration and the runs need is there.
-pub const INPUT_READY: &str = "InputReady";
-/// The node can be used.
-pub const NODE_READY: &str = "NodeReady";
-/// The cell can be used.
-pub const NOVA_CELL_READY: &str = "NovaCellReady";
-
-/// The inputs of a configuration, complete and fit for files.
-#[derive(Clone, Debug)]
-pub struct Complete {
-    /// The cell.
-    pub cell: CellView,
-    /// The host.
-    pub host: HostView,
-    /// The role's default configuration.
-    pub default_config: Option<config::Default>,
-}
 
 /// The node's own controller has still to say how the host is reached: an ordinary step.
 const NOT_PUBLISHED: &str = "InventoryNotPublished";
@@ -177,7 +160,7 @@ fn role_fault(seen: &Observed) -> Option<Fault> {
     })
 }
 
-fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::Default> {
+fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config_inputs::Default> {
     let named = seen.default_config.as_ref()?;
     let name = &named.name;
     let Some(content) = &named.content else {
@@ -188,8 +171,8 @@ fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config::De
         faults.push(("DefaultConfigNotFound", text));
         return None;
     };
-    match config::default_text(content) {
-        Ok(text) => Some(config::Default { name: name.clone(), text: text.to_owned() }),
+    match config_inputs::default_text(content) {
+        Ok(text) => Some(config_inputs::Default { name: name.clone(), text: text.to_owned() }),
         Err(why) => {
             faults.push(("DefaultConfigInvalid", format!("ConfigMap {name} {why}.")));
             None
@@ -405,8 +388,8 @@ fn is_cell_lagging(cell: &Cell) -> bool {
 pub fn is_untried(seen: &Observed) -> bool {
     let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
     let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
-    let present = inputs::of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
-    tried.is_some_and(|it| !inputs::short(&present).is(it))
+    let present = of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
+    tried.is_some_and(|it| !short(&present).is(it))
 }
 
 /// What the condition says already.

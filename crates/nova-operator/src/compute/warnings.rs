@@ -2,14 +2,12 @@
 
 use common::conditions::{Finding, Truth};
 
-use crate::compute::config::default_text;
+use crate::compute::config_inputs::default_text;
 use crate::compute::observe::Observed;
+use crate::conditions::CONFIG_WARNINGS;
 use crate::conf::is_read;
 use crate::oslo::{self, TOLD, Text};
 use crate::release::{Chosen, not_judged};
-
-/// The human's options hold something surprising; it does not affect Ready.
-pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
 pub fn finding(seen: &Observed) -> Finding {

@@ -1,14 +1,15 @@
 //! The fields of a compute that the operator owns, and nothing of the human's.
 
-use common::api::nova::{ExternalCompute, ExternalComputeSpec};
+use common::api::nova::ExternalCompute;
 use common::engine::build::owner;
 use common::plan::{Kind, Step, Target, Write};
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
 use crate::cell_once::owns;
-use crate::compute_creation::observe::{Images, Observed};
+use crate::compute_creation::observe::Observed;
 use crate::holds;
+use crate::images::default_images;
 
 /// The field manager of defaults: what it once filled is never taken back by a later apply.
 const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
@@ -107,22 +108,6 @@ pub fn fill_images(seen: &Observed, compute: &ExternalCompute) -> Option<Step> {
         *manager = Some(DEFAULTS_MANAGER.to_owned());
     }
     Some(step)
-}
-
-/// Fills unset images that have a default; whether there was any.
-pub fn default_images(spec: &mut ExternalComputeSpec, images: &Images) -> bool {
-    let mut has_filled = false;
-    for (field, default) in [
-        (&mut spec.nova_compute_container_image, &images.nova_compute),
-        (&mut spec.nova_libvirt_container_image, &images.nova_libvirt),
-        (&mut spec.ansible_ee_container_image, &images.ansible_ee),
-    ] {
-        if field.as_deref().unwrap_or_default().is_empty() && !default.is_empty() {
-            *field = Some(default.clone());
-            has_filled = true;
-        }
-    }
-    has_filled
 }
 
 fn target(seen: &Observed) -> Target {

@@ -11,19 +11,17 @@ use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::annotations::COMPUTE_CONDITION;
 use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
 use crate::compute_creation::effective::{Wish, wish};
-use crate::compute_creation::observe::Observed;
+use crate::compute_creation::observe::{Observed, own_condition};
+use crate::compute_creation::outcome::Outcome;
 use crate::compute_creation::removal;
+use crate::conditions::COMPUTE_CONDITION;
 use crate::{own_condition, rival};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
-
-/// Writes to the compute, and what the node is told; nothing to tell removes the condition.
-pub type Outcome = (Vec<Step>, Option<Finding>);
 
 /// Judges a node.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
@@ -64,11 +62,6 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let finding = refusal.finding(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
-}
-
-/// This operator's condition on a node.
-pub fn own_condition(node: &Node) -> Option<&Condition> {
-    find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
 }
 
 /// Who owns a compute of the node's name.

@@ -4,24 +4,16 @@ use std::sync::Arc;
 
 use common::api::dataplane::{Node, Role};
 use common::api::nova::ExternalCompute;
+use common::conditions::{Condition, find};
 use common::finalizers::{is_held, is_terminating};
 use shell::cache::Key;
 use shell::error::Result;
 
+use crate::conditions::COMPUTE_CONDITION;
 use crate::holds;
+use crate::images::Images;
 use crate::rival::Rival;
 use crate::world::World;
-
-/// Images of a compute that names none; an empty text means that there is no default.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Images {
-    /// Of the container `nova_compute`.
-    pub nova_compute: String,
-    /// Of the libvirt containers.
-    pub nova_libvirt: String,
-    /// Of the pods that run Ansible.
-    pub ansible_ee: String,
-}
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
@@ -72,4 +64,9 @@ pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option
         namespace_goes,
         cells_are_ours,
     }))
+}
+
+/// This operator's condition on a node.
+pub fn own_condition(node: &Node) -> Option<&Condition> {
+    find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
 }

@@ -6,13 +6,13 @@ use common::finalizers::{hold, is_terminating, release};
 use common::plan::{Step, Target};
 use kube::ResourceExt;
 
-use crate::annotations::COMPUTE_CONDITION;
 use crate::cell_once::owns;
-use crate::compute_creation::decide::{Outcome, own_condition};
-use crate::compute_creation::observe::Observed;
+use crate::compute_creation::observe::{Observed, own_condition};
+use crate::compute_creation::outcome::Outcome;
+use crate::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use crate::holds;
-use crate::removal::decide::{HOST_CLEANED, LEFT_IN_NOVA};
-use crate::removal::{concluded, words};
+use crate::removal::decide::{LEFT_IN_NOVA, concluded};
+use crate::removal::words;
 
 /// What is written of a node that is being deleted: its compute goes first, then it is released.
 pub fn of_node(seen: &Observed) -> Option<Outcome> {

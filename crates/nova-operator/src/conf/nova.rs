@@ -5,8 +5,12 @@
 //! `[neutron] service_metadata_proxy`), `debug`, and every option of a log file: without one nova
 //! logs to the container's output, which `podman logs` and the journal show.
 
-use super::{CA_BUNDLE_PATH, CellView, HostView};
+use super::{cell::CellView, host::HostView};
 use crate::oslo::{Entry, Release, Value, render};
+
+/// Where nova-compute finds [`CA_BUNDLE_FILE`](super::CA_BUNDLE_FILE) inside its container: our nova
+/// role lets Kolla copy it there, and upstream's mounts its own bundle at the same place.
+const CA_BUNDLE_PATH: &str = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem";
 
 /// How many seconds nova-compute gives its own work to end when it is told to stop. It spends them
 /// even when it is idle, and nova's default is 160.
@@ -15,17 +19,18 @@ const MANAGER_SHUTDOWN: (&str, &str) = ("manager_shutdown_timeout", "5");
 /// one was measured to stop after 15 s, with podman's limit at 42 s.
 const GRACEFUL_SHUTDOWN: (&str, &str) = ("graceful_shutdown_timeout", "15");
 
-/// Whether a release waits even when it is idle: one that does not know how long stops at once then,
-/// and its default leaves more time to what it does.
-pub(super) fn is_stop_timed(release: Release) -> bool {
-    release.knows("DEFAULT", MANAGER_SHUTDOWN.0)
+/// Whether the files of a compute say how it stops: only to a release that waits even when it is idle.
+/// One that does not know the option stops at once then, and its default leaves more time to what it
+/// does.
+pub fn says_how_to_stop(release: Option<Release>) -> bool {
+    release.is_some_and(|it| it.knows("DEFAULT", MANAGER_SHUTDOWN.0))
 }
 
 /// The options in oslo.config's format; without a host, those that all computes of the cell share.
 pub(super) fn options(cell: &CellView, host: Option<(&HostView, Option<Release>)>) -> String {
     let mut file = Options::default();
     defaults(&mut file, cell, host.map(|it| it.0));
-    if super::says_how_to_stop(host.and_then(|it| it.1)) {
+    if says_how_to_stop(host.and_then(|it| it.1)) {
         for (name, seconds) in [MANAGER_SHUTDOWN, GRACEFUL_SHUTDOWN] {
             file.section("DEFAULT").fixed(name, seconds);
         }

@@ -1,7 +1,9 @@
 //! What is wrong, and what is only surprising, in a configuration that a human wrote.
 
+use super::bounded_list::{TOLD, Told};
+use super::parse::{Entry, SyntaxError, is_space, parse};
 use super::schema::normalized;
-use super::{Entry, FIELD, TOLD, Told, parse, parse::is_space};
+use super::text::FIELD;
 
 /// Something in `spec.customServiceConfig` that oslo.config refuses: nova-compute would not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
 /// The places where oslo.config would refuse the text, the first [`TOLD`] of them.
 pub fn faults(custom_service_config: &str) -> Told<Fault> {
     let (_, errors) = parse(custom_service_config);
-    let fault = |it: super::SyntaxError| Fault {
+    let fault = |it: SyntaxError| Fault {
         path: FIELD,
         line: it.line,
         column: it.column,

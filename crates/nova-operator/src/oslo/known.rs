@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use super::faults::{Finding, finding, surprise};
 use super::nearest::nearest;
+use super::parse::Entry;
 use super::schema::{Known, Place, Schema, Section, normalized};
-use super::{Entry, Text};
+use super::text::Text;
 
 /// How many unknown options are compared with all others; the rest is only named.
 const COMPARED: usize = 50;

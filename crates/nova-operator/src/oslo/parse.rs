@@ -1,9 +1,93 @@
-//! The reader: total, so that one bad line does not hide the next one.
+//! The reader, the options that it reads, and why it refuses a line: total, so that one bad line does
+//! not hide the next one.
 
-use super::{Entry, LONGEST_TEXT, Reason, SyntaxError};
+/// The longest text that is read, in bytes; one that is longer has a fault. No annotation of
+/// kubectl's holds more, and no compute's options come near it.
+pub const LONGEST_TEXT: usize = 256 * 1024;
 
 /// The longest name of a section, in bytes: each of its entries repeats it.
 const LONGEST_SECTION: usize = 128;
+
+/// One option of a file; a repeated key gives one entry per occurrence, as a `MultiOpt` reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The section's name as written, without its brackets.
+    pub section: String,
+    /// The option's name.
+    pub key: String,
+    /// The value, without a pair of quotes around it; continuation lines are joined by `\n`.
+    pub value: String,
+    /// The line of the key, from 1.
+    pub line: usize,
+    /// The column of the key in characters, from 1.
+    pub column: usize,
+}
+
+/// One place where oslo.config would refuse the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub reason: Reason,
+}
+
+/// Why oslo.config refuses a line, or the line is not given to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Neither `=` nor `:` in a line that is not a header, a comment or a continuation.
+    NoAssignment,
+    /// Nothing before the `=` or `:`.
+    EmptyKey,
+    /// An indented line with no option above it.
+    UnexpectedContinuation,
+    /// A line that begins with `[` and does not end with `]`.
+    UnclosedSection,
+    /// `[]`.
+    EmptySection,
+    /// An option above the first section header.
+    NoSection,
+    /// A section's name that is longer than any that something reads.
+    LongSection,
+    /// The whole text is longer than [`LONGEST_TEXT`].
+    LongText,
+}
+
+impl Reason {
+    /// What is wrong, and the legal way, in a human's words.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::NoAssignment => {
+                "this line has neither '=' nor ':'; write `option = value`, start the line with \
+                 '#' to make it a comment, or indent it to continue the value above"
+            }
+            Self::EmptyKey => "the option has no name; write `option = value`",
+            Self::UnexpectedContinuation => {
+                "this line is indented, which continues the value above, but no value is open \
+                 there (a blank line, a comment or a section header ends it); remove the spaces \
+                 at its beginning"
+            }
+            Self::UnclosedSection => {
+                "a section header must end with ']', and nothing may follow it; move what follows \
+                 to a line of its own"
+            }
+            Self::EmptySection => {
+                "the section header is empty; name the section, as in `[libvirt]`"
+            }
+            Self::NoSection => {
+                "this option stands above the first section header; put a header such as \
+                 `[DEFAULT]` above it"
+            }
+            Self::LongSection => "the section's name is longer than 128 bytes; shorten it",
+            Self::LongText => {
+                "the text is longer than 256 KiB and is not read; write only the options that \
+                 differ from the defaults"
+            }
+        }
+    }
+}
 
 /// Reads a whole file; the entries are what oslo.config would see if the faulty lines were absent.
 ///

@@ -1,6 +1,6 @@
 //! The writer, and the values that can be written so that oslo.config reads them back unchanged.
 
-use super::{Entry, parse::is_space};
+use super::parse::{Entry, is_space};
 use std::fmt;
 
 /// Writes entries so that [`super::parse`] returns them in the same order.

@@ -11,14 +11,13 @@ use common::finalizers::is_terminating;
 use common::hash;
 use shell::cache::Key;
 
-use super::role_of;
-use crate::compute::config::SERVICE_CONFIG_READY;
-use crate::compute::decide::deploys;
+use crate::cell::credentials::of_cell_among;
+use crate::compute::deploy_strategy::{deploys, is_left_out};
 use crate::compute::hold::Held;
-use crate::compute::inputs;
-use crate::compute::status::{DEPLOYMENT_READY, UP_TO_DATE};
-use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
-use crate::watched::cell_key;
+use crate::conditions::{
+    DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+};
+use crate::indexes::{cell_key, role_key};
 
 /// What others need to know of a compute.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,9 +39,9 @@ pub(super) struct Member {
 impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
-        let deployed = status.map(|it| inputs::of_cell_among(&it.deployed_inputs));
+        let deployed = status.map(|it| of_cell_among(&it.deployed_inputs));
         let standing = standing(compute, node);
-        let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_of);
+        let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
         Self {
             role,
             standing,
@@ -71,14 +70,6 @@ impl Member {
             Standing::Started | Standing::FailedNew => false,
         }
     }
-}
-
-/// Whether its own `deploy`, or its node's own, is false: then it has no part in what the role does.
-fn is_left_out(compute: &ExternalCompute, node: &Node) -> bool {
-    let of_node = node.spec.deploy_strategy.as_ref().and_then(|it| it.deploy);
-    // A compute's own field follows its node's, unless a human has taken it.
-    let follows = node.status.as_ref().and_then(|it| it.deploy) == Some(false);
-    of_node == Some(false) || (compute.spec.deploy == Some(false) && !follows)
 }
 
 /// What beginning or going on with a compute means for a rollout.

@@ -1,7 +1,8 @@
 //! Whether a Keystone answers at a URL, asked without credentials.
 
-use super::{DEADLINE, Trust};
+use super::deadline::DEADLINE;
 use http::{Request, StatusCode, Uri, header};
+use shell::stream::Trust;
 use shell::web::{self, WebFault};
 use std::fmt;
 

@@ -6,12 +6,11 @@ use common::conditions::declared::{
 };
 use common::engine::outcome::Reason;
 
-use crate::compute::config::SERVICE_CONFIG_READY;
-use crate::compute::status::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
-use crate::compute::waits::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
-use crate::compute::warnings::CONFIG_WARNINGS;
-use crate::reasons::{NOT_RENDERED, SECRET_NOT_OURS};
-use crate::removal::HOST_CLEANED;
+use crate::conditions::{
+    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, INPUT_READY, NODE_READY,
+    NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+};
+use crate::reasons::shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
 
 /// All of them.
 pub(super) const CONDITIONS: &[Aspect] = &[
@@ -148,7 +147,7 @@ const INPUTS: &[Word] = &[
         "When it appears.",
         "Create it again, or correct `spec.role` of the node.",
     ),
-    super::SERVICE_LISTED,
+    SERVICE_LISTED,
     Word::good("InputComplete", "Everything that the configuration and the runs need is there."),
     Word::bad(
         "Waiting",

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::ansibleee::AnsibleEe;
 use common::engine::build::{Play, Reach, run};
 use common::engine::chain::Need;
 use common::engine::shards::shards;
@@ -10,16 +9,12 @@ use common::plan::{Step, Write};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::compute::Observed;
 use crate::compute::build::{NOVA_TYPE, plain_recipe};
+use crate::compute::observe::Observed;
+use crate::removal::labels::{CLEANUP_OF, COMPUTE_NAME};
 
 /// The service of these runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
-/// Label with the UID of the compute that a run cleans up after.
-pub const CLEANUP_OF: &str = "nova.openstack.org/cleanup-of";
-/// Annotation with that compute's name.
-pub const COMPUTE_NAME: &str = "nova.openstack.org/compute";
-
 /// The operator's own play, so that it works with any collection.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
 /// How long one attempt may take: a host that hangs must not keep its compute.
@@ -45,9 +40,4 @@ pub fn cleanup(seen: &Observed, need: Need, reach: Reach) -> Option<Step> {
         }
     }
     Some(step)
-}
-
-/// The UID of the compute that a run cleans up after; `None` for every other run.
-pub fn cleans_up_after(run: &AnsibleEe) -> Option<&String> {
-    run.labels().get(CLEANUP_OF)
 }

@@ -19,17 +19,17 @@ use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::annotations::{COMPUTE_CONDITION, SKIP_CLEANUP};
+use crate::annotations::SKIP_CLEANUP;
 use crate::cell_once::{has_run, owns};
-use crate::compute::Observed;
 use crate::compute::build::{self, LIBVIRT, ssh, trust};
 use crate::compute::inputs;
+use crate::compute::observe::{Ending, Observed};
+use crate::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use crate::holds;
-use crate::removal::build::{NOVA_CLEANUP, cleans_up_after, cleanup};
+use crate::removal::build::{NOVA_CLEANUP, cleanup};
+use crate::removal::labels::cleans_up_after;
 use crate::removal::words;
 
-/// The host is done with: said only of a compute that is being deleted.
-pub const HOST_CLEANED: &str = "HostCleaned";
 /// Reason on the node when the host is done with.
 pub const LEFT_IN_NOVA: &str = "LeftInNova";
 
@@ -41,17 +41,6 @@ const RESYNC: Duration = Duration::from_mins(15);
 const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
 /// Raised when the play does something else: who waits for its end runs it once more.
 const VERSION: &str = "v1";
-
-/// What counts only of a compute that is being deleted.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Ending {
-    /// Whether its namespace is being deleted with everything in it.
-    pub namespace_goes: bool,
-    /// Whether the inventory that leads to its host is there.
-    pub has_inventory: bool,
-    /// Whether this operator looks after the cells.
-    pub cells_are_ours: bool,
-}
 
 /// What is to happen next.
 enum Next {

@@ -11,20 +11,13 @@ use shell::cache::Key;
 use shell::controller::Controller;
 use shell::error::Result;
 
-use super::build::{COMPUTE_NAME, cleans_up_after};
+use super::labels::{cleans_up_after, compute_of};
 use crate::world::World;
 
 /// The controller; its keys are runs.
 pub struct Orphans {
     /// The watched world.
     pub world: Arc<World>,
-}
-
-/// The compute that a run cleans up after, by name.
-pub fn compute_of(run: &AnsibleEe) -> Option<Key> {
-    cleans_up_after(run)?;
-    let name = run.annotations().get(COMPUTE_NAME)?;
-    Some(Key::new(run.namespace().unwrap_or_default(), name))
 }
 
 /// Judges a run whose compute is gone.

@@ -19,11 +19,13 @@ use serde_json::{Value, json};
 use shell::sources::Digests;
 use testkit::golden::recorded;
 
-use super::build::cleans_up_after;
-use super::{Ending, orphans};
-use crate::annotations::{CELL, COMPUTE_CONDITION};
+use super::labels::cleans_up_after;
+use super::orphans;
+use crate::annotations::CELL;
 use crate::cell::observe::NamedSecret;
-use crate::compute_creation::Images;
+use crate::compute::observe::Ending;
+use crate::conditions::COMPUTE_CONDITION;
+use crate::images::Images;
 use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::reasons::KINDS;

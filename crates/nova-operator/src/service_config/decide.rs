@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::api::dataplane::Service;
-use common::conditions::{Condition, Finding, find};
+use common::conditions::Finding;
 use common::finalizers::is_terminating;
 use common::plan::Plan;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::SourceRef;
 
-use crate::annotations::CONFIG_CONDITION;
+use crate::conditions::CONFIG_CONDITION;
 use crate::own_condition::step;
 use crate::service_config::keys::{Effect, HOST_FILE, effect, working_name};
-use crate::service_config::observe::Observed;
+use crate::service_config::observe::{Observed, own_condition};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -30,11 +29,6 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         plan.steps.extend(step(service, own_condition(service), finding, because, now));
     }
     plan
-}
-
-/// This operator's condition on a service.
-pub fn own_condition(service: &Service) -> Option<&Condition> {
-    find(&service.status.as_ref()?.conditions, CONFIG_CONDITION)
 }
 
 fn finding(seen: &Observed) -> Finding {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::dataplane::{Service, ServiceSpec};
+use common::conditions::{Condition, find};
 use kube::ResourceExt;
 use shell::cache::Key;
 use shell::error::Result;
 use shell::sources::SourceRef;
 
+use crate::conditions::CONFIG_CONDITION;
 use crate::rival::NOVA_TYPE;
-use crate::service_config::decide::own_condition;
 use crate::world::World;
 
 /// Plain copies of everything that was seen.
@@ -46,6 +47,11 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         }
     }
     Ok(Some(Observed { service, is_nova, has_cell, sources }))
+}
+
+/// This operator's condition on a service.
+pub fn own_condition(service: &Service) -> Option<&Condition> {
+    find(&service.status.as_ref()?.conditions, CONFIG_CONDITION)
 }
 
 /// The type counts, and without one the name.

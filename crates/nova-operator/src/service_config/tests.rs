@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use shell::sources::SourceRef;
 use testkit::golden::recorded;
 
-use super::decide::{decide, own_condition};
-use super::observe::Observed;
-use crate::annotations::CONFIG_CONDITION;
+use super::decide::decide;
+use super::observe::{Observed, own_condition};
+use crate::conditions::CONFIG_CONDITION;
 use crate::reasons::KINDS;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use shell::cache::{Absorb, Key};
 
 use super::*;
+use crate::cell::credentials::of_cell;
 use crate::peers::Peers;
 use crate::watched::Watched;
 
@@ -327,7 +328,7 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
     let tried = |world: &World| {
         let seen = &world.seen;
         let secrets = (seen.cell_secret.as_ref(), seen.message_bus.as_ref());
-        inputs::short(&inputs::of_cell(seen.cell.as_deref().unwrap(), secrets.0, secrets.1)).text()
+        inputs::short(&of_cell(seen.cell.as_deref().unwrap(), secrets.0, secrets.1)).text()
     };
     let tell = |world: &mut World| {
         let hash = tried(world);

@@ -1,10 +1,10 @@
 //! The four exchanges of a login: start, tune, open, close.
 
 use super::{
-    super::Broker,
-    Login,
+    outcome::Login,
     wire::{self, Arguments, Method, ReadFault, method},
 };
+use crate::probe::transport_url::Broker;
 use common::conditions::printable;
 use shell::stream::Stream;
 use std::io;

@@ -1,0 +1,6 @@
+//! The caches that the webhooks of nodes and roles answer from.
+
+use crate::watched::Watched;
+
+/// The caches that the webhooks of nodes and roles answer from.
+pub type Known = shell::webhook::Known<Watched>;

@@ -1,0 +1,68 @@
+//! What a cell gives to each of its computes, input by input, with the digest of each.
+
+use std::collections::BTreeMap;
+
+use common::api::nova::Cell;
+use common::hash;
+use common::keyed::Inputs;
+use kube::ResourceExt;
+use shell::vault::Content;
+
+use crate::conf::{
+    CA_BUNDLE, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,
+    SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN,
+};
+
+/// In `status.hash` of a cell: what the last login to the cell's services was made with.
+pub const CREDENTIALS: &str = "credentials";
+
+/// How the names of inputs begin that are fields of a cell.
+const OF_CELL: &str = "NovaCell ";
+/// How the names of inputs begin that are keys of a cell's Secrets; no other Secret is an input.
+const OF_SECRET: &str = "Secret ";
+
+/// The keys of a cell's Secret that a compute's files are made from.
+const CELL_KEYS: [&str; 8] = [
+    SERVICE_PASSWORD,
+    REGION_NAME,
+    PROJECT_DOMAIN,
+    USER_DOMAIN,
+    PROJECT_NAME,
+    CA_BUNDLE,
+    NO_VNC_PROXY_URL,
+    QUORUM_QUEUES,
+];
+
+/// What a cell gives to each of its computes: where its services are, and the credentials for them.
+pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {
+    let name = cell.name_any();
+    let fields = [
+        ("keystoneAuthURL", &cell.spec.keystone_auth_url),
+        ("serviceUser", &cell.spec.service_user),
+    ];
+    let mut inputs = Inputs::new();
+    for (field, value) in fields.into_iter().filter(|(_, it)| !it.is_empty()) {
+        inputs.insert(format!("{OF_CELL}{name} {field}"), hash::short(value).into());
+    }
+    add_keys(&mut inputs, &cell.spec.secret, secret, &CELL_KEYS);
+    let bus = &cell.spec.cell_message_bus_secret_name;
+    add_keys(&mut inputs, bus, message_bus, &[TRANSPORT_URL]);
+    inputs
+}
+
+/// The inputs that came from a cell, among those that were recorded.
+pub fn of_cell_among(recorded: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let is_of_cell = |it: &str| it.starts_with(OF_CELL) || it.starts_with(OF_SECRET);
+    let of_cell = recorded.iter().filter(|(name, _)| is_of_cell(name));
+    of_cell.map(|(name, digest)| (name.clone(), digest.clone())).collect()
+}
+
+fn add_keys(inputs: &mut Inputs, secret: &str, content: Option<&Content>, keys: &[&str]) {
+    let Some(content) = content else { return };
+    for key in keys {
+        if let Some(digest) = content.digest(key) {
+            let name = format!("{OF_SECRET}{secret} {key}");
+            inputs.insert(name, digest.map(hash::short::<str>));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What was judged of a compute: from it come the steps and the status.
+
+use common::api::nova::ConfigFile;
+use common::conditions::Finding;
+use common::engine::Wanted;
+use common::engine::chain::Chain;
+use common::keyed::Inputs;
+
+use crate::compute::config::Renewing;
+use crate::compute::hold::Held;
+
+/// Everything that was judged of a compute.
+pub struct Judged {
+    /// Whether every input is there.
+    pub input: Finding,
+    /// Whether the node can be used.
+    pub node: Finding,
+    /// Whether the cell can be used.
+    pub cell: Finding,
+    /// Whether the files are rendered.
+    pub config: Finding,
+    /// What is surprising in the human's options.
+    pub warnings: Finding,
+    /// What is said of a refused write, if there was one.
+    pub refusal: Option<Finding>,
+    /// Whether runs are wanted at all.
+    pub deploy: bool,
+    /// All inputs, where they are complete.
+    pub inputs: Option<Inputs>,
+    /// The files, where they are rendered.
+    pub files: Vec<ConfigFile>,
+    /// Those whose digests go by the present key from the next write of the status on.
+    pub renewing: Option<Renewing>,
+    /// The services as they should be.
+    pub wanted: Vec<Wanted>,
+    /// Where the host stands.
+    pub chain: Chain,
+    /// Why its deployment does not begin yet, where nothing is missing for it.
+    pub hold: Option<Held>,
+    /// Whether the cell's credentials have still to be tried; until then all stays as it was.
+    pub is_untried: bool,
+}

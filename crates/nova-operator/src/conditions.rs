@@ -1,0 +1,46 @@
+//! The types of all conditions that nova-operator writes, besides `Ready`, by the kind of the object.
+
+// OpenStackDataPlaneNode and OpenStackDataPlaneService
+
+/// Type of the condition that this operator keeps on a node with a cell.
+pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
+/// Type of the condition that this operator keeps on a service of nova's type.
+pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
+
+// NovaExternalCompute and NovaCell
+
+/// Of a compute: everything that the configuration and the runs need is there. Of a cell: both of its
+/// Secrets are there and complete.
+pub const INPUT_READY: &str = "InputReady";
+/// The files of a compute, or those that the computes of a cell share, are rendered.
+pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
+
+// NovaExternalCompute
+
+/// The node can be used.
+pub const NODE_READY: &str = "NodeReady";
+/// The cell can be used.
+pub const NOVA_CELL_READY: &str = "NovaCellReady";
+/// The human's options hold something surprising; it does not affect Ready.
+pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
+/// Every service succeeded.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: &str = "UpToDate";
+/// The compute is in the cell that its node asks for.
+pub const CELL_MATCHES: &str = "CellMatches";
+/// The host is done with: said only of a compute that is being deleted.
+pub const HOST_CLEANED: &str = "HostCleaned";
+
+// NovaCell
+
+/// Every broker accepts the login.
+pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
+/// Keystone answers.
+pub const KEYSTONE_READY: &str = "KeystoneReady";
+/// Every compute uses the cell's present credentials; it does not affect Ready.
+pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
+/// Said only while a compute got no answer; it does not affect Ready.
+pub const CONDUCTOR_ANSWERS: &str = "ConductorAnswers";
+/// Nothing holds the cell: said only of one that is being deleted.
+pub const RELEASED: &str = "Released";

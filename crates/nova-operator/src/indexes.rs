@@ -1,0 +1,41 @@
+//! The indexes of the caches: their names, and the keys by which each object is found.
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::dataplane::Node;
+use common::api::nova::ExternalCompute;
+use kube::ResourceExt;
+use shell::cache::Key;
+
+use crate::removal::labels::cleans_up_after;
+
+/// Index of nodes by the role that they name.
+pub const BY_ROLE: &str = "role";
+/// Index of computes by the node that they name.
+pub const BY_NODE: &str = "node";
+/// Index of computes by the cell that they name.
+pub const BY_CELL: &str = "cell";
+/// Index of runs by the UID of their owner, or of the compute that they clean up after.
+pub const BY_OWNER: &str = "owner";
+
+/// The role that a node names.
+pub fn role_key(node: &Node) -> Option<Key> {
+    let role = node.spec.role.as_ref()?;
+    Some(Key::new(node.namespace().unwrap_or_default(), role))
+}
+
+/// The node that a compute names.
+pub fn node_key(compute: &ExternalCompute) -> Key {
+    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name)
+}
+
+/// The cell that a compute names.
+pub fn cell_key(compute: &ExternalCompute) -> Key {
+    Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
+}
+
+/// The owners of a run, and the compute that it cleans up after, each by namespace and UID.
+pub fn owner_keys(run: &AnsibleEe) -> Vec<Key> {
+    let namespace = run.namespace().unwrap_or_default();
+    let owners = run.owner_references().iter().map(|it| &it.uid);
+    owners.chain(cleans_up_after(run)).map(|it| Key::new(&namespace, it)).collect()
+}
