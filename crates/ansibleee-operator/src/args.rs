@@ -4,8 +4,8 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use shell::args::CommonArgs;
 
-use crate::run::job::Settings;
 use crate::run::schedule::Limits;
+use crate::run::settings::Settings;
 
 /// The longest deadline that may be the default: a year.
 const LONGEST: i64 = 31_536_000;

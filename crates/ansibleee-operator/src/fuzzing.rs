@@ -11,10 +11,10 @@ use common::plan::Write;
 use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 
-use crate::objects::{Job, Pod};
+use crate::objects::{HOST_KEYS_CONTAINER, Job, Pod};
 use crate::run::decide::faults_of;
-use crate::run::job::{self, Settings};
-use crate::run::{environment, host_keys, identity, key_checks, result, variables};
+use crate::run::settings::Settings;
+use crate::run::{environment, identity, job, key_checks, result, variables};
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -49,7 +49,7 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
     let spec = AnsibleEeSpec { hosts: hosts.to_vec(), ..AnsibleEeSpec::default() };
     let run = of_spec(spec);
     let ended = |message: &str| json!({ "terminated": { "exitCode": code, "message": message } });
-    let (name, first) = (&run.spec.name, host_keys::CONTAINER);
+    let (name, first) = (&run.spec.name, HOST_KEYS_CONTAINER);
     let pod = read::<Pod>(json!({ "metadata": { "name": "p" }, "status": {
         "phase": "Failed",
         "initContainerStatuses": [{ "name": first, "state": ended(keys) }],

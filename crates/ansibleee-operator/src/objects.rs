@@ -8,7 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-use crate::run::host_keys;
+/// Name of the container.
+pub const HOST_KEYS_CONTAINER: &str = "edpm-host-keys";
 
 /// Annotation of a Job and its pods: the name of their AnsibleEE.
 pub const RUN: &str = "edpm.openstack.org/run";
@@ -229,7 +230,7 @@ impl Pod {
     /// Whether any of its containers ever started that may change a host: the one that asks for host
     /// keys does not, and must not hide that the runner cannot start.
     pub fn has_started(&self) -> bool {
-        let acts = |it: &&ContainerStatus| it.name != host_keys::CONTAINER;
+        let acts = |it: &&ContainerStatus| it.name != HOST_KEYS_CONTAINER;
         self.containers().filter(acts).any(ContainerStatus::has_started)
     }
 }

@@ -13,6 +13,7 @@ pub mod result;
 pub mod rules;
 pub mod schedule;
 pub mod scheduler;
+pub mod settings;
 #[cfg(test)]
 mod simulation_tests;
 pub mod status;

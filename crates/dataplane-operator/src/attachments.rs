@@ -3,6 +3,7 @@
 //! The kind belongs to Multus: it is looked for only once somebody names an attachment.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 use kube::core::{NamespaceResourceScope, ObjectMeta};
@@ -12,7 +13,6 @@ use shell::cache::Key;
 use shell::error::Result;
 use shell::leader::Watches;
 
-use crate::group::networks::Networks;
 use crate::optional::Optional;
 
 /// A network attachment, of which the name is enough.
@@ -74,4 +74,16 @@ impl Attachments {
             Networks::Known(here.iter().map(|it| it.name_any()).collect())
         }))
     }
+}
+
+/// What is known of a namespace's network attachments.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Networks {
+    /// Nobody names any.
+    #[default]
+    NotNamed,
+    /// The cluster lacks the kind.
+    NotServed,
+    /// Their names.
+    Known(BTreeSet<String>),
 }

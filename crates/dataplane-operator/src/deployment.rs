@@ -11,7 +11,9 @@ pub mod hosts;
 pub mod judge;
 pub mod news;
 pub mod observe;
+pub mod observed;
 pub mod others;
+pub mod part;
 pub mod progress;
 pub mod record;
 pub mod services;
@@ -24,4 +26,4 @@ pub mod wake;
 #[cfg(test)]
 mod tests;
 
-pub use observe::Observed;
+pub use observed::Observed;

@@ -302,6 +302,9 @@ pub fn role_strategy(plane: Option<&DataPlane>, role: Option<&Role>) -> DeploySt
     own.over(inherited)
 }
 
+/// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
+pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,17 +7,21 @@
 pub mod build;
 pub mod decide;
 pub mod faults;
+pub mod hold;
 pub mod holding;
 pub mod host;
 pub mod host_key;
 pub mod instance;
+pub mod inventory;
 pub mod leaving;
 pub mod machines;
 pub mod names;
 pub mod networks;
 pub mod observe;
+pub mod observed;
 pub mod parts;
 pub mod provisioning;
+pub mod secret_vars;
 pub mod status;
 pub mod turns;
 pub mod vars;
@@ -25,4 +29,4 @@ pub mod vars;
 #[cfg(test)]
 mod tests;
 
-pub use observe::{Group, Observed};
+pub use observed::{Group, Observed};

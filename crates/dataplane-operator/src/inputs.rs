@@ -117,6 +117,16 @@ fn add(inputs: &mut Inputs, name: &str, value: &Value) {
     }
 }
 
+/// Adds a part of the inputs, where it is set.
+pub fn insert_unless_empty(inputs: &mut Inputs, name: String, value: &Value) {
+    let is_empty = value.is_null()
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value.as_object().is_some_and(serde_json::Map::is_empty);
+    if !is_empty {
+        inputs.insert(name, hash::short(value).into());
+    }
+}
+
 #[cfg(test)]
 mod golden_tests;
 

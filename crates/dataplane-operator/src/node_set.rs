@@ -4,6 +4,7 @@
 
 pub mod build;
 pub mod bundles;
+pub mod certificates;
 pub mod decide;
 pub mod dns;
 pub mod faults;
@@ -12,9 +13,11 @@ pub mod host_keys;
 pub mod inputs;
 pub mod inventory;
 pub mod ipam;
+pub mod judged;
 pub mod machines;
 pub mod names;
 pub mod observe;
+pub mod observed;
 pub mod others;
 pub mod outcome;
 pub mod served;
@@ -25,4 +28,5 @@ pub mod wake;
 #[cfg(test)]
 mod tests;
 
-pub use observe::{Observed, World};
+pub use observe::World;
+pub use observed::Observed;

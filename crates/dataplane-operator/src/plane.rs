@@ -5,6 +5,7 @@
 
 pub mod children;
 pub mod decide;
+pub mod map;
 pub mod observe;
 pub mod orphans;
 pub mod status;

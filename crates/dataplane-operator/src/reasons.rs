@@ -8,10 +8,15 @@ use common::conditions::declared::{
 use common::engine::host_key_checking;
 use common::engine::outcome::Reason;
 
-use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
+use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use crate::endpoints::decide::ENDPOINTS_READY;
-use crate::group::status::{DATA_PLANE_FOUND, DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
-use crate::node_set::status::SETUP_READY;
+use crate::group::status::DATA_PLANE_FOUND;
+use crate::reasons::inputs::{
+    DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, KEY_SHARED,
+    KEY_UNIQUE, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID, SERVICE_NOT_FOUND,
+    SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND, VARIABLES_INVALID,
+    VARIABLES_NOT_FOUND,
+};
 use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
@@ -19,6 +24,7 @@ use crate::service::status::{
 mod baremetal_set;
 mod data_plane;
 mod deployment;
+mod inputs;
 mod machines;
 mod node_set;
 mod others;
@@ -34,93 +40,6 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "OpenStackBaremetalSet", conditions: baremetal_set::BAREMETAL_SET },
 ];
 
-const HOST_ADDRESS_INVALID: Word = Word::bad(
-    "HostAddressInvalid",
-    "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
-    "No.",
-    "Set `ansibleHost` and `ansiblePort`.",
-);
-const SSH_SECRET_NOT_FOUND: Word = Word::bad(
-    "SshSecretNotFound",
-    "The ssh Secret does not exist.",
-    "When it appears.",
-    "Create it; the message has the command.",
-);
-const SSH_SECRET_INCOMPLETE: Word = Word::bad(
-    "SshSecretIncomplete",
-    "The ssh Secret lacks `ssh-privatekey`.",
-    "When the key appears.",
-    "Add the key.",
-);
-const HOST_TAKEN: Word = Word::bad(
-    "HostTaken",
-    "An older object describes the same host: a node, or a node set.",
-    "When the other one gives it up.",
-    "Take the host out of one of the two.",
-);
-const KEY_SHARED: Word = Word::bad(
-    HOST_KEY_SHARED,
-    "A host shows an ssh host key that an older one of the namespace shows at another address.",
-    "When the host has a key of its own, or the shared one is accepted.",
-    "Make new host keys on it, or annotate the object with the command in the message.",
-);
-/// What is told of hosts that are in service too, which go on.
-const KEY_UNIQUE: Aspect = aspect(
-    HOST_KEY_UNIQUE,
-    "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \
-     depend on it.",
-    &[KEY_SHARED],
-);
-const INPUT_COMPLETE: Word =
-    Word::good("InputComplete", "Everything that a deployment needs is there.");
-const SERVICE_NOT_FOUND: Word = Word::bad(
-    "ServiceNotFound",
-    "A listed service does not exist.",
-    "When it appears.",
-    "Create it, or take it off the role's list.",
-);
-const SERVICE_UNREADABLE: Word = Word::bad(
-    "ServiceUnreadable",
-    "A listed service exists, and its operator cannot read it.",
-    "When it is corrected.",
-    "Correct the field that the message names.",
-);
-const SERVICE_INVALID: Word = Word::bad(
-    "ServiceInvalid",
-    "A listed service cannot be deployed as it is written.",
-    "When it is corrected.",
-    "Correct the field that the message names.",
-);
-const DATA_SOURCE_NOT_FOUND: Word = Word::bad(
-    "DataSourceNotFound",
-    "A ConfigMap or Secret that a service names does not exist.",
-    "When it appears.",
-    "Create it.",
-);
-const VARIABLES_NOT_FOUND: Word = Word::bad(
-    "VariablesNotFound",
-    "A ConfigMap or Secret that `ansibleVarsFrom` names does not exist.",
-    "When it appears.",
-    "Create it, or set `optional: true`.",
-);
-const VARIABLES_INVALID: Word = Word::bad(
-    "VariablesInvalid",
-    "A ConfigMap or Secret that `ansibleVarsFrom` names has a key that is no text.",
-    "When it is corrected.",
-    "Take the key out; mount files with a service's `dataSources`.",
-);
-const NETWORK_NOT_FOUND: Word = Word::bad(
-    "NetworkAttachmentNotFound",
-    "A `NetworkAttachmentDefinition` that `networkAttachments` names does not exist.",
-    "When it appears.",
-    "Create it, or correct the list.",
-);
-const NETWORKS_NOT_SERVED: Word = Word::bad(
-    "NetworkAttachmentsNotServed",
-    "`networkAttachments` are set, and the cluster has no kind `NetworkAttachmentDefinition`.",
-    "Within half a minute of the kind's installation.",
-    "Install Multus, or empty the list.",
-);
 const PARTIAL_RUN: Word = Word::bad(
     "PartialRun",
     "Only a part has run, for tags or a limit are set.",

@@ -13,7 +13,7 @@ use serde_json::Value;
 use shell::sources::SourceRef;
 use shell::vault::Content;
 
-use crate::group::faults::Named;
+use crate::data_sources::Named;
 
 /// The objects that lists of `ansibleVarsFrom` name, where they exist.
 pub type Objects = BTreeMap<SourceRef, Content>;

@@ -12,11 +12,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use super::job::{self, Settings, is_engines};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
 use super::trouble::{self, Trouble};
-use super::{identity, result, rules, validate};
+use super::{identity, job, result, rules, validate};
 use crate::objects::{Job, Pod};
+use crate::run::settings::{Settings, is_engines};
 
 /// How long a finished Job stays where `preserveJobs` is false: upstream's ten minutes.
 const KEPT: Duration = Duration::from_mins(10);

@@ -4,9 +4,8 @@ use common::api::ansibleee::AnsibleEe;
 use common::engine::outcome::Reason;
 use kube::ResourceExt;
 
-use super::host_keys;
-use super::job::is_engines;
-use crate::objects::{Aspect, Job, Pod, Terminated};
+use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
+use crate::run::settings::is_engines;
 
 /// All that there is to see of a run's end.
 #[derive(Clone, Copy)]
@@ -189,7 +188,7 @@ fn broken_init(pod: &Pod) -> Option<String> {
     });
     failed.map(|(name, code)| {
         let what = format!("Init container {name} failed with exit code {code}");
-        if name != host_keys::CONTAINER {
+        if name != HOST_KEYS_CONTAINER {
             return what;
         }
         format!(

@@ -4,7 +4,7 @@ use common::api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource};
 use serde_json::{Value, json};
 
-use super::job::{Settings, deadline};
+use crate::run::settings::{Settings, deadline};
 
 /// Seconds that a task may take on a host; Ansible's own variable.
 pub const TASK_TIMEOUT: &str = "ANSIBLE_TASK_TIMEOUT";

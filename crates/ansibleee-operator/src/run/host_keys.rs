@@ -6,10 +6,8 @@ use common::engine::inventory::HOST_KEYS_DIR;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::objects::Pod;
+use crate::objects::{HOST_KEYS_CONTAINER, Pod};
 
-/// Name of the container.
-pub const CONTAINER: &str = "edpm-host-keys";
 /// The volume through which Ansible gets what was learned.
 pub const VOLUME: &str = "edpm-host-keys";
 
@@ -39,7 +37,7 @@ pub fn container(spec: &AnsibleEeSpec, image: &str, security: &Value) -> Value {
     let mut command: Vec<String> = ["python3", "-I", "-c", SCRIPT].map(Into::into).into();
     command.extend(asked(&spec.hosts).map(argument));
     json!({
-        "name": CONTAINER,
+        "name": HOST_KEYS_CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": command,
@@ -72,7 +70,7 @@ pub fn mount() -> Value {
 /// What a pod's first container told of the hosts that it asked.
 pub fn reports(pod: &Pod, hosts: &[RunHost]) -> Vec<HostKeyReport> {
     let statuses = &pod.status.init_container_statuses;
-    let container = statuses.iter().find(|it| it.name == CONTAINER);
+    let container = statuses.iter().find(|it| it.name == HOST_KEYS_CONTAINER);
     let ended = container.and_then(|it| it.state.terminated.as_ref());
     ended.and_then(|it| parse(&it.message, hosts)).unwrap_or_default()
 }

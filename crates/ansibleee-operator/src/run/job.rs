@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, MAX_DEADLINE, RestartPolicy};
+use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
 use common::engine::facts;
 use common::engine::owner::{CHECK, PLAYS_DIR};
 use common::names;
@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{environment, host_keys, identity, playbook};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
+use crate::run::settings::{Settings, deadline, is_engines};
 
 /// The volumes that the operator adds.
 pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
@@ -21,44 +22,10 @@ pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
 pub const APP: (&str, &str) = ("app", "openstackansibleee");
 
 const FILES_VOLUME: &str = "edpm-run-files";
-/// How long a run of the engine may take unless it says otherwise.
-const DEADLINE: i64 = 7200;
 /// How long the pod of a run that is only looked into sleeps.
 const DAY: i64 = 86_400;
 /// ssh reads a key of another owner only through its group: the pod's group owns the volumes.
 const RUNNER_GROUP: i64 = 0;
-
-/// What the operator's own options say about runner pods.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The image of runs that name none.
-    pub image: String,
-    /// The user of runner pods; the image's, or the platform's choice, where absent.
-    pub uid: Option<i64>,
-    /// The service accounts that a run may name; `*` stands for all.
-    pub service_accounts: Vec<String>,
-    /// Seconds that a task may take on a host, where the run itself says nothing.
-    pub task_timeout: i64,
-    /// Requests and limits of runs that name none.
-    pub resources: Option<ResourceRequirements>,
-    /// How many seconds a hand-made run may take unless it says otherwise.
-    pub deadline: i64,
-}
-
-#[cfg(any(test, fuzzing))]
-impl Settings {
-    /// Settings of an operator whose options say little.
-    pub fn sample() -> Self {
-        Self {
-            image: "runner:1".into(),
-            uid: Some(1001),
-            service_accounts: Vec::new(),
-            task_timeout: 900,
-            resources: None,
-            deadline: 14_400,
-        }
-    }
-}
 
 /// A text that becomes a file in the pod.
 pub struct RunFile {
@@ -67,12 +34,6 @@ pub struct RunFile {
     /// The content.
     pub text: String,
     name: &'static str,
-}
-
-/// Whether a parent's engine made the run: it names its inputs, and each further attempt is a new
-/// run. The others are made by hand and keep upstream's ways.
-pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
-    spec.input_hash.is_some()
 }
 
 /// The texts of the spec that become files in the pod.
@@ -241,13 +202,6 @@ fn networks(run: &AnsibleEe) -> String {
 /// ever. The day that a pod for looking into sleeps comes on top.
 fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     settings.deadline + if spec.debug { DAY } else { 0 }
-}
-
-/// How long a run may take, where the run itself or whoever made it says so; never longer than
-/// [`MAX_DEADLINE`], which objects of earlier versions may exceed.
-pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
-    let own = spec.active_deadline_seconds.map(|it| it.min(MAX_DEADLINE));
-    own.or_else(|| is_engines(spec).then_some(DEADLINE))
 }
 
 fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {

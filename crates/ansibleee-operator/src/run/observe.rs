@@ -16,8 +16,8 @@ use shell::controller::Controller;
 use shell::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
-use super::job::Settings;
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
+use crate::run::settings::Settings;
 
 /// Jobs under the key of their run.
 const BY_RUN: IndexName = "run";

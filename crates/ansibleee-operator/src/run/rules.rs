@@ -13,7 +13,8 @@ use common::plays;
 use k8s_openapi::api::core::v1::{Toleration, Volume};
 
 use super::environment;
-use super::job::{OWN_VOLUMES, Settings, files, is_engines};
+use super::job::{OWN_VOLUMES, files};
+use crate::run::settings::{Settings, is_engines};
 
 /// How long one environment variable may be: Linux' own limit of a string.
 const VARIABLE_LIMIT: usize = 128 * 1024;

@@ -16,11 +16,11 @@ use shell::error::Result;
 
 use super::decide::{Stage, faults_of, stage};
 use super::identity;
-use super::job::Settings;
 use super::observe::{Caches, run_key};
 use super::schedule::{self, ForeignWait, Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
+use crate::run::settings::Settings;
 
 /// The only key of the scheduler's queue: all runs are judged together.
 pub fn key() -> Key {

@@ -13,6 +13,7 @@ use super::host_keys;
 use super::job::{OWN_VOLUMES, files};
 use super::playbook::{FACTS, OWNER_CHECK};
 use crate::callback;
+use crate::objects::HOST_KEYS_CONTAINER;
 
 /// How much of a run may travel in its pod's annotations: Kubernetes allows 256 KiB for all of them,
 /// and Ansible's plugins and the operator's own plays are among them.
@@ -200,7 +201,7 @@ fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
         }
     }
-    let mut seen = BTreeSet::from([spec.name.as_str(), host_keys::CONTAINER]);
+    let mut seen = BTreeSet::from([spec.name.as_str(), HOST_KEYS_CONTAINER]);
     for (idx, container) in spec.init_containers.iter().enumerate() {
         if !seen.insert(&container.name) {
             let message = format!("{} names two containers: rename one", container.name);

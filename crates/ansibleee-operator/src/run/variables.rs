@@ -4,9 +4,9 @@ use common::api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::EnvVar;
 
 use super::environment::{self, plain};
-use super::job::{Settings, deadline, is_engines};
 use super::{host_keys, playbook};
 use crate::callback;
+use crate::run::settings::{Settings, deadline, is_engines};
 
 /// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
 const MARGIN: i64 = 120;

@@ -3,10 +3,10 @@
 use ironic::{Error, NoMachine, Node, State};
 use kube::ResourceExt;
 
+use crate::applied::APPLIED;
 use crate::baremetal_set::hosts::Host;
 use crate::baremetal_set::observe::Observed;
 use crate::machines::set::FOR;
-use crate::plane::wanted::APPLIED;
 
 /// What a human does about a host for which there is no machine.
 pub(super) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> String {

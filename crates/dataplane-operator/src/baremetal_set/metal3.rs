@@ -7,6 +7,7 @@
 mod advice;
 pub mod choose;
 pub mod decide;
+pub mod host;
 pub mod hosts;
 pub mod image;
 pub mod look;

@@ -12,9 +12,10 @@ use ironic::{Error, Node};
 use kube::ResourceExt;
 use shell::vault::Content;
 
+use crate::applied::APPLIED;
+use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::metal3::seen::Seen;
 use crate::baremetal_set::pauses::Refused;
-use crate::baremetal_set::{MACHINES, metal3};
-use crate::plane::wanted::APPLIED;
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;
@@ -33,7 +34,7 @@ pub struct Observed {
     /// The machines, or why they are not known.
     pub machines: Result<Machines, Unseen>,
     /// What was seen of Metal3, where it provisions the machines.
-    pub metal3: metal3::Seen,
+    pub metal3: Seen,
     /// What Ironic did not do lately, by the machine's UUID.
     pub refused: BTreeMap<String, Refused>,
     /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
@@ -85,7 +86,7 @@ impl Observed {
             .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
             .collect();
         let (machines, refused) = (Err(Unseen::NotAsked), BTreeMap::new());
-        let metal3 = metal3::Seen::default();
+        let metal3 = Seen::default();
         Self {
             set,
             namespace,

@@ -1,17 +1,18 @@
 //! Who describes hosts: nodes, with what their roles give them, and node sets, as they are watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Node, NodeSet, Role};
+use common::engine::host_key::HostKey;
 use kube::ResourceExt;
 use shell::cache::{Cache, Key};
 use shell::leader::Watches;
 
-use super::{Claim, keys_of_node};
-
-/// Index of nodes and node sets by the hosts that they describe.
-pub const BY_HOST: &str = "host";
+use crate::claims::claim::{Claim, keys_of_node};
+use crate::claims::host_keys::key_of;
+use crate::indexes::BY_HOST;
 
 /// The caches; clones share them.
 #[derive(Clone)]
@@ -68,4 +69,15 @@ impl Default for ClaimCaches {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The keys of the index [`BY_HOST`](crate::claims::BY_HOST) for what runs were told as hosts' own ssh
+/// keys.
+pub fn told_keys<'a>(
+    namespace: &'a str,
+    runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
+) -> BTreeSet<Key> {
+    let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
+    let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
+    keys.map(|it| key_of(namespace, &it)).collect()
 }

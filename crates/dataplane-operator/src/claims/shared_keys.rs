@@ -6,13 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::conditions;
 use common::engine::host_key::HostKey;
-use shell::cache::Key;
 
-use super::{Claim, HostClaim};
+use crate::claims::claim::{Claim, HostClaim};
+use crate::claims::host_keys::ACCEPT_SHARED;
 
-/// Annotation on a node or node set: fingerprints, separated by commas or spaces, of keys that its hosts
-/// may show although others do as well.
-pub const ACCEPT_SHARED: &str = "dataplane.openstack.org/accept-shared-host-key";
 /// A condition of who describes hosts: no older one shows its key.
 pub const HOST_KEY_UNIQUE: &str = "HostKeyUnique";
 /// The reason of a shared key.
@@ -20,8 +17,6 @@ pub const HOST_KEY_SHARED: &str = "HostKeyShared";
 
 /// How many hosts a message names.
 const NAMED: usize = 3;
-/// How many fingerprints an annotation may list.
-const MAX_ACCEPTED: usize = 500;
 
 /// A host whose key another one showed before.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,18 +27,6 @@ pub struct SharedKey {
     pub fingerprint: String,
     /// The other host, with its object.
     pub other: String,
-}
-
-/// The key of the index [`BY_HOST`](super::BY_HOST) for who shows an ssh key.
-pub fn key_of(namespace: &str, key: &HostKey) -> Key {
-    Key::new(namespace, format!("key {key}"))
-}
-
-/// The fingerprints in the value of [`ACCEPT_SHARED`].
-pub fn accepted(annotation: Option<&String>) -> BTreeSet<String> {
-    let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
-    let fingerprints = words.filter(|it| it.starts_with("SHA256:")).take(MAX_ACCEPTED);
-    fingerprints.map(str::to_owned).collect()
 }
 
 impl Claim {

@@ -1,7 +1,10 @@
 //! Tests: which of several objects has a host.
 
-use super::*;
+use common::api::dataplane::{Node, NodeSet};
 use serde_json::{Value, json};
+use shell::cache::Key;
+
+use super::*;
 
 fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
     let set: NodeSet = serde_json::from_value(json!({

@@ -7,12 +7,11 @@ use common::api::dataplane::service::faults::{faults, warnings};
 use common::api::definitions;
 use common::plan::Write;
 use serde_json::Value;
-
 use shell::cache::Absorb as _;
 
 use super::*;
 use crate::collection;
-use crate::group::faults::sources_of;
+use crate::data_sources::sources_of;
 
 /// A default service as the API server has it after it was applied.
 fn applied(name: &str) -> Service {

@@ -18,16 +18,15 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::deployment::course::hash_of;
-use crate::deployment::judge::{Judged, Part, attempts, is_ended};
-use crate::deployment::observe::Observed;
+use crate::deployment::judge::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::observed::Observed;
+use crate::deployment::part::{Judged, Part};
 use crate::deployment::progress::position;
 use crate::deployment::services::is_global;
 use crate::deployment::{hosts, tls};
 use crate::group::build::{play, sources};
 use crate::inputs::service_type;
 
-/// Labels of a run, as users of upstream know them.
-pub const NODE_SET_LABEL: &str = "openstackdataplanenodeset";
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
 const APP: (&str, &str) = ("app", "openstackansibleee");

@@ -14,16 +14,17 @@ use crate::default_services;
 use crate::deployment::build::{New, new_runs};
 use crate::deployment::faults::Lacking;
 use crate::deployment::holding::{self, RUNNING};
-use crate::deployment::judge::{self, Common, Part};
-use crate::deployment::observe::Observed;
+use crate::deployment::hosts::hosts_of;
+use crate::deployment::judge::{self, Common};
+use crate::deployment::observed::Observed;
+use crate::deployment::part::{Holds, Part};
 use crate::deployment::progress::position;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
-use crate::deployment::turns::{self, Holds};
-use crate::deployment::{faults, services};
-use crate::group::faults::Fault;
+use crate::deployment::{faults, services, turns};
 use crate::group::host_key::Offers;
 use crate::group::networks;
+use crate::problem::Fault;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -135,7 +136,7 @@ impl Progress {
         }
         let setup = faults::of_setup(seen);
         let listed = |node_set| {
-            let has_hosts = judge::hosts_of(seen, node_set).next().is_some();
+            let has_hosts = hosts_of(seen, node_set).next().is_some();
             Listed { node_set, names: seen.listed(node_set), has_hosts }
         };
         let listed: Vec<Listed<'_>> = seen.named().into_iter().map(listed).collect();

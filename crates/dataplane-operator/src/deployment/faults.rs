@@ -11,17 +11,17 @@ use common::engine::shards::BATCH_SIZE;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 
-use crate::deployment::hosts::ssh_digests;
-use crate::deployment::judge::{has_machine, hosts_of};
-use crate::deployment::observe::Observed;
+use crate::conditions::{INPUT_MISSING, INPUT_READY, SETUP_READY};
+use crate::data_sources::{Named, sources_of};
+use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
+use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
 use crate::group::build::sources;
-use crate::group::faults::{Fault, Named, invalid, sources_of, unreadable_service};
+use crate::group::faults::{invalid, unreadable_service};
 use crate::group::networks;
-use crate::group::status::INPUT_READY;
 use crate::node_set::machines::PROVISION_READY;
-use crate::node_set::status::{INPUT_MISSING, SETUP_READY};
+use crate::problem::Fault;
 
 /// How many hosts a message names.
 const NAMED: usize = 5;

@@ -7,7 +7,7 @@ use common::finalizers::{is_held, is_terminating, release};
 use common::plan::Step;
 use kube::ResourceExt;
 
-use crate::deployment::observe::Observed;
+use crate::deployment::observed::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
 
 /// On a deployment from its first run until its node sets know its end.

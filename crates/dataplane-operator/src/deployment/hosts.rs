@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use common::api::dataplane::NodeSet;
 use common::engine::build::{KNOWN_HOSTS, Reach};
 use common::engine::host_key::{HostKey, Trust};
+use common::engine::limit;
 use shell::sources::{Digests, SourceRef};
 
-use crate::deployment::observe::Observed;
-use crate::node_set::host::{Host, hosts};
+use crate::deployment::observed::Observed;
+use crate::node_set::host::{Host, hosts, machine_template};
 
 /// The hosts of a node set by their names in the inventory.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
@@ -43,4 +44,19 @@ pub fn reach(
         scan: trust.scan(was_key_refused || !is_in_inventory),
         trusted: trust.token(),
     }
+}
+
+/// The hosts of a node set that take part: those that the limit does not leave out.
+pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
+    let limit = seen.deployment.spec.ansible_limit.as_deref();
+    let is_in =
+        move |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[node_set]));
+    let node_set = seen.node_sets.get(node_set);
+    node_set.into_iter().flat_map(|it| by_name(it).into_keys()).filter(is_in)
+}
+
+/// Whether services may begin on a host as far as its machine goes.
+pub fn has_machine(set: &NodeSet, host: &str) -> bool {
+    let machine = set.status.as_ref().and_then(|it| it.machines.get(host));
+    machine_template(set).is_none() || machine.is_some_and(|it| it.ready)
 }

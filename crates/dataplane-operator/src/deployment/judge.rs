@@ -1,86 +1,29 @@
 //! The judgement on one node set of a deployment: where each host stands, and what is told of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use common::api::dataplane::{
     Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
     RunState,
 };
-use common::engine::chain::Chain;
-use common::engine::host_key::Trust;
 use common::engine::outcome::Reason;
 use common::engine::owner::take_over_command;
 use common::engine::retry::Retries;
-use common::engine::rollout::Hold;
-use common::engine::{Host, Run, State, limit};
+use common::engine::{Host, Run, State};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::deployment::build::NODE_SET_LABEL;
 use crate::deployment::course::Course;
 use crate::deployment::faults::Lacking;
-use crate::deployment::hosts::{by_name, ssh_digests};
-use crate::deployment::news::{News, has_advanced, news, told_at};
-use crate::deployment::observe::Observed;
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests};
+use crate::deployment::news::{has_advanced, news, told_at};
+use crate::deployment::observed::{Doing, Observed};
+use crate::deployment::part::{Holds, Judged, Part};
 use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
 use crate::deployment::services::List;
-use crate::deployment::turns::Holds;
 use crate::group::host_key::Offers;
-use crate::node_set::host::{Host as Described, machine_template};
+use crate::node_set::host::Host as Described;
 use crate::node_set::host_keys::{accept_command, trust};
-
-/// One host, judged.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// Its name in the inventory.
-    pub name: String,
-    /// Its `host:port`; unknown while its node set is.
-    pub address: Option<String>,
-    /// By which key it is known.
-    pub trust: Trust,
-    /// Where it stands.
-    pub chain: Chain,
-    /// Where it is now, in few words.
-    pub live: HostProgress,
-    /// What the status does not say of it.
-    pub news: Option<News>,
-    /// Whether the status tells that it is not begun with.
-    pub is_untouched: bool,
-    /// Why it is not begun with now, or not gone on with after a service for all node sets.
-    pub hold: Option<Hold>,
-}
-
-/// A node set's part of a deployment that has begun.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// The node set's name.
-    pub name: String,
-    /// The node set, where it exists.
-    pub node_set: Option<Arc<NodeSet>>,
-    /// Its services in order, as they were when the deployment began.
-    pub services: Vec<String>,
-    /// Those of them that begin with another node set.
-    pub joined: Vec<String>,
-    /// What keeps its next runs from being made.
-    pub lacking: Lacking,
-    /// Its hosts, by name.
-    pub hosts: Vec<Judged>,
-    /// Whether this pass tells where each host is now.
-    pub is_news: bool,
-    /// When what is not told yet will be, whatever the others do.
-    pub told_at: Option<Timestamp>,
-    /// What the status says of it.
-    pub shown: NodeSetProgress,
-}
-
-impl Part {
-    /// Whether a service begins with this node set.
-    pub fn leads(&self, service: &str) -> bool {
-        let is_it = |it: &String| it == service;
-        self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
-    }
-}
 
 /// What is the same for all hosts of a node set.
 pub struct Common<'a> {
@@ -119,15 +62,6 @@ pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
     kept.state == RunState::Failed && (kept.attempt >= attempts || is_final())
 }
 
-/// The hosts of a node set that take part: those that the limit does not leave out.
-pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
-    let limit = seen.deployment.spec.ansible_limit.as_deref();
-    let is_in =
-        move |host: &String| !limit.is_some_and(|it| limit::leaves_out(it, host, &[node_set]));
-    let node_set = seen.node_sets.get(node_set);
-    node_set.into_iter().flat_map(|it| by_name(it).into_keys()).filter(is_in)
-}
-
 /// The progress of a node set that begins.
 pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProgress {
     let name = node_set.name_any();
@@ -152,6 +86,12 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
         config_hash: status.and_then(|it| it.config_hash.clone()).unwrap_or_default(),
         hosts: hosts_of(seen, &name).map(|it| (it.clone(), pending(&it))).collect(),
     }
+}
+
+/// Whether another deployment has failed on a host for good, which the node set does not tell yet.
+fn is_given_up_by_another(seen: &Observed, node_set: &str, host: &str) -> bool {
+    let other = seen.others.get(node_set).and_then(|it| it.get(host));
+    other.is_some_and(|it| it.doing == Doing::GivenUp)
 }
 
 /// The hosts of a node set that were in service, and are told to be in one of these states.
@@ -179,7 +119,7 @@ pub fn part(
     for (host, kept) in &kept.hosts {
         let mut kept = kept.clone();
         // Another deployment has failed there since this one began.
-        if is_untouched(&kept) && has_failed(host) {
+        if is_untouched(&kept) && (has_failed(host) || is_given_up_by_another(seen, name, host)) {
             kept.failures = 1;
         }
         let found = described.as_mut().and_then(|it| it.remove(host));
@@ -296,12 +236,6 @@ fn machine<'a>(set: &'a NodeSet, host: &Described<'_>) -> (Option<&'a HostMachin
     (set.status.as_ref().and_then(|it| it.machines.get(&host.name)), false)
 }
 
-/// Whether services may begin on a host as far as its machine goes.
-pub fn has_machine(set: &NodeSet, host: &str) -> bool {
-    let machine = set.status.as_ref().and_then(|it| it.machines.get(host));
-    machine_template(set).is_none() || machine.is_some_and(|it| it.ready)
-}
-
 /// The runs that touch the hosts of a node set.
 pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> Vec<Run<'a>> {
     let is_its = |it: &&Run<'a>| {
@@ -310,3 +244,6 @@ pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> 
     };
     runs.iter().filter(is_its).cloned().collect()
 }
+
+/// Labels of a run, as users of upstream know them.
+pub const NODE_SET_LABEL: &str = "openstackdataplanenodeset";

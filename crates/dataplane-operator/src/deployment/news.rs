@@ -7,22 +7,11 @@ use common::engine::{Run, State};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 
-use crate::deployment::judge::Judged;
+use crate::deployment::part::{Judged, News};
 use crate::deployment::progress::{compacted, position};
 
 /// How long the news of one run waits for those of the others at the same service.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(10);
-
-/// What the status does not say of a host yet, and since when.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum News {
-    /// A run that was made then is at work.
-    Begun(Timestamp),
-    /// Its last service succeeded then.
-    Done(Timestamp),
-    /// Anything else: it is written at once.
-    Urgent,
-}
 
 /// What the status does not say of a host, where there is anything.
 pub fn news(kept: &HostProgress, chain: &Chain, runs: &[Run<'_>]) -> Option<News> {

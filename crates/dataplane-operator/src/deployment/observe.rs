@@ -10,71 +10,19 @@ use kube::ResourceExt;
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
-use shell::sources::{Digests, SourceRef, Sources};
+use shell::sources::{SourceRef, Sources};
 
 use crate::attachments::Attachments;
-use crate::default_services::{self, Found, fault_of};
+use crate::data_sources::sources_of;
+use crate::default_services::{Found, fault_of};
 use crate::deployment::holding::is_open;
-use crate::deployment::others::{self, Begun, Other};
+use crate::deployment::observed::{Observed, ca_bundle, listed, named};
+use crate::deployment::others::{self, Other};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
-use crate::group::faults::sources_of;
-use crate::group::networks::Networks;
-use crate::group::observe::BY_OWNER;
-use crate::node_set::observe::{BY_NODE_SET, brings_certificates, sources_of_vars};
+use crate::indexes::{BY_NODE_SET, BY_OWNER};
+use crate::node_set::observe::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::lender;
-
-/// Plain copies of everything that was seen.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The deployment.
-    pub deployment: Arc<Deployment>,
-    /// Its namespace.
-    pub namespace: String,
-    /// The node sets that it names, where they exist.
-    pub node_sets: BTreeMap<String, Arc<NodeSet>>,
-    /// Those of them that exist and cannot be read: the field, and why.
-    pub unreadable_sets: BTreeMap<String, String>,
-    /// The services that may be deployed, and those whose certificates they use, where they exist.
-    pub services: BTreeMap<String, Arc<Service>>,
-    /// Those of them that cannot be read: the field, and why.
-    pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
-    pub sources: BTreeMap<SourceRef, Digests>,
-    /// The node sets whose inventory exists.
-    pub inventories: BTreeSet<String>,
-    /// Which network attachments exist.
-    pub networks: Networks,
-    /// The runs that the deployment owns.
-    pub runs: Vec<Arc<AnsibleEe>>,
-    /// Node set → its hosts that other deployments have begun and not finished.
-    pub others: BTreeMap<String, BTreeMap<String, Begun>>,
-}
-
-impl Observed {
-    /// The node sets in the deployment's order, each once.
-    pub fn named(&self) -> Vec<&str> {
-        named(&self.deployment)
-    }
-
-    /// The services that a node set is to get, before duplicates are left out.
-    pub fn listed(&self, node_set: &str) -> &[String] {
-        listed(&self.deployment, self.node_sets.get(node_set).map(|it| &**it))
-    }
-}
-
-fn named(deployment: &Deployment) -> Vec<&str> {
-    let mut seen = BTreeSet::new();
-    let names = deployment.spec.node_sets.iter().map(String::as_str);
-    names.filter(|it| seen.insert(*it)).collect()
-}
-
-fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> &'a [String] {
-    match deployment.spec.services_override.as_slice() {
-        [] => node_set.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
-        names => names,
-    }
-}
 
 /// The watched world.
 pub struct World {
@@ -188,10 +136,10 @@ fn look_up(
     (found, unreadable)
 }
 
-/// The other deployments of a node set that are not over.
+/// The other deployments of a node set that are not over, or whose end the node set does not tell yet.
 fn beside(world: &World, ours: &Deployment, set: &NodeSet) -> Vec<Other> {
     let all = world.deployments.indexed(BY_NODE_SET, &Key::of(set));
-    let others = all.into_iter().filter(|it| it.uid() != ours.uid() && !it.has_ended());
+    let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
     let with_runs = |deployment: Arc<Deployment>| {
         let owner = Key::new(
             deployment.namespace().unwrap_or_default(),
@@ -226,17 +174,4 @@ fn wanted_sources(
     let vars = node_sets.values().flat_map(|it| sources_of_vars(it));
     let vars = vars.map(|it| it.source(namespace));
     ssh.chain(data).chain(bundles).chain(vars).collect()
-}
-
-/// What a service of a human's own trusts where it names nothing; upstream's default.
-const CA_BUNDLE: &str = "combined-ca-bundle";
-
-/// The Secret with the CA bundle of a service, and whether its runs wait for it: for one that nobody
-/// named they do not. The default services name theirs.
-pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
-    if let Some(name) = service.spec.ca_certs.as_deref() {
-        return (!name.is_empty()).then_some((name, true));
-    }
-    let is_default = default_services::find(&service.name_any()).is_some();
-    (!is_default).then_some((CA_BUNDLE, false))
 }

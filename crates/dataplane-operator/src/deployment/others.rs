@@ -12,28 +12,9 @@ use kube::ResourceExt;
 
 use crate::deployment::course::Course;
 use crate::deployment::judge::{attempts_of, is_given_up, runs_of};
+use crate::deployment::observed::{Begun, Doing};
 use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
 use crate::deployment::texts::is_failing;
-
-/// What another deployment does on a host that it has begun; of several deployments the last one counts.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Doing {
-    /// It has failed there for good.
-    GivenUp,
-    /// It has failed there, and tries again.
-    Failing,
-    /// It has a run there, or goes on with the next service.
-    AtWork,
-}
-
-/// A host that another deployment has begun and not finished.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Begun {
-    /// The deployment, by name.
-    pub deployment: String,
-    /// What it does there.
-    pub doing: Doing,
-}
 
 /// Another deployment with its runs.
 #[derive(Clone, Debug)]
@@ -55,7 +36,7 @@ pub fn of(
     is_for_all: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Begun> {
     let mut all: BTreeMap<String, Begun> = BTreeMap::new();
-    for other in others.iter().filter(|it| !it.deployment.has_ended()) {
+    for other in others {
         for (host, doing) in hosts_of(other, set, &is_for_all) {
             if all.get(&host).is_none_or(|it| it.doing < doing) {
                 all.insert(host, Begun { deployment: other.deployment.name_any(), doing });
@@ -80,15 +61,19 @@ fn hosts_of(
         let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
         is_for_all(place) || place.checked_sub(1).is_some_and(is_for_all)
     };
+    // What has ended leaves nothing but its failures, until the node set tells these itself.
+    let has_ended = other.deployment.has_ended();
     let of_host = |(host, kept): (&String, &HostProgress)| {
         let (live, state) = at(&course, &runs, (host, kept), attempts);
         let doing = match state {
-            State::InRun { .. } => Doing::AtWork,
+            State::InRun { .. } => Doing::InRun,
             _ if live.state == RunState::Succeeded => return None,
             _ if is_given_up(&live, attempts) => Doing::GivenUp,
+            _ if is_failing(&live) && has_ended => Doing::GivenUp,
             _ if is_failing(&live) => Doing::Failing,
+            _ if has_ended => return None,
             State::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
-            State::NeedsRun(_) if !rests(position(&live)) => Doing::AtWork,
+            State::NeedsRun(_) if !rests(position(&live)) => Doing::GoingOn,
             State::NeedsRun(_) | State::Done | State::OutOfDate | State::Failed { .. } => {
                 return None;
             }

@@ -10,10 +10,10 @@ use common::engine::Run;
 use common::engine::run::SERVICE_LABEL;
 use kube::ResourceExt;
 
-use crate::deployment::observe::Observed;
+use crate::data_sources::{Named, sources_of};
+use crate::deployment::observed::Observed;
 use crate::deployment::progress::{count, position};
 use crate::deployment::tls;
-use crate::group::faults::{Named, sources_of};
 use crate::node_set::observe::sources_of_vars;
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:

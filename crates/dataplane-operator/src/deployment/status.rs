@@ -12,15 +12,16 @@ use common::plan::{Step, Target};
 use jiff::Timestamp;
 use shell::sources::SourceRef;
 
-use crate::deployment::judge::{Part, attempts, is_ended as is_host_ended, is_given_up};
-use crate::deployment::observe::Observed;
+use crate::conditions::SETUP_READY;
+use crate::deployment::judge::{attempts, is_ended as is_host_ended, is_given_up};
+use crate::deployment::observed::Observed;
+use crate::deployment::part::Part;
 use crate::deployment::progress::position;
 use crate::deployment::turns::Held;
 use crate::deployment::{record, texts};
-use crate::group::faults::Fault;
-use crate::node_set::status::SETUP_READY;
+use crate::problem::Fault;
 
-pub use crate::group::status::{DEPLOYMENT_READY, INPUT_READY};
+pub use crate::conditions::{DEPLOYMENT_READY, INPUT_READY};
 
 /// Every service succeeded on every host of a node set.
 pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";

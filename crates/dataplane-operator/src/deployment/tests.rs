@@ -19,7 +19,7 @@ use testkit::golden::recorded;
 
 use super::holding::RUNNING;
 use super::{Observed, decide};
-use crate::group::networks::Networks;
+use crate::attachments::Networks;
 use crate::reasons::KINDS;
 
 mod certificates;

@@ -4,7 +4,7 @@ use common::api::dataplane::{DeploymentFailure, HostProgress, RunState};
 use common::conditions::trimmed;
 use common::engine::State;
 
-use crate::deployment::judge::{Judged, Part};
+use crate::deployment::part::{Judged, Part};
 use crate::deployment::progress::position;
 
 /// How many hosts are told of by name.

@@ -8,8 +8,8 @@ use common::conditions::{self, Truth};
 use common::engine::mounts::node_sets::Tls;
 use shell::sources::SourceRef;
 
-use crate::deployment::observe::{Observed, ca_bundle};
-use crate::group::faults::Named;
+use crate::data_sources::Named;
+use crate::deployment::observed::{Observed, ca_bundle};
 use crate::inputs::service_type;
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender_beside};

@@ -1,21 +1,18 @@
 //! Which hosts of a deployment may begin: a wave goes through all services, up to one that waits for
 //! all node sets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use common::api::dataplane::RunState;
 use common::engine::State;
 use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
 
 use crate::deployment::build::{is_for_all, place};
-use crate::deployment::judge::{Judged, Part, attempts, is_ended};
-use crate::deployment::observe::Observed;
-use crate::deployment::others::{Begun, Doing};
+use crate::deployment::judge::{attempts, is_ended};
+use crate::deployment::observed::{Begun, Doing, Observed};
+use crate::deployment::part::{Holds, Judged, Part};
 use crate::deployment::progress::{is_corrected, position};
 use crate::deployment::texts::is_failing;
-
-/// Node set → host → why it waits.
-pub type Holds = BTreeMap<String, BTreeMap<String, Hold>>;
 
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
 pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
@@ -39,11 +36,13 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
     holds
 }
 
-/// Whether a host takes one of the places for tries: a try of this deployment is at work there, or another
-/// deployment is, for all that is out of service together stays below the limit.
+/// Whether a host that was in service takes one of the places for tries: a try of this deployment is at
+/// work there, or a run of another one, for all that is out of service together stays below the limit.
+/// One that the other deployment only waits with takes none, or neither might go on.
 fn holds_try(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing)) -> bool {
     let is_tried = standing.is_retry() && is_at_work(seen, part, host);
-    is_tried || other(seen, part, host).is_some_and(|it| it.doing == Doing::AtWork)
+    let is_others = || other(seen, part, host).is_some_and(|it| it.doing == Doing::InRun);
+    is_tried || (standing.was_in_service() && is_others())
 }
 
 /// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
@@ -51,7 +50,7 @@ fn holds_try(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing
 fn counted(seen: &Observed, part: &Part, host: &Judged, standing: Standing) -> Standing {
     let Some(other) = other(seen, part, host) else { return standing };
     match standing {
-        _ if other.doing != Doing::AtWork && host.live.state == RunState::Succeeded => standing,
+        _ if is_excused(other) && host.live.state == RunState::Succeeded => standing,
         Standing::Ready if other.doing == Doing::GivenUp => Standing::Failed,
         Standing::New if other.doing == Doing::GivenUp => Standing::FailedNew,
         Standing::Ready => Standing::Disturbed,
@@ -62,6 +61,11 @@ fn counted(seen: &Observed, part: &Part, host: &Judged, standing: Standing) -> S
         | Standing::Failed
         | Standing::Corrected => standing,
     }
+}
+
+/// Whether what another deployment has begun on a host counts only until this one has succeeded there.
+fn is_excused(other: &Begun) -> bool {
+    matches!(other.doing, Doing::GivenUp | Doing::Failing)
 }
 
 /// What another deployment has begun on a host.
@@ -156,9 +160,14 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
     let rests = |host: &Judged| {
         is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
     };
-    // Whoever waits for a turn waits for a host at work, of another deployment where not of this one.
-    let is_over = *hold != Hold::Turn && parts.iter().flat_map(|it| &it.hosts).all(rests);
     let all = standings(seen, parts);
+    // What another deployment does or has given up changes when that one ends.
+    let is_others = |(part, host, standing): &(&Part, &Judged, Standing)| {
+        counted(seen, part, host, *standing) != *standing
+    };
+    let is_over = !waiting.contains(&Hold::Turn)
+        && !all.iter().any(is_others)
+        && parts.iter().flat_map(|it| &it.hosts).all(rests);
     let counts = |(part, host, standing): &&(&Part, &Judged, Standing)| match hold {
         Hold::Paused => standing.fails(),
         Hold::Turn | Hold::Stuck => {

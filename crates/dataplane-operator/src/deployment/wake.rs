@@ -9,7 +9,7 @@ use shell::queue::Queue;
 
 use crate::deployment::holding::is_open;
 use crate::deployment::observe::{World, is_ours, key};
-use crate::node_set::observe::{BY_NODE_SET, node_sets_of};
+use crate::indexes::{BY_NODE_SET, node_sets_of};
 use crate::node_set::wake::GATHER;
 
 /// Wakes deployments by `queue`.

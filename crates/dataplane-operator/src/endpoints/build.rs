@@ -16,7 +16,6 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::claims::has_reached_host;
-use crate::endpoints::observe::LABEL;
 
 /// How many addresses a slice has at most.
 pub const SLICE_LIMIT: usize = 100;
@@ -195,3 +194,6 @@ fn object(service: &Service, hash: &str, mut labels: Value) -> Value {
 fn target(service: &Service, kind: Kind, name: String) -> Target {
     Target { kind, namespace: service.namespace().unwrap_or_default(), name, uid: None }
 }
+
+/// Label of all that exposes ports: only that is watched.
+pub const LABEL: &str = "edpm.openstack.org/ports";

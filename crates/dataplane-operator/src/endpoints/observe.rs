@@ -13,10 +13,7 @@ use shell::cache::{Cache, Key};
 use shell::error::Result;
 
 use crate::endpoints::build::{Addresses, slices_of};
-use crate::group::observe::{BY_OWNER, BY_ROLE};
-
-/// Label of all that exposes ports: only that is watched.
-pub const LABEL: &str = "edpm.openstack.org/ports";
+use crate::indexes::{BY_OWNER, BY_ROLE};
 
 /// The watched world.
 pub struct World {

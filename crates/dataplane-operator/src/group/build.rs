@@ -11,32 +11,20 @@ use common::engine::mounts::Layout;
 use common::engine::owner::{self, HostOwner, TAKE_OVER};
 use common::engine::sources::mounted;
 use common::hash;
-use common::plan::{Kind, Step, Target};
+use common::plan::Step;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 use shell::sources::{Digests, SourceRef};
 
+use crate::data_sources::sources_of;
 use crate::effective::Effective;
-use crate::group::faults::sources_of;
 use crate::group::host::{Judged, ssh_digests};
 use crate::group::host_key::known_host;
-use crate::group::observe::{Group, Inventory, Observed};
-use crate::group::{parts, vars};
+use crate::group::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
+use crate::group::observed::{Group, Observed, target_of};
+use crate::group::{parts, secret_vars};
 use crate::inputs::{contents, service_type};
-
-/// Annotation with the hash of an inventory object's content.
-pub const INVENTORY_HASH: &str = "edpm.openstack.org/content-hash";
-
-/// Name of the inventory object of a node.
-pub fn node_inventory_name(node: &str) -> String {
-    format!("dataplanenode-{node}")
-}
-
-/// Name of the inventory object of a role.
-pub fn role_inventory_name(role: &str) -> String {
-    format!("dataplanerole-{role}")
-}
 
 /// The inventory objects that are not as they should be.
 pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
@@ -48,7 +36,7 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
         let name = node_inventory_name(&host.effective.name);
         let content = node_content(host);
         steps.extend(config_map(seen, &name, &content));
-        steps.extend(vars::secret(seen, &name, &[&host.effective]));
+        steps.extend(secret_vars::secret(seen, &name, &[&host.effective]));
     }
     let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
@@ -60,7 +48,7 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
         for (part, hosts) in members.iter().enumerate() {
             let name = parts::name(&role.name_any(), part, n_parts);
             let effective: Vec<&Effective> = hosts.iter().map(|it| &it.effective).collect();
-            steps.extend(vars::secret(seen, &name, &effective));
+            steps.extend(secret_vars::secret(seen, &name, &effective));
             steps.extend(config_map(seen, &name, &role_content(role, hosts)));
         }
         steps.extend(parts::left_over(seen).iter().flat_map(|it| removal(seen, it)));
@@ -173,16 +161,6 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
     beside.into_iter().chain(inventory).map(|it| Step::delete(it, because)).collect()
 }
 
-/// An object of the group's namespace, by its kind and name.
-pub fn target_of<K: Resource<DynamicType = ()>>(seen: &Observed, name: &str) -> Target {
-    Target {
-        kind: Kind::of::<K>(),
-        namespace: seen.namespace.clone(),
-        name: name.to_owned(),
-        uid: None,
-    }
-}
-
 /// The inventory object of the group's runs on hosts of a part.
 fn inventory_name(seen: &Observed, part: usize) -> String {
     match &seen.group {
@@ -207,7 +185,7 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         network_attachments: effective.network_attachments.clone(),
         dns_config: None,
         layout: Layout::Parent {
-            beside: vars::is_mounted(&beside).then(|| inventory.clone()),
+            beside: secret_vars::is_mounted(&beside).then(|| inventory.clone()),
             inventory,
         },
         sources: sources(&seen.sources, &seen.namespace, service),
@@ -236,7 +214,7 @@ pub fn sources(
     namespace: &str,
     service: &Service,
 ) -> Vec<Source> {
-    let source = |named: crate::group::faults::Named| {
+    let source = |named: crate::data_sources::Named| {
         let digests = known.get(&named.source(namespace))?;
         let keys = digests.keys.keys().cloned().collect();
         Some(Source { is_secret: named.is_secret, name: named.name, keys })

@@ -19,15 +19,14 @@ use crate::default_services;
 use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, OfGroup};
-use crate::group::holding;
+use crate::group::hold::Held;
 use crate::group::host::{self, Judged, Shared};
 use crate::group::host_key::Offers;
-use crate::group::leaving;
 use crate::group::machines::Asker;
-use crate::group::networks;
-use crate::group::observe::Observed;
+use crate::group::observed::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
-use crate::group::turns::{Held, failing, tally};
+use crate::group::turns::{failing, tally};
+use crate::group::{holding, leaving, networks};
 use crate::machines::{course, observe};
 
 /// A look without a cause, for whatever no watch tells.

@@ -2,104 +2,18 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Service, ServiceSpec, service};
-use common::api::shared::DataSource;
+use common::api::dataplane::{Node, Service, service};
 use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
 use common::plan::Target;
 use kube::ResourceExt;
-use shell::cache::Key;
 use shell::sources::{Digests, SourceRef};
 
 use crate::claims::Claim;
+use crate::data_sources::{Named, sources_of};
 use crate::effective::Effective;
-use crate::group::observe::{Group, Observed};
+use crate::group::observed::{Group, Observed};
 use crate::group::{networks, vars};
-
-/// Something that keeps a host from being deployed.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Fault {
-    /// One CamelCase word.
-    pub reason: &'static str,
-    /// Object, cause and next step.
-    pub message: String,
-    /// Whether it heals as soon as something appears; else only by an edit of this object.
-    pub is_missing: bool,
-}
-
-impl Fault {
-    /// What heals as soon as something appears.
-    pub fn missing(reason: &'static str, message: String) -> Self {
-        Self { reason, message, is_missing: true }
-    }
-
-    /// What only an edit heals.
-    pub fn wrong(reason: &'static str, message: String) -> Self {
-        Self { reason, message, is_missing: false }
-    }
-}
-
-/// A ConfigMap or Secret that a service names.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Named {
-    /// Whether it is a Secret; else a ConfigMap.
-    pub is_secret: bool,
-    /// Its name.
-    pub name: String,
-    /// Whether the service works without it.
-    pub is_optional: bool,
-}
-
-impl Named {
-    /// What an entry names, if anything.
-    pub fn of(entry: &DataSource) -> Option<Self> {
-        let (is_secret, source) = entry.object()?;
-        let (name, is_optional) = (source.name.clone(), source.optional.unwrap_or(false));
-        Some(Self { is_secret, name, is_optional })
-    }
-
-    /// Whether it is the object that another one names.
-    pub fn is_same(&self, other: &Self) -> bool {
-        (self.is_secret, &self.name) == (other.is_secret, &other.name)
-    }
-
-    /// A Secret that must be there.
-    pub fn secret(name: &str) -> Self {
-        Self { is_secret: true, name: name.to_owned(), is_optional: false }
-    }
-
-    /// Its address.
-    pub fn source(&self, namespace: &str) -> SourceRef {
-        SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }
-    }
-
-    /// Its [`title`].
-    pub fn title(&self) -> String {
-        title(self.is_secret, &self.name)
-    }
-}
-
-/// `Secret x` or `ConfigMap x`.
-pub fn title(is_secret: bool, name: &str) -> String {
-    format!("{} {name}", if is_secret { "Secret" } else { "ConfigMap" })
-}
-
-/// The objects that a service names: `dataSources`, and the deprecated lists.
-///
-/// Where both references of an entry are set, the ConfigMap is taken.
-pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
-    let named = |is_secret, name: &str, optional: Option<bool>| Named {
-        is_secret,
-        name: name.to_owned(),
-        is_optional: optional.unwrap_or(false),
-    };
-    let sources = spec.data_sources.iter().filter_map(|it| {
-        let (is_secret, source) = it.object()?;
-        Some(named(is_secret, &source.name, source.optional))
-    });
-    let config_maps = spec.config_maps.iter().map(|it| named(false, it, None));
-    let secrets = spec.secrets.iter().map(|it| named(true, it, None));
-    sources.chain(config_maps).chain(secrets).collect()
-}
+use crate::problem::Fault;
 
 /// What keeps the services of a group from running, whatever the host.
 #[derive(Clone, Debug, Default)]

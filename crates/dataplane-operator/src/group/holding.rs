@@ -8,14 +8,13 @@ use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
 use common::plan::Step;
 use kube::ResourceExt;
 
-use crate::group::build::{is_reachable, node_inventory_name, removal};
+use crate::finalizers::INVENTORY;
+use crate::group::build::{is_reachable, removal};
 use crate::group::host::Judged;
+use crate::group::inventory::node_inventory_name;
 use crate::group::machines::{Asker, is_given_back};
-use crate::group::observe::Observed;
+use crate::group::observed::Observed;
 use crate::group::parts;
-
-/// On a node or role that has an inventory object: until nobody else holds it any more.
-pub const INVENTORY: &str = "dataplane.openstack.org/inventory";
 
 const BECAUSE: &str = "its inventory must not go before it";
 

@@ -17,16 +17,17 @@ use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
+use crate::data_sources::sources_of;
 use crate::effective::Effective;
-use crate::group::faults::{self, Fault, OfGroup, sources_of};
+use crate::group::faults::{self, OfGroup};
+use crate::group::hold::Held;
 use crate::group::host_key::{self, Offers};
 use crate::group::machines::Asker;
-use crate::group::observe::Observed;
-use crate::group::turns::Held;
-use crate::group::vars;
-use crate::group::{instance, parts};
+use crate::group::observed::Observed;
+use crate::group::{instance, parts, vars};
 use crate::inputs::{self, Inputs};
 use crate::machines::Course;
+use crate::problem::Fault;
 
 /// One host, judged.
 #[derive(Clone, Debug)]

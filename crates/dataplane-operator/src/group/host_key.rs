@@ -13,11 +13,8 @@ use kube::ResourceExt;
 use shell::sources::SourceRef;
 
 use crate::claims::Claim;
-use crate::effective::Effective;
-use crate::group::observe::Observed;
-
-/// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
-pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+use crate::effective::{Effective, OWN_OPTIONS};
+use crate::group::observed::Observed;
 
 /// A key that a run was offered.
 struct Offer {

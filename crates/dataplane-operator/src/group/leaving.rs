@@ -13,10 +13,10 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
 
 use crate::effective::Effective;
-use crate::group::holding::INVENTORY;
+use crate::finalizers::INVENTORY;
 use crate::group::machines::{Asker, is_given_back, is_used, keeps_machine, needs_set};
 use crate::group::names::known_name;
-use crate::group::observe::{Group, Observed};
+use crate::group::observed::{Group, Observed};
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY};
 use crate::group::status::ours;
 use crate::machines::{set, told};

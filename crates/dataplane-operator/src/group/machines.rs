@@ -14,18 +14,15 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::claims::Claim;
-use crate::effective::{Effective, machine_template};
-use crate::group::faults::Fault;
-use crate::group::holding::INVENTORY;
-use crate::group::host_key::OWN_OPTIONS;
+use crate::effective::{Effective, OWN_OPTIONS, machine_template};
+use crate::finalizers::INVENTORY;
 use crate::group::names::{Names, known_name, machine_name};
-use crate::group::observe::{Group, Observed};
+use crate::group::observed::{Group, Observed};
 use crate::machines::course::{self, Course, Known};
+use crate::machines::set::ELSEWHERE;
 use crate::machines::template::{Template, merged};
 use crate::machines::{Wish, set};
-
-/// Of a host that another set has a machine for.
-pub const ELSEWHERE: &str = "MachineElsewhere";
+use crate::problem::Fault;
 
 /// Whoever asks for the group's machines.
 #[derive(Clone, Debug)]

@@ -1,30 +1,18 @@
 //! Network attachments: that they exist, and that a role and its nodes agree in them.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use common::api::dataplane::Node;
 use kube::ResourceExt;
 
-use crate::group::faults::Fault;
-use crate::group::observe::Observed;
+use crate::attachments::Networks;
+use crate::group::observed::Observed;
+use crate::problem::Fault;
 
 /// When it is looked again for a kind that the cluster lacks.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 const NOT_SERVED: &str = "NetworkAttachmentsNotServed";
-
-/// What is known of a namespace's network attachments.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Networks {
-    /// Nobody names any.
-    #[default]
-    NotNamed,
-    /// The cluster lacks the kind.
-    NotServed,
-    /// Their names.
-    Known(BTreeSet<String>),
-}
 
 /// Whether faults say that the cluster lacks the kind: no watch tells when it comes.
 pub fn are_unserved(faults: &[Fault]) -> bool {

@@ -5,174 +5,29 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
-use common::engine::host_key::HostKey;
-use common::engine::rollout::Limits;
-use common::plan::Target;
 use kube::{Resource as _, ResourceExt};
 use shell::api::Api;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
-use shell::owned::Owned;
-use shell::sources::{Digests, SourceRef, Sources};
+use shell::sources::{SourceRef, Sources};
 use shell::vault::Vault;
 
 use crate::attachments::Attachments;
-use crate::claims::{Claim, ClaimCaches, key_of};
+use crate::claims::caches::told_keys;
+use crate::claims::{Claim, ClaimCaches};
+use crate::data_sources::sources_of;
 use crate::default_services::Found;
-use crate::effective::{Effective, machine_template, role_strategy};
-use crate::group::build::{INVENTORY_HASH, node_inventory_name};
-use crate::group::faults::sources_of;
+use crate::effective::{Effective, machine_template};
+use crate::group::inventory::{Inventory, node_inventory_name};
 use crate::group::machines::{Asker, known};
 use crate::group::names::{Names, known_name};
-use crate::group::networks::Networks;
+use crate::group::observed::{Group, Observed, data_plane_of, listed};
 use crate::group::parts;
+use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE};
 use crate::machines::course::is_awaited;
 use crate::machines::{Machines, Seen};
-use crate::plane::children::controller;
+use crate::owner::controller;
 use crate::vars::{Objects, named};
-
-/// Index of nodes by the role that they name.
-pub const BY_ROLE: &str = "role";
-/// Index of runs, roles and nodes by the UID of their owner.
-pub const BY_OWNER: &str = "owner";
-
-/// The keys of the index [`BY_HOST`](crate::claims::BY_HOST) for what runs were told as hosts' own ssh
-/// keys.
-pub fn told_keys<'a>(
-    namespace: &'a str,
-    runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
-) -> BTreeSet<Key> {
-    let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
-    let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
-    keys.map(|it| key_of(namespace, &it)).collect()
-}
-
-/// Index of runs by the addresses whose hosts told them their own keys.
-pub const BY_HOST_KEY: &str = "host key";
-
-/// Which hosts are decided together.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Group {
-    /// The nodes that name this role.
-    Role(String),
-    /// A node that names no role.
-    Node(String),
-}
-
-impl Group {
-    /// The group that a node belongs to.
-    pub fn of(node: &Node) -> Self {
-        match node.spec.role.clone().filter(|it| !it.is_empty()) {
-            Some(role) => Self::Role(role),
-            None => Self::Node(node.name_any()),
-        }
-    }
-
-    /// The queue's key of the group: no object's name has a slash.
-    pub fn key(&self, namespace: &str) -> Key {
-        match self {
-            Self::Role(name) => Key::new(namespace, format!("role/{name}")),
-            Self::Node(name) => Key::new(namespace, format!("node/{name}")),
-        }
-    }
-
-    /// The group of a key of the queue; others' keys have none.
-    pub fn parse(key: &Key) -> Option<Self> {
-        match key.name.split_once('/')? {
-            ("role", name) => Some(Self::Role(name.to_owned())),
-            ("node", name) => Some(Self::Node(name.to_owned())),
-            _ => None,
-        }
-    }
-}
-
-/// Plain copies of everything that was seen.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// Which hosts these are.
-    pub group: Group,
-    /// Their namespace.
-    pub namespace: String,
-    /// The role, where it exists.
-    pub role: Option<Arc<Role>>,
-    /// The data plane that the role names, where it exists.
-    pub plane: Option<Arc<DataPlane>>,
-    /// The nodes, by name.
-    pub nodes: Vec<Arc<Node>>,
-    /// The listed services, where they exist.
-    pub services: BTreeMap<String, Arc<Service>>,
-    /// Those of them that cannot be read: the field, and why.
-    pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
-    pub sources: BTreeMap<SourceRef, Digests>,
-    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
-    pub objects: Objects,
-    /// Which network attachments exist.
-    pub networks: Networks,
-    /// The runs that the role owns, or the node without a role.
-    pub runs: Vec<Arc<AnsibleEe>>,
-    /// Runs of other owners that were told the key of one of the hosts.
-    pub others: Vec<Arc<AnsibleEe>>,
-    /// What all objects that describe one of the hosts say of it.
-    pub claims: Vec<Claim>,
-    /// What was seen of machines.
-    pub machines: Seen,
-    /// Nodes of other groups whose hosts the group's machines have.
-    pub movers: Vec<Arc<Node>>,
-    /// What stands on each inventory object that exists.
-    pub inventories: BTreeMap<String, Inventory>,
-    /// What stands on each Secret beside an inventory that exists, by the inventory's name.
-    pub inventory_secrets: BTreeMap<String, Inventory>,
-}
-
-impl Observed {
-    /// The services in order: the role's, or those of a node that names no role.
-    pub fn listed(&self) -> &[String] {
-        listed(&self.group, self.role.as_deref(), &self.nodes)
-    }
-
-    /// Whoever owns the runs; nobody where no services are listed by anything that exists.
-    pub fn parent(&self) -> Option<Target> {
-        match (&self.group, &self.role) {
-            (Group::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
-            (Group::Node(_), _) if self.listed().is_empty() => None,
-            (Group::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
-        }
-    }
-}
-
-fn listed<'a>(group: &Group, role: Option<&'a Role>, nodes: &'a [Arc<Node>]) -> &'a [String] {
-    match group {
-        Group::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
-        Group::Node(_) => nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default(),
-    }
-}
-
-/// An inventory object, as far as its metadata tells.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Inventory {
-    /// Hash of the content that was written.
-    pub hash: String,
-    /// What of it nobody has changed since.
-    pub owned: Owned,
-    /// Whether it would go with its owner, as earlier versions made it.
-    pub has_owner: bool,
-}
-
-impl Inventory {
-    /// What stands on an inventory object; nothing where there is none, or none of ours.
-    pub fn of(sources: &Sources, object: &SourceRef) -> Option<Self> {
-        let hash = sources.annotation(object, INVENTORY_HASH)?;
-        Some(Self { hash, owned: sources.owned(object), has_owner: sources.has_owner(object) })
-    }
-}
-
-impl Observed {
-    /// What is allowed of a rollout over the group.
-    pub fn limits(&self) -> Limits {
-        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
-    }
-}
 
 /// The watched world.
 pub struct World {
@@ -397,11 +252,6 @@ fn plane(
             .map(|it| it.name.as_str()),
     };
     Ok(name.map(|it| world.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
-}
-
-/// The name of the data plane that a role names.
-pub fn data_plane_of(role: &Role) -> Option<&str> {
-    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
 }
 
 fn services(world: &World, namespace: &str, names: &[String]) -> Found {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use common::hash;
 use kube::ResourceExt;
 
-use crate::group::build::role_inventory_name;
-use crate::group::observe::{Group, Observed};
+use crate::group::inventory::role_inventory_name;
+use crate::group::observed::{Group, Observed};
 
 /// How many hosts share an inventory object, about: with 5 KB of variables each, half of a MiB.
 const HOSTS: usize = 100;

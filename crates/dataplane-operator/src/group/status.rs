@@ -5,34 +5,28 @@ use common::api::dataplane::{
 };
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
 use common::engine::chain::{is_as_deployed, renew};
-use common::engine::host_key_checking;
 use common::engine::rollout::Hold;
-use common::engine::{State, changed_text};
+use common::engine::{State, changed_text, host_key_checking};
 use common::keyed::{Renewal, kept};
 use common::plan::{Step, Target, status_step};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-use crate::group::build::{is_reachable, node_inventory_name};
-use crate::group::faults::{self, Fault};
+use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE, input};
+use crate::group::build::is_reachable;
 use crate::group::host::{Judged, may_begin};
 use crate::group::instance::redeploy_command;
+use crate::group::inventory::node_inventory_name;
 use crate::group::machines::Asker;
-use crate::group::observe::{Observed, data_plane_of};
-use crate::group::{provisioning, vars};
+use crate::group::observed::{Observed, data_plane_of};
+use crate::group::{faults, provisioning, secret_vars};
 use crate::inputs;
 use crate::machines::set;
-use crate::node_set::status::SETUP_READY;
+use crate::problem::Fault;
 
-/// Everything that a deployment needs is there.
-pub const INPUT_READY: &str = "InputReady";
-/// Every service succeeded.
-pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 /// The data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
-/// The last deployment used the present inputs.
-pub const UP_TO_DATE: &str = "UpToDate";
 
 /// How many hosts a message names.
 const NAMED_HOSTS: usize = 5;
@@ -130,22 +124,6 @@ fn has_stood(node: &Node, role: Option<&Role>) -> bool {
     // A role that is gone is no edit of its nodes.
     let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
     is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
-}
-
-/// What faults say as a condition.
-pub fn input(faults: &[Fault]) -> Finding {
-    match faults.iter().min_by_key(|it| it.is_missing) {
-        None => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
-        Some(first) => {
-            let text: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
-            let text = text.join(" ");
-            if first.is_missing {
-                Finding::warning(INPUT_READY, first.reason, text)
-            } else {
-                Finding::error(INPUT_READY, first.reason, text)
-            }
-        }
-    }
 }
 
 fn deployment(host: &Judged) -> Finding {
@@ -349,7 +327,7 @@ fn inventory_secret_name(host: &Judged) -> Option<String> {
     if host.has_unknown_vars {
         return host.node.status.as_ref()?.inventory_secret_name.clone();
     }
-    vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
+    secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
 }
 
 /// Conditions of other operators carry a domain in their type.

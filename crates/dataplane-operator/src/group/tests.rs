@@ -17,12 +17,11 @@ use shell::owned::Owned;
 use shell::sources::{Digests, SourceRef};
 use testkit::golden::recorded;
 
-use super::build::INVENTORY_HASH;
-use super::holding::INVENTORY;
-use super::networks::Networks;
-use super::observe::Inventory;
 use super::{Group, Observed, decide};
+use crate::attachments::Networks;
 use crate::default_services;
+use crate::finalizers::INVENTORY;
+use crate::group::inventory::{INVENTORY_HASH, Inventory};
 use crate::machines::Seen;
 use crate::reasons::KINDS;
 use crate::vars::Objects;

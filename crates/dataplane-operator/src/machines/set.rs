@@ -7,15 +7,14 @@ use common::api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use common::api::shared::AnyMap;
 use common::conditions::Finding;
 use common::finalizers::{is_held, is_terminating, release};
-use common::hash;
 use common::plan::{Kind, Step, Target, Write};
-use common::refusal;
+use common::{hash, refusal};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::group::faults::Fault;
+use crate::applied::{APPLIED, says};
 use crate::machines::observe::Seen;
-use crate::plane::wanted::{APPLIED, says};
+use crate::problem::Fault;
 
 /// Label with the UID of whoever asks for the set: what has another one, or none, is left alone.
 pub const FOR: &str = "dataplane.openstack.org/machines-for";
@@ -176,3 +175,6 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     );
     Some(Fault::missing("NameTaken", text))
 }
+
+/// Of a host that another set has a machine for.
+pub const ELSEWHERE: &str = "MachineElsewhere";

@@ -9,7 +9,7 @@ use common::api::shared::AnyMap;
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::group::faults::Fault;
+use crate::problem::Fault;
 
 /// The field in which upstream's first templates have the mask of all addresses.
 const NETMASK: &str = "ctlplaneNetmask";

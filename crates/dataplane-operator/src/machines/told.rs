@@ -3,8 +3,8 @@
 use common::conditions::{Finding, trimmed};
 use common::plan::Target;
 
-use crate::group::faults::Fault;
 use crate::machines::course::Course;
+use crate::problem::Fault;
 
 /// How long what a set says of a machine may be, in bytes.
 pub const TEXT: usize = 768;

@@ -12,9 +12,9 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::group::build::INVENTORY_HASH;
+use crate::group::inventory::INVENTORY_HASH;
 use crate::node_set::host::Host;
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
 
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 
 use common::api::dataplane::NodeSet;
 use common::engine::build::owner;
-use common::hash;
-use common::names;
 use common::plan::{Step, Target};
+use common::{hash, names};
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use serde_json::json;
-use shell::owned::Owned;
 
+use crate::node_set::certificates::{
+    Bundle, HOST, Hosts, Issued, Wish, name_of, secret, secret_of,
+};
 use crate::node_set::host::CTLPLANE;
-use crate::node_set::tls::{HOST, Hosts, Issued, Wish, name_of, secret, secret_of};
 
 /// Annotation with their number and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
@@ -35,15 +35,6 @@ const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
 
 /// Files by their names, of one Secret.
 pub type Files = BTreeMap<String, Vec<u8>>;
-
-/// What stands on such a Secret.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Bundle {
-    /// The annotation [`MADE_FROM`].
-    pub made_from: String,
-    /// What of it nobody has changed since.
-    pub owned: Owned,
-}
 
 /// The Secrets of one certificate, and the steps that write them where they are not as they should be;
 /// nothing while there are none and a host's certificate is missing.

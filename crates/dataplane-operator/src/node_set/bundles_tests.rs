@@ -6,6 +6,7 @@ use common::api::cert_manager::Certificate;
 use common::api::dataplane::Service;
 use common::plan::Write;
 use serde_json::Value;
+use shell::owned::Owned;
 use shell::sources::Values;
 use shell::vault::Content;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::api::dataplane::Service;
-use common::engine::mounts::node_sets::inventory_name;
 use common::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
 use common::plan::{Plan, Step};
 use common::refusal::{self, Refusal};
@@ -14,19 +13,17 @@ use kube::ResourceExt;
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
 use crate::default_services;
-use crate::group::faults::Fault;
-use crate::group::holding::INVENTORY;
+use crate::finalizers::INVENTORY;
 use crate::group::networks;
 use crate::inputs::{Inputs, service_type};
 use crate::machines::{course, observe, set};
-use crate::node_set::build::{self, Content};
 use crate::node_set::host::Host;
-use crate::node_set::host_keys::{self, Trusts};
-use crate::node_set::machines::{self, Machines, own_set};
-use crate::node_set::observe::Observed;
+use crate::node_set::judged::Judged;
+use crate::node_set::machines::{self, Machines};
+use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::outcome::{self, Outcome};
-use crate::node_set::served::{self, Served};
-use crate::node_set::{faults, inputs, inventory, others, status, tls};
+use crate::node_set::{build, faults, host_keys, inputs, inventory, others, served, status, tls};
+use crate::problem::Fault;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -34,40 +31,6 @@ const RESYNC: Duration = Duration::from_mins(15);
 /// The types of services that bring another version to the hosts, as upstream's control plane
 /// expects it.
 const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
-
-/// A node set, judged.
-#[derive(Clone, Debug)]
-pub struct Judged<'a> {
-    /// Its hosts.
-    pub hosts: Vec<Host<'a>>,
-    /// What keeps it from having an inventory.
-    pub faults: Vec<Fault>,
-    /// What keeps its services from being deployed.
-    pub service_faults: Vec<Fault>,
-    /// By which keys its hosts are known.
-    pub trusts: Trusts,
-    /// What is said of hosts whose keys others showed before.
-    pub shared_keys: Option<String>,
-    /// What a deployment would depend on.
-    pub inputs: Inputs,
-    /// How far its machines are.
-    pub machines: Machines,
-    /// What is asked of them now.
-    pub asked_of_machines: Option<Step>,
-    /// What deployments have done to its hosts.
-    pub outcome: Outcome,
-    /// What operators of others serve for it.
-    pub served: Served,
-    /// What its inventory Secret is to hold; nothing where that cannot be told.
-    pub content: Option<Content>,
-}
-
-impl Judged<'_> {
-    /// Whether the inventory is left as it is, for a deployment began with it.
-    pub fn is_frozen(&self) -> bool {
-        !self.outcome.under_way.is_empty()
-    }
-}
 
 /// Judges a node set.
 ///
@@ -210,10 +173,4 @@ fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines, inputs: &In
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
     outcome::of(&seen.set, &names, deployments, (&present, &versions), &machines.replaced())
-}
-
-/// The name of the Secret with the inventory, once there is one.
-pub fn published_inventory(seen: &Observed, judged: &Judged<'_>) -> Option<String> {
-    let is_there = judged.content.is_some() || seen.inventory.is_some();
-    is_there.then(|| inventory_name(&seen.set.name_any()))
 }

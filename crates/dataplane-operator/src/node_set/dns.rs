@@ -8,8 +8,8 @@ use common::plan::{Kind, Step, Target};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::group::faults::Fault;
 use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name, told};
+use crate::problem::Fault;
 
 /// The DNS server knows every host, or there is none to tell.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";

@@ -11,13 +11,15 @@ use kube::ResourceExt;
 use shell::sources::SourceRef;
 
 use crate::claims::Claim;
+use crate::data_sources::sources_of;
 use crate::effective::{HOST_VAR, PORT_VAR};
-use crate::group::faults::{Fault, absent_service, invalid, missing_source, sources_of, ssh_fault};
+use crate::group::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::group::{networks, vars};
 use crate::node_set::host::{self, Host};
 use crate::node_set::inventory::given;
 use crate::node_set::names::Names;
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
+use crate::problem::Fault;
 
 /// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::effective::{CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
 use crate::node_set::ipam::OnNetworks;
-use crate::node_set::outcome::prefix;
 
 /// The network over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
@@ -129,4 +128,12 @@ pub fn user(set: &NodeSet) -> String {
     let opts = set.spec.node_template.ansible.as_ref();
     let own = || opts.and_then(|it| it.ansible_user.clone());
     provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
+}
+
+/// How much of a digest a host's state has.
+pub const PREFIX: usize = 8;
+
+/// The part of a digest that stands beside a host.
+pub fn prefix(hash: &str) -> String {
+    common::keyed::cut_text(hash, PREFIX)
 }

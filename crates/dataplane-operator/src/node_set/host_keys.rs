@@ -10,10 +10,11 @@ use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
 use crate::claims::Claim;
-use crate::group::host_key::{OWN_OPTIONS, Offers};
+use crate::effective::OWN_OPTIONS;
+use crate::group::host_key::Offers;
 use crate::node_set::host::Host;
 use crate::node_set::machines::Machines;
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
 
 /// What is trusted, by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, Trust>;

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use common::api::dataplane::AnsibleOpts;
 use common::hash;
 use common::keyed::{Digest, short, texts};
-use serde_json::{Value, json};
+use serde_json::json;
 use shell::vault::Content;
 
-use crate::inputs::{Inputs, of_service};
+use crate::inputs::{Inputs, insert_unless_empty, of_service};
 use crate::node_set::host::{self, Host};
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
 use crate::node_set::served::{self, Served};
 use crate::vars::{named, title};
 
@@ -39,7 +39,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
         ("tlsEnabled", json!(spec.tls_enabled)),
     ];
     for (name, value) in parts {
-        add(&mut inputs, name.to_owned(), &value);
+        insert_unless_empty(&mut inputs, name.to_owned(), &value);
     }
     for (name, value) in &opts.ansible_vars {
         let name = format!("nodeTemplate.ansible.ansibleVars.{name}");
@@ -75,7 +75,7 @@ fn of_host(host: &Host<'_>) -> String {
     ];
     let mut set = Inputs::new();
     for (name, value) in parts {
-        add(&mut set, name.to_owned(), &value);
+        insert_unless_empty(&mut set, name.to_owned(), &value);
     }
     hash::short(&texts(&set))
 }
@@ -98,14 +98,4 @@ fn entries(seen: &Observed) -> Option<(String, Digest)> {
     let list = &opts.ansible_vars_from;
     let part = "nodeTemplate.ansible.ansibleVarsFrom".to_owned();
     (!named(list).is_empty()).then(|| (part, hash::short(list).into()))
-}
-
-/// Adds a part, where it is set.
-pub fn add(inputs: &mut Inputs, name: String, value: &Value) {
-    let is_empty = value.is_null()
-        || value.as_array().is_some_and(Vec::is_empty)
-        || value.as_object().is_some_and(serde_json::Map::is_empty);
-    if !is_empty {
-        inputs.insert(name, hash::short(value).into());
-    }
 }

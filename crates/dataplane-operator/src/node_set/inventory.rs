@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::inputs::service_type;
 use crate::node_set::host::{self, CTLPLANE, Host};
 use crate::node_set::ipam::{Infra, networks_of};
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
 use crate::node_set::served::Served;
 use crate::vars::{self, Objects};
 

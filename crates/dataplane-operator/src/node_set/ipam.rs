@@ -17,7 +17,7 @@ use common::plan::{Kind, Step, Target};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::group::faults::Fault;
+use crate::problem::Fault;
 
 /// Every host has its addresses, or nobody manages any.
 pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";

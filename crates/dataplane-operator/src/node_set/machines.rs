@@ -1,7 +1,6 @@
 //! The machines of a node set's hosts: the set that it asks for, and how far each is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use common::api::baremetal::{BaremetalHost, BaremetalSet};
 use common::api::dataplane::{HostMachine, NodeSetMachines};
@@ -16,19 +15,19 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::group::faults::Fault;
-use crate::group::holding::INVENTORY;
-use crate::group::host_key::OWN_OPTIONS;
-use crate::group::machines::ELSEWHERE;
+use crate::effective::OWN_OPTIONS;
+use crate::finalizers::INVENTORY;
 use crate::inputs::Inputs;
 use crate::machines::course::{Course, Known, is_awaited};
+use crate::machines::set::ELSEWHERE;
 use crate::machines::template::{merged, with_prefix};
 use crate::machines::{Wish, set, told};
 use crate::node_set::host::{Host, hosts, machine_template};
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::names::Names;
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::served::Served;
+use crate::problem::Fault;
 
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
@@ -150,12 +149,6 @@ impl Machines {
 
 fn is_asked(seen: &Observed) -> bool {
     machine_template(&seen.set).is_some()
-}
-
-/// The set, where it is there and was made for the node set.
-pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
-    let owner = Target::of(&*seen.set);
-    seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))
 }
 
 fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<Course, Fault> {

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use common::api::dataplane::NodeSet;
 use kube::ResourceExt;
 
-use crate::group::faults::Fault;
 use crate::machines::course::knows;
 use crate::node_set::host::{Host, machine_template};
-use crate::node_set::machines::own_set;
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::{Observed, own_set};
+use crate::problem::Fault;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 

@@ -6,94 +6,30 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
 use common::engine::mounts::node_sets::inventory_name;
-use common::keyed::Keys;
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::PartialObjectMeta;
 use kube::{Resource as _, ResourceExt};
 use shell::api::Api;
 use shell::cache::{Cache, Key, MetadataCache};
 use shell::error::Result;
 use shell::owned::Owned;
-use shell::sources::{Digests, SourceRef, Sources, Values};
+use shell::sources::{SourceRef, Sources, Values};
 use shell::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
+use crate::claims::caches::told_keys;
 use crate::claims::{Claim, ClaimCaches};
+use crate::data_sources::{Named, sources_of};
 use crate::default_services::Found;
-use crate::group::faults::{Named, sources_of};
-use crate::group::networks::Networks;
-use crate::group::observe::{BY_HOST_KEY, Inventory, told_keys};
+use crate::group::inventory::Inventory;
+use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::machines::{Machines, Seen};
-use crate::node_set::bundles::Bundle;
+use crate::node_set::certificates::{Bundle, HOST, Issued};
 use crate::node_set::host::machine_template;
-use crate::node_set::ipam::Infra;
 use crate::node_set::machines::awaited;
+use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::node_set::others::Others;
-use crate::node_set::tls::Issued;
-use crate::node_set::{bundles, host, outcome, served, tls};
+use crate::node_set::{bundles, host, outcome, served};
 use crate::vars::{Objects, named};
-
-/// Index of deployments by the node sets that they name.
-pub const BY_NODE_SET: &str = "node set";
-/// Index of Secrets with certificates by the node set that their label names.
-pub const BY_LABEL: &str = "label";
-
-/// Plain copies of everything that was seen.
-#[derive(Clone, Debug, Default)]
-pub struct Observed {
-    /// The node set.
-    pub set: Arc<NodeSet>,
-    /// Its namespace.
-    pub namespace: String,
-    /// The services that it lists, where they exist.
-    pub services: BTreeMap<String, Arc<Service>>,
-    /// Services that it lists, that its deployments bring or that lend certificates, and that cannot
-    /// be read: the field, and why.
-    pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
-    pub sources: BTreeMap<SourceRef, Digests>,
-    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
-    pub objects: Objects,
-    /// Which network attachments exist.
-    pub networks: Networks,
-    /// The deployments that name it.
-    pub deployments: Vec<Arc<Deployment>>,
-    /// Those that cannot be read, as far as its own status tells that they are or may be its.
-    pub unreadable_deployments: Vec<UnreadableDeployment>,
-    /// Runs that were told the key of one of its hosts.
-    pub runs: Vec<Arc<AnsibleEe>>,
-    /// What all objects say that may describe one of its hosts; its own is among them.
-    pub neighbours: Vec<Claim>,
-    /// What stands on its inventory Secret, where it exists.
-    pub inventory: Option<Inventory>,
-    /// The services that only deployments bring, where they exist.
-    pub brought: BTreeMap<String, Arc<Service>>,
-    /// The services whose certificates others use that name none, by the other one.
-    pub lenders: BTreeMap<String, Arc<Service>>,
-    /// What was seen of who manages addresses and names.
-    pub infra: Infra,
-    /// What was seen of who issues certificates.
-    pub issued: Issued,
-    /// What was seen of machines.
-    pub machines: Seen,
-    /// The content of that Secret, read only while a deployment is under way.
-    pub written: Option<Content>,
-    /// The keys for digests of what Secrets hold.
-    pub keys: Keys,
-}
-
-/// A deployment that cannot be read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct UnreadableDeployment {
-    /// Its name.
-    pub name: String,
-    /// Its UID.
-    pub uid: String,
-    /// Which field cannot be read, and why.
-    pub why: String,
-    /// Whether it had ended when it was last read.
-    pub has_ended: bool,
-}
 
 /// The watched world.
 pub struct World {
@@ -121,19 +57,6 @@ pub struct World {
     pub machines: Arc<Machines>,
     /// For the content of sources.
     pub api: Arc<Api>,
-}
-
-/// The index [`BY_NODE_SET`].
-pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
-    let namespace = deployment.namespace().unwrap_or_default();
-    let names: BTreeSet<&String> = deployment.spec.node_sets.iter().collect();
-    names.into_iter().map(|it| Key::new(&namespace, it)).collect()
-}
-
-/// The index [`BY_LABEL`].
-pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
-    let set = secret.labels().get(tls::SET).into_iter();
-    set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
 }
 
 /// Whether a service's runs mount the certificates of all.
@@ -283,7 +206,7 @@ async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Res
         let name = secret.name_any();
         if let Some(made_from) = secret.annotations().get(bundles::MADE_FROM).cloned() {
             issued.bundles.insert(name, Bundle { made_from, owned: Owned::of(secret.meta()) });
-        } else if secret.labels().contains_key(tls::HOST) {
+        } else if secret.labels().contains_key(HOST) {
             issued.secrets.insert(name, secret.resource_version().unwrap_or_default());
         }
     }

@@ -12,13 +12,14 @@ use common::api::dataplane::{
     NodeSetProgress, NodeSetStatus, RunState,
 };
 use common::conditions::Condition;
-use common::keyed::{self, Digest};
+use common::keyed::Digest;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::deployment::progress::is_untouched;
-use crate::node_set::observe::UnreadableDeployment;
+use crate::node_set::host::{PREFIX, prefix};
+use crate::node_set::observed::UnreadableDeployment;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;
@@ -27,8 +28,6 @@ const TOLD: usize = 10;
 const TOLD_SIZE: usize = 250_000;
 /// How many failures a node set tells of.
 pub const FAILURES: usize = 5;
-/// How much of a digest a host's state has.
-pub const PREFIX: usize = 8;
 
 /// What is known of a node set's deployments.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -355,9 +354,4 @@ fn is_limited(spec: &DeploymentSpec) -> bool {
 /// How many bytes a part of a status has.
 fn size(part: &impl Serialize) -> usize {
     serde_json::to_vec(part).map_or(usize::MAX, |it| it.len())
-}
-
-/// The part of a digest that stands beside a host.
-pub fn prefix(hash: &str) -> String {
-    keyed::cut_text(hash, PREFIX)
 }

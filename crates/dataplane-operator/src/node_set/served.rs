@@ -13,14 +13,15 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::deployment::progress::count;
-use crate::group::faults::Fault;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, insert_unless_empty};
+use crate::node_set::certificates::{Hosts, Wish};
 use crate::node_set::host::{self, Host};
 use crate::node_set::ipam::{self, Asked, Member, OnNetworks, networks_of};
-use crate::node_set::observe::Observed;
+use crate::node_set::observed::Observed;
 use crate::node_set::outcome::is_under_way;
-use crate::node_set::tls::{self, Hosts, Wanted, Wish};
-use crate::node_set::{bundles, dns, inputs};
+use crate::node_set::tls::{self, Wanted};
+use crate::node_set::{bundles, dns};
+use crate::problem::Fault;
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;
@@ -292,18 +293,18 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
             let known = recorded.and_then(|it| it.get(&name)).cloned();
             found.extend(known.map(|it| (name, it.into())));
         } else {
-            inputs::add(&mut found, name, &json!(vars));
+            insert_unless_empty(&mut found, name, &json!(vars));
         }
     }
     if let Some(it) = seen.infra.dns_masq() {
         let name = format!("{DNS_SERVER}{}", it.name_any());
-        inputs::add(&mut found, name, &json!(seen.infra.dns_addresses()));
+        insert_unless_empty(&mut found, name, &json!(seen.infra.dns_addresses()));
     } else {
         let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
         found.extend(known.map(|(name, it)| (name.clone(), it.as_str().into())));
     }
     if served.has_certificates && served.lists_certificates {
-        inputs::add(&mut found, CERTIFICATES.to_owned(), &json!(true));
+        insert_unless_empty(&mut found, CERTIFICATES.to_owned(), &json!(true));
     }
     found
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::changed_text;
-use common::engine::host_key_checking;
+use common::engine::{changed_text, host_key_checking};
 use common::finalizers::{is_held_by_it_alone, is_terminating};
 use common::keyed::{Renewal, kept};
 use common::plan::{Step, Target};
@@ -14,26 +13,25 @@ use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-use crate::group::faults::{Fault, Named, sources_of};
-use crate::group::holding::INVENTORY;
-use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE, input};
+use crate::conditions::{
+    DEPLOYMENT_READY, INPUT_MISSING, INPUT_READY, SETUP_READY, UP_TO_DATE, input,
+};
+use crate::data_sources::{Named, sources_of};
+use crate::finalizers::INVENTORY;
 use crate::inputs::changed;
-use crate::node_set::decide::{Judged, published_inventory};
 use crate::node_set::dns::DNS_DATA_READY;
-use crate::node_set::host::Host;
+use crate::node_set::host::{Host, PREFIX};
 use crate::node_set::ipam::IP_RESERVATION_READY;
-use crate::node_set::machines::own_set;
-use crate::node_set::observe::{Observed, brings_certificates};
-use crate::node_set::outcome::{FAILURES, PREFIX};
+use crate::node_set::judged::{Judged, published_inventory};
+use crate::node_set::observe::brings_certificates;
+use crate::node_set::observed::{Observed, own_set};
+use crate::node_set::outcome::FAILURES;
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
+use crate::problem::Fault;
 
 /// The account of the runs is there; it takes nothing from `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
-/// There is an inventory that deployments can begin with.
-pub const SETUP_READY: &str = "SetupReady";
-/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
-pub const INPUT_MISSING: &str = "InputMissing";
 
 /// What each run of a deployment takes from the node set as it is made, so that it can be corrected
 /// while runs fail for it.

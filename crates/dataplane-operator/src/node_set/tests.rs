@@ -18,12 +18,12 @@ use shell::sources::{Digests, SourceRef, Values};
 use shell::vault::Content;
 use testkit::golden::recorded;
 
-use super::observe::{Observed, UnreadableDeployment};
-use super::tls::Issued;
 use super::{decide, outcome};
-use crate::group::holding::INVENTORY;
-use crate::group::networks::Networks;
-use crate::group::observe::Inventory;
+use crate::attachments::Networks;
+use crate::finalizers::INVENTORY;
+use crate::group::inventory::Inventory;
+use crate::node_set::certificates::Issued;
+use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::reasons::KINDS;
 use crate::vars::Objects;
 
@@ -199,7 +199,8 @@ impl World {
 
     fn store(&mut self, object: &Value) {
         assert!(object["metadata"]["ownerReferences"].is_null());
-        let hash = object["metadata"]["annotations"][crate::group::build::INVENTORY_HASH].as_str();
+        let hash =
+            object["metadata"]["annotations"][crate::group::inventory::INVENTORY_HASH].as_str();
         let owned = Owned::applied(object);
         self.seen.inventory =
             Some(Inventory { hash: hash.unwrap().to_owned(), owned, has_owner: false });

@@ -4,37 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::cert_manager::{
-    Certificate, CertificateSpec, CertificateStatus, Issuer, IssuerRef, SecretTemplate, Subject,
+    Certificate, CertificateSpec, Issuer, IssuerRef, SecretTemplate, Subject,
 };
-use common::api::dataplane::service::TlsCert;
 use common::api::dataplane::{NodeSet, Service};
-use common::api::infra::is_ready;
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::names;
 use common::plan::{Kind, Step, Target};
 use k8s_openapi::api::core::v1::Secret;
+use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
-use shell::vault::Content;
+use shell::cache::Key;
 
-use crate::group::faults::Fault;
-use crate::inputs::service_type;
-use crate::node_set::bundles::Bundle;
+use crate::node_set::certificates::{
+    HOST, Hosts, Issued, SET, Wish, name_of, secret, secret_name, secret_of,
+};
 use crate::node_set::host::CTLPLANE;
-use crate::node_set::ipam::{OnNetworks, is_of, is_standing, told};
+use crate::node_set::ipam::{is_of, is_standing, told};
+use crate::problem::Fault;
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
-/// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
-/// among the service's, and on what is of one host alone, the host.
-pub const SET: &str = "osdpns";
-const SERVICE: &str = "osdp-service";
-const KEY: &str = "osdp-service-cert-key";
-/// See [`SET`].
-pub const HOST: &str = "hostname";
-/// What the Secret of a certificate begins with.
-const SECRET_PREFIX: &str = "cert-";
 /// The label of the issuer of certificates that name none.
 const DEFAULT_ISSUER: &str = "osp-rootca-issuer-internal";
 /// What the keys of certificates that name nothing may be used for.
@@ -52,59 +43,10 @@ const NOT_SERVED: &str = "CertManagerNotFound";
 pub const NOT_ENABLED: &str = "NotEnabled";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// What was seen of cert-manager, and of the Secrets that it and the operator make.
-#[derive(Clone, Debug, Default)]
-pub struct Issued {
-    /// Whether the cluster has it, and it was asked.
-    pub is_served: bool,
-    /// The issuers of the namespace.
-    pub issuers: Vec<Arc<Issuer>>,
-    /// The certificates of the namespace, by name.
-    pub certificates: BTreeMap<String, Arc<Certificate>>,
-    /// The Secrets with the certificates of single hosts: name → version.
-    pub secrets: BTreeMap<String, String>,
-    /// The Secrets with the certificates of all hosts, by name.
-    pub bundles: BTreeMap<String, Bundle>,
-    /// The content of those Secrets of single hosts that are to be bundled anew.
-    pub files: BTreeMap<String, Content>,
-}
-
-impl Issued {
-    /// Whether a certificate can be had.
-    fn is_ready(&self, name: &str) -> bool {
-        self.certificates.get(name).is_some_and(|it| {
-            let status = it.status.as_ref();
-            status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
-        })
-    }
-
-    /// The version of the Secret of a certificate that is not just being renewed.
-    pub fn settled(&self, certificate: &str) -> Option<&String> {
-        let is_issuing =
-            |it: &Arc<Certificate>| it.status.as_ref().is_some_and(CertificateStatus::is_issuing);
-        let settled = self.certificates.get(certificate).filter(|it| !is_issuing(it));
-        settled.filter(|_| self.is_ready(certificate))?;
-        self.secrets.get(&secret_name(certificate))
-    }
-}
-
 /// Whether hosts get certificates: what the node set says, else whether somebody can issue them for
 /// names that are reserved.
 pub fn is_enabled(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> bool {
     set.spec.tls_enabled.unwrap_or(issued.is_served && hosts.are_reserved)
-}
-
-/// A certificate of each host that a service names.
-#[derive(Clone, Debug)]
-pub struct Wish<'a> {
-    /// The service's name, as it is listed.
-    pub service: &'a str,
-    /// The service that names the certificate: the listed one, or the one that its type names.
-    pub spec: &'a Service,
-    /// The name of the certificate, among the service's.
-    pub key: &'a str,
-    /// What it is to be.
-    pub cert: &'a TlsCert,
 }
 
 /// The certificates that services name, in their order.
@@ -113,21 +55,6 @@ pub fn wishes<'a>(services: impl IntoIterator<Item = (&'a str, &'a Service)>) ->
         spec.spec.tls_certs.iter().map(move |(key, cert)| Wish { service, spec, key, cert })
     };
     services.into_iter().flat_map(of).collect()
-}
-
-impl Wish<'_> {
-    /// The folder below that of all certificates whose folder of the certificate's name has it.
-    pub fn directory(&self) -> String {
-        let own = self.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
-        own.unwrap_or_else(|| service_type(&self.spec.spec, &self.spec.name_any()))
-    }
-
-    /// The labels of all its objects.
-    pub fn labels(&self, set: &str) -> BTreeMap<String, String> {
-        let values = [(SET, set), (SERVICE, self.service), (KEY, self.key)];
-        let label = |it: &str| names::derived(&[it], names::LABEL_LIMIT);
-        values.into_iter().map(|(name, it)| (name.to_owned(), label(it))).collect()
-    }
 }
 
 /// The service whose certificates a listed one uses that names none: the one that its type names.
@@ -140,26 +67,6 @@ pub fn lender(service: &Service) -> Option<&str> {
 /// That service, unless the node set lists it itself: then it lends nothing.
 pub fn lender_beside<'a>(service: &'a Service, listed: &[String]) -> Option<&'a str> {
     lender(service).filter(|it| !listed.iter().any(|own| own == it))
-}
-
-/// The hosts of a node set, with their names and addresses as they are reserved.
-#[derive(Clone, Debug)]
-pub struct Hosts<'a> {
-    /// The names of all of them.
-    pub all: BTreeSet<&'a str>,
-    /// Whether anybody reserves addresses.
-    pub are_reserved: bool,
-    /// Host → network → name.
-    pub names: &'a OnNetworks,
-    /// Host → network → address.
-    pub addresses: &'a OnNetworks,
-}
-
-impl Hosts<'_> {
-    /// Whether each host has its names.
-    pub fn are_complete(&self) -> bool {
-        self.all.iter().all(|it| self.names.contains_key(*it))
-    }
 }
 
 /// What is asked of cert-manager in this pass, and what cannot be asked.
@@ -288,31 +195,6 @@ pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
     let certificates = certificates.map(|it| Step::delete(Target::of(&**it), because));
     let secrets = issued.secrets.keys().map(|it| Step::delete(secret(set, it), because));
     certificates.chain(secrets).collect()
-}
-
-/// A Secret of that name.
-pub fn secret(set: &NodeSet, name: &str) -> Target {
-    Target {
-        kind: Kind::of::<Secret>(),
-        namespace: set.namespace().unwrap_or_default(),
-        name: name.to_owned(),
-        uid: None,
-    }
-}
-
-/// The name of a host's certificate; its Secret's begins with `cert-`.
-pub fn name_of(wish: &Wish<'_>, host: &str) -> String {
-    // Leaves room for the beginning of the Secret's name.
-    names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len())
-}
-
-/// The Secret with the key and the certificate of a host.
-pub fn secret_of(wish: &Wish<'_>, host: &str) -> String {
-    secret_name(&name_of(wish, host))
-}
-
-fn secret_name(certificate: &str) -> String {
-    format!("{SECRET_PREFIX}{certificate}")
 }
 
 fn labels(set: &NodeSet, wish: &Wish<'_>, host: &str) -> BTreeMap<String, String> {
@@ -474,3 +356,9 @@ fn why_none(
 #[cfg(test)]
 #[path = "tls_tests.rs"]
 pub(super) mod tests;
+
+/// The index [`BY_LABEL`].
+pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    let set = secret.labels().get(SET).into_iter();
+    set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()
+}

@@ -5,6 +5,7 @@ use common::plan::Write;
 use serde_json::Value;
 
 use super::*;
+use crate::node_set::ipam::OnNetworks;
 use crate::node_set::ipam::tests::{object, two};
 
 fn service(spec: &Value) -> Service {

@@ -8,10 +8,11 @@ use kube::ResourceExt;
 use shell::cache::Key;
 use shell::queue::Queue;
 
-use crate::claims::{BY_HOST, Claim};
+use crate::claims::Claim;
+use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
 use crate::node_set::host;
-use crate::node_set::observe::{BY_NODE_SET, World, node_set_of, node_sets_of};
-use crate::node_set::tls::lender;
+use crate::node_set::observe::World;
+use crate::node_set::tls::{lender, node_set_of};
 
 /// How long a change of a deployment, or of what is served, waits for others: each host that ends
 /// changes a status.

@@ -8,10 +8,11 @@ use shell::cache::Key;
 use shell::queue::Queue;
 use shell::sources::Sources;
 
-use super::{Watched, namespace};
 use crate::attachments::Attachments;
-use crate::claims::{BY_HOST, Claim};
+use crate::caches::{Watched, namespace};
+use crate::claims::Claim;
 use crate::group::Group;
+use crate::indexes::BY_HOST;
 use crate::machines::Machines;
 use crate::node_set::wake::GATHER;
 

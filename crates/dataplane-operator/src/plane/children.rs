@@ -1,44 +1,19 @@
 //! The entries of the maps: what each states, and how the object of its name stands to it.
 
-use common::api::dataplane::{DataPlane, Node, Role};
+use common::api::dataplane::DataPlane;
 use common::api::shared::AnyMap;
 use common::names;
-use common::plan::{Kind, Step};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use common::plan::Step;
 use kube::ResourceExt;
 
+use crate::applied::APPLIED;
+use crate::owner::controller;
+use crate::plane::map::Map;
 use crate::plane::observe::Observed;
-use crate::plane::wanted::{APPLIED, Found, Wanted};
+use crate::plane::wanted::{Found, Wanted};
 
 /// Annotation by which a human hands a role or node over to the data plane of that name.
 pub const ADOPT: &str = "dataplane.openstack.org/adopt";
-
-/// Which of the two maps an entry is in.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Map {
-    /// `spec.roles`.
-    Roles,
-    /// `spec.nodes`.
-    Nodes,
-}
-
-impl Map {
-    /// The kind of the objects.
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Roles => Kind::of::<Role>(),
-            Self::Nodes => Kind::of::<Node>(),
-        }
-    }
-
-    /// The map's name in the spec.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::Roles => "roles",
-            Self::Nodes => "nodes",
-        }
-    }
-}
 
 /// How the object of an entry's name stands to the entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -150,9 +125,4 @@ fn standing(plane: &DataPlane, name: &str, found: Option<&Found<'_>>, wanted: &W
         None if found.annotation(ADOPT) == Some(&plane.name_any()) => Standing::Offered,
         None => Standing::Foreign { owner: None },
     }
-}
-
-/// The owner that controls an object.
-pub fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
-    meta.owner_references.as_ref()?.iter().find(|it| it.controller == Some(true))
 }

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use crate::plane::children::{self, Entry, Standing};
 use crate::plane::observe::Observed;
 use crate::plane::orphans::{self, Orphan};
-use crate::plane::status::{self, Seen};
+use crate::plane::status;
+use crate::plane::tally::Seen;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

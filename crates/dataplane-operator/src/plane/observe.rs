@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use shell::cache::{Cache, Key};
 use shell::error::Result;
 
-use crate::group::observe::{BY_OWNER, BY_ROLE};
+use crate::indexes::{BY_OWNER, BY_ROLE};
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]

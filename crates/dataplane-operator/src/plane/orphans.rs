@@ -3,7 +3,8 @@
 use common::plan::Target;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::plane::children::{Map, controller};
+use crate::owner::controller;
+use crate::plane::map::Map;
 use crate::plane::observe::Observed;
 
 /// A role or node that belongs to the data plane and is no longer in its maps.

@@ -7,28 +7,14 @@ use common::refusal::{Refusal, WRITES_ACCEPTED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::plane::children::{ADOPT, Entry, Map, Standing, title};
-use crate::plane::observe::Observed;
-use crate::plane::orphans::Orphan;
-use crate::plane::tally::{Tally, deployment};
+use crate::plane::children::{ADOPT, Entry, Standing, title};
+use crate::plane::map::Map;
+use crate::plane::tally::{NAMED, Seen, Tally, deployment};
 
 /// Every role and node of the maps exists and says what its entry states.
 pub const SETUP_READY: &str = "SetupReady";
 /// Some roles or nodes belong to the data plane and are no longer in its maps.
 pub const ORPHANED: &str = "Orphaned";
-
-/// How many objects a message names.
-pub const NAMED: usize = 5;
-
-/// What was seen, with its judgement.
-pub struct Seen<'a> {
-    /// What was seen.
-    pub seen: &'a Observed,
-    /// The entries of the maps.
-    pub entries: &'a [Entry<'a>],
-    /// What is no longer in them.
-    pub orphans: &'a [Orphan],
-}
 
 /// The status step, where the status does not say so already.
 ///

@@ -4,10 +4,11 @@ use common::api::dataplane::{Node, ObservedRole, Role};
 use common::conditions::{self, Condition, Finding, READY, Severity, Truth};
 use kube::ResourceExt;
 
-use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
-use crate::plane::children::{Map, Standing, title};
+use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
+use crate::plane::children::{Entry, Standing, title};
+use crate::plane::map::Map;
 use crate::plane::observe::Observed;
-use crate::plane::status::{NAMED, Seen};
+use crate::plane::orphans::Orphan;
 
 /// How long the part of a message about one cause may be.
 const TEXT: usize = 300;
@@ -164,4 +165,17 @@ fn rank(finding: &Finding) -> u8 {
         Some(Severity::Warning) => 1,
         _ => 2,
     }
+}
+
+/// How many objects a message names.
+pub const NAMED: usize = 5;
+
+/// What was seen, with its judgement.
+pub struct Seen<'a> {
+    /// What was seen.
+    pub seen: &'a Observed,
+    /// The entries of the maps.
+    pub entries: &'a [Entry<'a>],
+    /// What is no longer in them.
+    pub orphans: &'a [Orphan],
 }

@@ -11,29 +11,15 @@ use shell::cache::Key;
 use shell::queue::Queue;
 
 use crate::group::Group;
-use crate::group::observe::{BY_OWNER, data_plane_of};
-use crate::plane::children::{Map, controller};
+use crate::group::observed::data_plane_of;
+use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
+use crate::owner::controller;
+use crate::plane::map::Map;
 use crate::plane::observe::World;
-
-/// Index of data planes by their namespace.
-pub const BY_NAMESPACE: &str = "namespace";
-/// Index of roles by the data plane that they name.
-pub const BY_PLANE: &str = "plane";
 
 /// How long a change of a role or node waits for others: a deployment changes thousands of them,
 /// and each pass looks at all.
 const GATHER: Duration = Duration::from_millis(500);
-
-/// The index [`BY_NAMESPACE`].
-pub fn namespace_of(plane: &DataPlane) -> Vec<Key> {
-    vec![Key::new(plane.namespace().unwrap_or_default(), "")]
-}
-
-/// The index [`BY_PLANE`].
-pub fn plane_of(role: &Role) -> Vec<Key> {
-    let namespace = role.namespace().unwrap_or_default();
-    data_plane_of(role).map(|it| Key::new(namespace, it)).into_iter().collect()
-}
 
 /// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
 pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
@@ -118,6 +104,12 @@ impl Strategies {
         };
         is_other
     }
+}
+
+/// The index [`BY_PLANE`].
+pub fn plane_of(role: &Role) -> Vec<Key> {
+    let namespace = role.namespace().unwrap_or_default();
+    data_plane_of(role).map(|it| Key::new(namespace, it)).into_iter().collect()
 }
 
 #[cfg(test)]

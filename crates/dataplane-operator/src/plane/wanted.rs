@@ -10,13 +10,11 @@ use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::plane::children::Map;
+use crate::applied::{APPLIED, says};
+use crate::plane::map::Map;
 
 /// The field manager of what the maps state: not the operator's own, for the fields are a human's.
 pub const MANAGER: &str = "dataplane-operator-maps";
-/// Annotation on a role or node with the hash of what was last applied to it: it tells that a field
-/// was taken out of an entry, which no comparison of the objects can.
-pub const APPLIED: &str = "dataplane.openstack.org/applied";
 /// Label with the data plane's name.
 const PLANE_LABEL: &str = "openstackdataplane";
 /// Label with the name of a node's role.
@@ -116,22 +114,6 @@ impl Wanted {
 fn label(labels: &mut AnyMap, key: &str, value: &str) {
     if !value.is_empty() && value.len() <= names::LABEL_LIMIT {
         labels.insert(key.to_owned(), json!(value));
-    }
-}
-
-/// Whether everything that is wanted stands in what was found; what is empty may be absent.
-pub fn says(found: Option<&Value>, wanted: &Value) -> bool {
-    match wanted {
-        Value::Object(map) => {
-            map.iter().all(|(key, it)| says(found.and_then(|found| found.get(key)), it))
-        }
-        Value::Array(items) => {
-            let found = found.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            found.len() == items.len()
-                && found.iter().zip(items).all(|(found, it)| says(Some(found), it))
-        }
-        Value::Null => true,
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => found == Some(wanted),
     }
 }
 

@@ -3,7 +3,7 @@
 use common::conditions::Truth;
 use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summary};
 
-use crate::group::status::DEPLOYMENT_READY;
+use crate::conditions::DEPLOYMENT_READY;
 use crate::plane::status::{ORPHANED, SETUP_READY};
 
 const ALL_READY: Word = Word::good(

@@ -3,12 +3,12 @@
 use common::conditions::declared::{Aspect, QUEUED, Repeats, WRITES, Word, aspect, summary};
 use common::engine::outcome::Reason;
 
-use super::{
+use crate::conditions::SETUP_READY;
+use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
+use crate::reasons::inputs::{
     DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID,
     SERVICE_NOT_FOUND, SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
-use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
-use crate::node_set::status::SETUP_READY;
 
 /// Of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[Aspect] = &[

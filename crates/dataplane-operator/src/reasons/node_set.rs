@@ -9,14 +9,14 @@ use common::engine::outcome::Reason;
 
 use super::machines;
 use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
-use super::{
+use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use crate::node_set::status::SERVICE_ACCOUNT_READY;
+use crate::reasons::inputs::{
     DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, KEY_SHARED,
     KEY_UNIQUE, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID, SERVICE_NOT_FOUND,
     SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND, VARIABLES_INVALID,
     VARIABLES_NOT_FOUND,
 };
-use crate::group::status::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
-use crate::node_set::status::{SERVICE_ACCOUNT_READY, SETUP_READY};
 
 const UNDER_WAY: Word = Word::bad(
     "Deploying",

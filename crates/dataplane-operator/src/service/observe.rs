@@ -10,9 +10,8 @@ use shell::cache::{Cache, Key};
 use shell::error::Result;
 use shell::sources::{SourceRef, Sources};
 
-use crate::default_services;
-use crate::endpoints;
-use crate::group::faults::sources_of;
+use crate::data_sources::sources_of;
+use crate::{default_services, endpoints};
 
 /// How the names begin under which services read sources: groups read the same ones.
 pub const READER: &str = "service/";

@@ -9,11 +9,10 @@ use common::fault::Fault;
 use common::refusal::{Refusal, WRITES_ACCEPTED};
 use kube::ResourceExt;
 
-use crate::collection;
-use crate::endpoints;
+use crate::data_sources::{Named, sources_of, title};
 use crate::group::build::play;
-use crate::group::faults::{Named, sources_of, title};
 use crate::service::observe::Observed;
+use crate::{collection, endpoints};
 
 /// The service can be deployed as it is written.
 pub const SPEC_VALID: &str = "SpecValid";

@@ -15,9 +15,9 @@ use super::Dice;
 use super::world::{Id, World};
 use crate::objects::{Job, Pod};
 use crate::run::decide::{Observed, Stage, current_job, recorded_uid, stage};
-use crate::run::job::Settings;
 use crate::run::observe::{Caches, Runs};
 use crate::run::scheduler::{self, Logged, Scheduler};
+use crate::run::settings::Settings;
 
 /// What is watched; each watch has its own pace.
 const KINDS: [&str; 3] = ["OpenStackAnsibleEE", "Job", "Pod"];

@@ -1,8 +1,8 @@
 //! What a human is told of a machine of Metal3 that its host lost.
 
-use super::mine::Loss;
 use crate::baremetal_set::advice::forget;
 use crate::baremetal_set::hosts::Fault;
+use crate::baremetal_set::metal3::host::Loss;
 use crate::baremetal_set::observe::Observed;
 
 /// The reason, as a CamelCase word, then cause and next step; `machine` as the status tells of it.

@@ -8,9 +8,10 @@ use common::plan::Plan;
 use common::refusal::Refusal;
 use jiff::Timestamp;
 
-use super::hosts::{Judged, judge};
+use super::hosts::judge;
 use super::{status, writes};
 use crate::baremetal_set::MACHINES;
+use crate::baremetal_set::metal3::host::Judged;
 use crate::baremetal_set::observe::Observed;
 
 /// Where only an edit helps, or a kind that no watch tells of.

@@ -2,99 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, DeprovisionPolicy};
+use common::api::baremetal::BaremetalHost;
 use common::api::metal3::{BareMetalHost, Image};
-use config_drive::Drive;
 use ironic::instance_uuid;
 use kube::ResourceExt;
 
 use super::advice::taken_secret;
-use super::choose::{NoMachine, Terms, choose};
+use super::choose::{Terms, choose};
 use super::image::{NoImage, image};
-use super::mine::{Loss, lost, mine, twice, unseen};
+use super::mine::{lost, mine, twice, unseen};
 use super::seen::{DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title};
 use super::writes;
 use crate::baremetal_set::addresses;
 use crate::baremetal_set::hosts::{Fault, drive};
+use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
 
-/// The state of a machine that is a host.
-pub const PROVISIONED: &str = "provisioned";
-/// The state of a machine that others have provisioned.
-const EXTERNAL: &str = "externally provisioned";
 /// The states in which a machine has something of ours on its disk, or is about to get or lose it.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
-
-/// A host of the set, or one that was.
-#[derive(Debug)]
-pub struct Host<'a> {
-    /// Its name.
-    pub name: String,
-    /// What the set says of it; nothing once it was taken out.
-    pub wanted: Option<&'a BaremetalHost>,
-    /// Its drive; none of a host that is taken out, or has faults.
-    pub drive: Option<Drive>,
-    /// What is wrong with what it is made from.
-    pub faults: Vec<Fault>,
-    /// How it stands.
-    pub standing: Standing<'a>,
-}
-
-/// How a host stands.
-#[derive(Debug)]
-pub enum Standing<'a> {
-    /// Nothing is known of any machine.
-    Unseen,
-    /// Something is wrong with what it is made from; its machine, on which nothing is yet, if it has one.
-    Faulty(Option<&'a BareMetalHost>),
-    /// It has no machine, and there is no image for one: why.
-    NoImage(String),
-    /// No machine can be taken.
-    Without(NoMachine),
-    /// It had this machine, as the status tells of it, and lost it.
-    Lost(String, Loss),
-    /// It has a machine, or takes one.
-    At(&'a BareMetalHost, Next),
-    /// It was taken out, and its machine is given back.
-    Leaving(&'a BareMetalHost, Next),
-    /// It was taken out by hand, and whoever asks for it still does: its machine stays as it is.
-    Kept(&'a BareMetalHost),
-}
-
-/// What comes next for a machine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// Its Secrets are written.
-    Secrets,
-    /// It is taken, or gets what has changed before it was provisioned.
-    Reserve(Image),
-    /// Image, data and power are taken back.
-    TakeBack,
-    /// It is given up: not the set's any more.
-    Free,
-    /// Metal3 works on it.
-    Wait,
-    /// It is provisioned, and not powered on.
-    Off,
-    /// It is provisioned; whether with the present drive.
-    Done {
-        /// Whether it is.
-        is_current: bool,
-    },
-    /// A human must act: one CamelCase word, cause and next step.
-    Stop(&'static str, String),
-}
-
-/// All hosts by name, and what is wrong with them.
-#[derive(Debug)]
-pub struct Judged<'a> {
-    /// Those that are to be and those that leave.
-    pub hosts: Vec<Host<'a>>,
-    /// Each fault once, however many hosts have it.
-    pub faults: Vec<Fault>,
-    /// What the hosts get, or why there is none.
-    pub image: Result<Image, NoImage>,
-}
 
 /// Judges all hosts.
 pub fn judge(seen: &Observed) -> Judged<'_> {
@@ -358,12 +284,4 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
         return Next::Free;
     }
     stop(machine, false).unwrap_or(Next::Wait)
-}
-
-/// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all
-/// the same, without anybody who can log in, and one whose image is gone is about to be erased.
-pub(super) fn is_retained(seen: &Observed, machine: &BareMetalHost) -> bool {
-    let is_wanted = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
-    let now = state(machine);
-    is_wanted && (now == EXTERNAL || (now == PROVISIONED && has_image(machine)))
 }

@@ -2,30 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{HostStatus, UNASSIGNED};
+use common::api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
 use common::api::metal3::BareMetalHost;
 use kube::ResourceExt;
 
-use super::hosts::Next;
 use super::seen::{host_label, host_of, other_consumer, state, title};
+use crate::baremetal_set::metal3::host::{Loss, Next};
+use crate::baremetal_set::metal3::seen::has_image;
 use crate::baremetal_set::observe::Observed;
 
 /// The states in which nothing runs on a machine. In any other one something may: one whose object goes,
 /// or was made anew under its name, was not seen to be deprovisioned.
 const UNDEPLOYED: [&str; 5] = ["inspecting", "match profile", "preparing", "available", "ready"];
-
-/// Why a machine that a host had is not there any more.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Loss {
-    /// It was deleted, or its labels were taken off.
-    Gone,
-    /// Somebody else uses it, as `Kind namespace/name`.
-    Taken(String),
-    /// Its namespace is not watched any more.
-    Unwatched,
-    /// It is another provisioner's.
-    Elsewhere,
-}
 
 /// Whether something of ours may run on a machine that had it, by its state.
 pub(super) fn may_run(state: &str) -> bool {
@@ -90,3 +78,17 @@ pub(super) fn unseen(seen: &Observed, told: &HostStatus) -> Option<(String, Loss
     };
     Some((told.bmh_ref.clone(), loss))
 }
+
+/// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all
+/// the same, without anybody who can log in, and one whose image is gone is about to be erased.
+pub(super) fn is_retained(seen: &Observed, machine: &BareMetalHost) -> bool {
+    let is_wanted = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
+    let now = state(machine);
+    is_wanted && (now == EXTERNAL || (now == PROVISIONED && has_image(machine)))
+}
+
+/// The state of a machine that is a host.
+pub const PROVISIONED: &str = "provisioned";
+
+/// The state of a machine that others have provisioned.
+pub const EXTERNAL: &str = "externally provisioned";

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use common::api::baremetal::HostStatus;
 use common::api::metal3::BareMetalHost;
-use common::conditions::{Finding, Severity};
+use common::conditions::Finding;
 use common::plan::Step;
 use common::refusal::Refusal;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::advice::lost;
-use super::hosts::{Host, Judged, Next, PROVISIONED, Standing, is_retained};
 use super::image::NoImage;
 use super::mine::may_run;
 use super::seen::{DRIVE, host_of, state, title};
 use crate::baremetal_set::advice::{in_use, retained};
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
+use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
 use crate::baremetal_set::status::{
     INPUT_READY, Matter, PROVISIONED as PROVISIONING, SERVER_READY, UP_TO_DATE, input_of,
@@ -79,7 +80,7 @@ fn server(judged: &Judged<'_>) -> Finding {
 }
 
 fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
-    use Severity::{Error, Info, Warning};
+    use common::conditions::Severity::{Error, Info, Warning};
     let of = |severity, reason, message: String| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };

@@ -12,8 +12,9 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 use shell::cache::Key;
 
-use super::hosts::{Host, Judged, Next, Standing, is_retained};
 use super::seen::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
+use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::mine::is_retained;
 use crate::baremetal_set::observe::Observed;
 
 /// The parts of a drive that Metal3 takes: the file, the key that Metal3 reads, and what the Secret's

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use common::api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
+use crate::deployment::holding;
+use crate::deployment::observed::{Begun, Doing};
 use crate::deployment::others::{self, Other};
 
 fn names(count: usize) -> Vec<String> {
@@ -113,7 +115,9 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
     let is_for_all = |it: &str| it == "everywhere";
     for (world, other) in worlds.iter_mut().zip(others.iter().rev()) {
         let sets = world.seen.node_sets.iter();
-        let of = |set| others::of(std::slice::from_ref(other), set, is_for_all);
+        let open: Vec<Other> =
+            Some(other.clone()).into_iter().filter(|it| holding::is_open(&it.deployment)).collect();
+        let of = |set| others::of(&open, set, is_for_all);
         world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
     }
 }
@@ -306,6 +310,81 @@ fn whoever_waits_for_hosts_at_work_is_told_which_ones_fail_and_both_ways_out() {
     let cause = "4 of 6 hosts wait for their turn, as maxUnavailable (2) has it; hosts that fail hold \
                  places: n000. Correct their causes";
     assert!(message.contains(cause), "{message}");
+}
+
+/// What another deployment does on a host.
+fn elsewhere(world: &mut World, host: &str, doing: Doing) {
+    let begun = Begun { deployment: "another".into(), doing };
+    world.seen.others.entry("compute".into()).or_default().insert(host.into(), begun);
+}
+
+#[test]
+fn a_deployment_waits_for_another_ones_run_on_a_host_that_it_will_try_again() {
+    for spec in [json!({}), json!({ "pauseOnFailure": true })] {
+        let mut world = World::with(vec![deployed(5, &["first"])], spec);
+        world.settle();
+        world.finish_with(|_, _| "Failed");
+        world.settle();
+        world.sleep(16);
+        elsewhere(&mut world, "n000", Doing::InRun);
+        assert_eq!(runs(&world.settle()), [""; 0]);
+        assert!(!world.is_over(), "{}", world.message("DeploymentReady"));
+        world.seen.others.clear();
+        world.run_out(|_, _| "Ok");
+        assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    }
+}
+
+#[test]
+fn hosts_that_another_deployment_has_given_up_are_tried_first_and_end_nothing() {
+    let mut world = World::with(vec![deployed(5, &["first"])], json!({}));
+    elsewhere(&mut world, "n003", Doing::GivenUp);
+    assert_eq!(runs(&world.settle()), ["run first on n003"]);
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    // One that it has finished otherwise waits for the other one's end.
+    let mut world = World::with(vec![deployed(2, &["first", "everywhere"])], json!({}));
+    world.settle();
+    world.finish();
+    elsewhere(&mut world, "n000", Doing::GivenUp);
+    world.settle();
+    assert!(!world.is_over(), "{}", world.message("DeploymentReady"));
+}
+
+#[test]
+fn a_correction_tries_hosts_with_which_another_deployment_only_waits() {
+    let specs = [json!({}), json!({ "servicesOverride": ["third"] })];
+    let mut worlds = two_of_one(&["first", "second"], specs);
+    worlds[0].settle();
+    worlds[0].finish();
+    worlds[0].seen.services.remove("second");
+    worlds[0].settle();
+    set_deploying(&mut worlds[1], 10);
+    look_at_each_other(&mut worlds);
+    assert_eq!(worlds[1].seen.others["compute"]["n000"].doing, Doing::GoingOn);
+    assert_eq!(runs(&worlds[1].settle()), [format!("run third on {}", names(10).join(","))]);
+}
+
+#[test]
+fn a_first_deployment_elsewhere_takes_no_place_of_a_host_that_is_tried_again() {
+    let mut set = deployed(20, &["first"]);
+    Arc::make_mut(&mut set).status.as_mut().unwrap().hosts.truncate(10);
+    let mut world = World::with(vec![failed_on(&["n000"], set)], json!({ "maxUnavailable": 1 }));
+    (10..20).for_each(|it| elsewhere(&mut world, &format!("n{it:03}"), Doing::InRun));
+    let writes = world.settle();
+    assert!(runs(&writes)[0].starts_with("run first on n000"), "{writes:?}");
+}
+
+#[test]
+fn a_failure_of_a_deployment_that_has_ended_counts_until_its_node_set_tells_it() {
+    let mut worlds = two_of_one(&["first"], [json!({ "backoffLimit": 0 }), json!({})]);
+    worlds[0].is_unheard = true;
+    worlds[0].run_out(|_, _| "Failed");
+    assert!(worlds[0].seen.deployment.has_ended());
+    look_at_each_other(&mut worlds);
+    let others = &worlds[1].seen.others["compute"];
+    assert_eq!(others.len(), 10);
+    assert!(others.values().all(|it| it.doing == Doing::GivenUp));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use common::api::dataplane::NodeSet;
 
 use super::*;
 use crate::claims::Claim;
-use crate::group::build::{node_inventory_name, role_inventory_name};
+use crate::group::inventory::{node_inventory_name, role_inventory_name};
 
 fn role(world: &mut World) -> &mut Role {
     Arc::make_mut(world.seen.role.as_mut().unwrap())

@@ -5,7 +5,8 @@ use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
 use common::refusal::Refusal;
 
 use super::*;
-use crate::node_set::bundles::{Bundle, MADE_FROM};
+use crate::node_set::bundles::MADE_FROM;
+use crate::node_set::certificates::Bundle;
 
 /// The namespace's own objects of those who serve.
 fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {

@@ -1,0 +1,282 @@
+//! The caches of everything that is watched from the start, and the worlds of the controllers that read them.
+
+use std::sync::Arc;
+
+use common::api::ansibleee::AnsibleEe;
+use common::api::baremetal::BaremetalSet;
+use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
+use common::engine::build::KNOWN_HOSTS;
+use common::keyed::Keys;
+use ipnet::IpNet;
+use ironic_client::Pool;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use shell::api::Api;
+use shell::cache::{Absorb, Cache, Key, MetadataCache};
+use shell::error::Result;
+use shell::leader::{Candidate, Leader};
+use shell::queue::Queue;
+use shell::sources::{self, Sources};
+use shell::vault::Vault;
+
+use crate::attachments::Attachments;
+use crate::baremetal_set::metal3::{self, Metal3};
+use crate::baremetal_set::pauses::Pauses;
+use crate::baremetal_set::{self, BaremetalSets};
+use crate::claims::{Claim, ClaimCaches, keys_of_node};
+use crate::endpoints::World as Ports;
+use crate::endpoints::build::LABEL;
+use crate::group::observe::World;
+use crate::indexes::{
+    BY_HOST, BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_PLANE, BY_ROLE,
+    namespace_of, node_sets_of,
+};
+use crate::machines::Machines;
+use crate::node_set::World as Sets;
+use crate::node_set::others::Others;
+use crate::node_set::tls::node_set_of;
+use crate::owner::controller;
+use crate::plane::wake::plane_of;
+use crate::{deployment, plane, service};
+
+/// Everything that is watched from the start.
+pub(crate) struct Watched {
+    pub(crate) planes: Arc<Cache<DataPlane>>,
+    pub(crate) roles: Arc<Cache<Role>>,
+    pub(crate) nodes: Arc<Cache<Node>>,
+    pub(crate) node_sets: Arc<Cache<NodeSet>>,
+    pub(crate) deployments: Arc<Cache<Deployment>>,
+    pub(crate) services: Arc<Cache<Service>>,
+    pub(crate) runs: Arc<Cache<AnsibleEe>>,
+    pub(crate) exposed: Arc<Cache<CoreService>>,
+    pub(crate) slices: Arc<Cache<EndpointSlice>>,
+    pub(crate) baremetal_sets: Arc<Cache<BaremetalSet>>,
+    pub(crate) secrets: Arc<MetadataCache<Secret>>,
+    pub(crate) config_maps: Arc<MetadataCache<ConfigMap>>,
+    pub(crate) others: Arc<Others>,
+    pub(crate) machines: Arc<Machines>,
+    pub(crate) metal3: Arc<Metal3>,
+    pub(crate) keys: Keys,
+}
+
+impl Watched {
+    /// Empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps are kept.
+    pub(crate) fn new(
+        candidate: &Candidate,
+        manager: &'static str,
+        keys: Keys,
+        others: Others,
+        machines: Machines,
+    ) -> Self {
+        // Inventories that are edited or deleted by hand are known by what is left of our own fields.
+        let secrets = sources::metadata(
+            manager,
+            vec![
+                (BY_LABEL, Box::new(node_set_of)),
+                (metal3::look::BY_SET, Box::new(metal3::look::set_of)),
+            ],
+        );
+        let metal3 = Arc::new(Metal3::new(candidate, Arc::clone(&secrets)));
+        Self {
+            planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
+            roles: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_PLANE, Box::new(plane_of)),
+            ]),
+            nodes: Cache::new(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_ROLE, Box::new(role_of)),
+                (BY_HOST, Box::new(keys_of_node)),
+            ]),
+            node_sets: Cache::new(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
+            deployments: Cache::new(vec![(BY_NODE_SET, Box::new(node_sets_of))]),
+            services: Cache::new(vec![]),
+            runs: Cache::new(vec![
+                (BY_OWNER, Box::new(owner_of)),
+                (BY_HOST_KEY, Box::new(addresses_with_keys)),
+            ]),
+            exposed: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
+            baremetal_sets: Cache::new(vec![]),
+            secrets,
+            config_maps: sources::metadata(manager, vec![]),
+            others: Arc::new(others),
+            machines: Arc::new(machines),
+            metal3,
+            keys,
+        }
+    }
+
+    pub(crate) fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
+        let mut all: Vec<Arc<dyn Absorb>> = vec![
+            Arc::<Cache<DataPlane>>::clone(&self.planes),
+            Arc::<Cache<Role>>::clone(&self.roles),
+            Arc::<Cache<Node>>::clone(&self.nodes),
+            Arc::<Cache<NodeSet>>::clone(&self.node_sets),
+            Arc::<Cache<Deployment>>::clone(&self.deployments),
+            Arc::<Cache<Service>>::clone(&self.services),
+            Arc::<Cache<AnsibleEe>>::clone(&self.runs),
+            Arc::<Cache<CoreService>>::clone(&self.exposed),
+            Arc::<Cache<EndpointSlice>>::clone(&self.slices),
+            Arc::<Cache<BaremetalSet>>::clone(&self.baremetal_sets),
+            Arc::<MetadataCache<Secret>>::clone(&self.secrets),
+            Arc::<MetadataCache<ConfigMap>>::clone(&self.config_maps),
+        ];
+        all.extend(self.others.absorbing());
+        all.push(self.machines.absorbing());
+        all.push(self.metal3.absorbing());
+        all
+    }
+
+    pub(crate) fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
+        World {
+            planes: Arc::clone(&self.planes),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            claim_caches: self.claim_caches(),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: self.sources(),
+            vault: Vault::default(),
+            attachments: Arc::new(Attachments::new(candidate.watches())),
+            machines: Arc::clone(&self.machines),
+            api: Arc::clone(api),
+        }
+    }
+
+    pub(crate) fn sets(&self, api: &Arc<Api>, attachments: &Arc<Attachments>) -> Sets {
+        Sets {
+            node_sets: Arc::clone(&self.node_sets),
+            deployments: Arc::clone(&self.deployments),
+            claim_caches: self.claim_caches(),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: self.sources(),
+            secrets: Arc::clone(&self.secrets),
+            vault: Vault::default(),
+            others: Arc::clone(&self.others),
+            attachments: Arc::clone(attachments),
+            machines: Arc::clone(&self.machines),
+            api: Arc::clone(api),
+        }
+    }
+
+    pub(crate) fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
+        baremetal_set::World {
+            metal3: Arc::clone(&self.metal3),
+            sets: Arc::clone(&self.baremetal_sets),
+            sources: self.sources(),
+            vault: Vault::default(),
+            pool: Pool::counted(candidate.metrics()),
+            pauses: Pauses::default(),
+            api: Arc::clone(api),
+        }
+    }
+
+    pub(crate) fn claim_caches(&self) -> ClaimCaches {
+        let (roles, nodes) = (Arc::clone(&self.roles), Arc::clone(&self.nodes));
+        ClaimCaches { roles, nodes, node_sets: Arc::clone(&self.node_sets) }
+    }
+
+    /// Each road has its own, for their readers are woken by different queues.
+    pub(crate) fn sources(&self) -> Arc<Sources> {
+        let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
+        Sources::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
+    }
+
+    pub(crate) fn planes(&self) -> plane::observe::World {
+        plane::observe::World {
+            planes: Arc::clone(&self.planes),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+        }
+    }
+
+    pub(crate) fn services(
+        &self,
+        api: &Arc<Api>,
+        sources: &Arc<Sources>,
+        networks: Vec<IpNet>,
+    ) -> service::World {
+        let ports = Ports {
+            services: Arc::clone(&self.services),
+            roles: Arc::clone(&self.roles),
+            nodes: Arc::clone(&self.nodes),
+            exposed: Arc::clone(&self.exposed),
+            slices: Arc::clone(&self.slices),
+            networks,
+            api: Arc::clone(api),
+        };
+        let node_sets = Arc::clone(&self.node_sets);
+        service::World { ports, sources: Arc::clone(sources), node_sets }
+    }
+
+    /// They share the digests of sources, and the watch of network attachments, with the groups.
+    pub(crate) fn deployments(&self, groups: &World) -> deployment::observe::World {
+        deployment::observe::World {
+            deployments: Arc::clone(&self.deployments),
+            node_sets: Arc::clone(&self.node_sets),
+            services: Arc::clone(&self.services),
+            runs: Arc::clone(&self.runs),
+            sources: Arc::clone(&groups.sources),
+            attachments: Arc::clone(&groups.attachments),
+            api: Arc::clone(&groups.api),
+        }
+    }
+
+    /// Runs the controller of sets of machines, whose kind is served, unless they are somebody else's.
+    pub(crate) async fn look_after_machines(
+        &self,
+        candidate: &Candidate,
+        leader: &mut Leader,
+        api: &Arc<Api>,
+        world: baremetal_set::World,
+        queue: Arc<Queue>,
+    ) -> Result<()> {
+        if candidate.drives::<BaremetalSet>().await? {
+            leader.watch_owned(&self.baremetal_sets);
+            leader.run(BaremetalSets { world }, Arc::clone(api), queue).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn watch(&self, leader: &mut Leader) {
+        leader.watch_owned(&self.planes);
+        leader.watch_owned(&self.roles);
+        leader.watch_owned(&self.nodes);
+        leader.watch_owned(&self.node_sets);
+        leader.watch_owned(&self.deployments);
+        leader.watch_owned(&self.services);
+        leader.watch(&self.runs, "");
+        leader.watch(&self.secrets, "");
+        leader.watch(&self.config_maps, "");
+        leader.watch(&self.exposed, LABEL);
+        leader.watch(&self.slices, LABEL);
+    }
+}
+
+pub(crate) fn namespace<K: kube::Resource>(object: &K) -> String {
+    object.namespace().unwrap_or_default()
+}
+
+pub(crate) fn role_of(node: &Node) -> Vec<Key> {
+    let role = node.spec.role.iter().filter(|it| !it.is_empty());
+    role.map(|it| Key::new(namespace(node), it)).collect()
+}
+
+pub(crate) fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    let told = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
+    let hosts = run.spec.hosts.iter().filter(|it| told(&it.name));
+    hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
+}
+
+pub(crate) fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
+}
+
+pub(crate) fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+    let owner = controller(object.meta());
+    owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
+}

@@ -1,0 +1,36 @@
+//! The types of conditions that several kinds have, and the condition of inputs.
+
+use common::conditions::Finding;
+
+use crate::problem::Fault;
+
+/// Everything that a deployment needs is there.
+pub const INPUT_READY: &str = "InputReady";
+
+/// Every service succeeded.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// What faults say as a condition.
+pub fn input(faults: &[Fault]) -> Finding {
+    match faults.iter().min_by_key(|it| it.is_missing) {
+        None => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
+        Some(first) => {
+            let text: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
+            let text = text.join(" ");
+            if first.is_missing {
+                Finding::warning(INPUT_READY, first.reason, text)
+            } else {
+                Finding::error(INPUT_READY, first.reason, text)
+            }
+        }
+    }
+}
+
+/// There is an inventory that deployments can begin with.
+pub const SETUP_READY: &str = "SetupReady";
+
+/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
+pub const INPUT_MISSING: &str = "InputMissing";

@@ -1,0 +1,43 @@
+//! The indexes of the caches: by what objects are looked up, and under which keys they stand.
+
+use std::collections::BTreeSet;
+
+use common::api::dataplane::{DataPlane, Deployment};
+use kube::ResourceExt;
+use shell::cache::Key;
+
+/// Index of nodes by the role that they name.
+pub const BY_ROLE: &str = "role";
+
+/// Index of runs, roles and nodes by the UID of their owner.
+pub const BY_OWNER: &str = "owner";
+
+/// Index of runs by the addresses whose hosts told them their own keys.
+pub const BY_HOST_KEY: &str = "host key";
+
+/// Index of nodes and node sets by the hosts that they describe.
+pub const BY_HOST: &str = "host";
+
+/// Index of deployments by the node sets that they name.
+pub const BY_NODE_SET: &str = "node set";
+
+/// Index of Secrets with certificates by the node set that their label names.
+pub const BY_LABEL: &str = "label";
+
+/// The index [`BY_NODE_SET`].
+pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
+    let namespace = deployment.namespace().unwrap_or_default();
+    let names: BTreeSet<&String> = deployment.spec.node_sets.iter().collect();
+    names.into_iter().map(|it| Key::new(&namespace, it)).collect()
+}
+
+/// Index of data planes by their namespace.
+pub const BY_NAMESPACE: &str = "namespace";
+
+/// Index of roles by the data plane that they name.
+pub const BY_PLANE: &str = "plane";
+
+/// The index [`BY_NAMESPACE`].
+pub fn namespace_of(plane: &DataPlane) -> Vec<Key> {
+    vec![Key::new(plane.namespace().unwrap_or_default(), "")]
+}

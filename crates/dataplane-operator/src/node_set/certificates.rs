@@ -1,0 +1,153 @@
+//! The certificates that services name for hosts, and what was seen of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::api::cert_manager::{Certificate, CertificateStatus, Issuer};
+use common::api::dataplane::service::TlsCert;
+use common::api::dataplane::{NodeSet, Service};
+use common::api::infra::is_ready;
+use common::names;
+use common::plan::{Kind, Target};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use shell::owned::Owned;
+use shell::vault::Content;
+
+use crate::inputs::service_type;
+use crate::node_set::ipam::OnNetworks;
+
+/// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
+/// among the service's, and on what is of one host alone, the host.
+pub const SET: &str = "osdpns";
+
+/// See [`SET`].
+pub const HOST: &str = "hostname";
+
+/// What the Secret of a certificate begins with.
+pub const SECRET_PREFIX: &str = "cert-";
+
+/// What was seen of cert-manager, and of the Secrets that it and the operator make.
+#[derive(Clone, Debug, Default)]
+pub struct Issued {
+    /// Whether the cluster has it, and it was asked.
+    pub is_served: bool,
+    /// The issuers of the namespace.
+    pub issuers: Vec<Arc<Issuer>>,
+    /// The certificates of the namespace, by name.
+    pub certificates: BTreeMap<String, Arc<Certificate>>,
+    /// The Secrets with the certificates of single hosts: name → version.
+    pub secrets: BTreeMap<String, String>,
+    /// The Secrets with the certificates of all hosts, by name.
+    pub bundles: BTreeMap<String, Bundle>,
+    /// The content of those Secrets of single hosts that are to be bundled anew.
+    pub files: BTreeMap<String, Content>,
+}
+
+impl Issued {
+    /// Whether a certificate can be had.
+    pub(super) fn is_ready(&self, name: &str) -> bool {
+        self.certificates.get(name).is_some_and(|it| {
+            let status = it.status.as_ref();
+            status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
+        })
+    }
+
+    /// The version of the Secret of a certificate that is not just being renewed.
+    pub fn settled(&self, certificate: &str) -> Option<&String> {
+        let is_issuing =
+            |it: &Arc<Certificate>| it.status.as_ref().is_some_and(CertificateStatus::is_issuing);
+        let settled = self.certificates.get(certificate).filter(|it| !is_issuing(it));
+        settled.filter(|_| self.is_ready(certificate))?;
+        self.secrets.get(&secret_name(certificate))
+    }
+}
+
+/// A certificate of each host that a service names.
+#[derive(Clone, Debug)]
+pub struct Wish<'a> {
+    /// The service's name, as it is listed.
+    pub service: &'a str,
+    /// The service that names the certificate: the listed one, or the one that its type names.
+    pub spec: &'a Service,
+    /// The name of the certificate, among the service's.
+    pub key: &'a str,
+    /// What it is to be.
+    pub cert: &'a TlsCert,
+}
+
+impl Wish<'_> {
+    /// The folder below that of all certificates whose folder of the certificate's name has it.
+    pub fn directory(&self) -> String {
+        let own = self.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
+        own.unwrap_or_else(|| service_type(&self.spec.spec, &self.spec.name_any()))
+    }
+
+    /// The labels of all its objects.
+    pub fn labels(&self, set: &str) -> BTreeMap<String, String> {
+        let values = [(SET, set), (SERVICE, self.service), (KEY, self.key)];
+        let label = |it: &str| names::derived(&[it], names::LABEL_LIMIT);
+        values.into_iter().map(|(name, it)| (name.to_owned(), label(it))).collect()
+    }
+}
+
+/// The hosts of a node set, with their names and addresses as they are reserved.
+#[derive(Clone, Debug)]
+pub struct Hosts<'a> {
+    /// The names of all of them.
+    pub all: BTreeSet<&'a str>,
+    /// Whether anybody reserves addresses.
+    pub are_reserved: bool,
+    /// Host → network → name.
+    pub names: &'a OnNetworks,
+    /// Host → network → address.
+    pub addresses: &'a OnNetworks,
+}
+
+impl Hosts<'_> {
+    /// Whether each host has its names.
+    pub fn are_complete(&self) -> bool {
+        self.all.iter().all(|it| self.names.contains_key(*it))
+    }
+}
+
+/// A Secret of that name.
+pub fn secret(set: &NodeSet, name: &str) -> Target {
+    Target {
+        kind: Kind::of::<Secret>(),
+        namespace: set.namespace().unwrap_or_default(),
+        name: name.to_owned(),
+        uid: None,
+    }
+}
+
+/// The name of a host's certificate; its Secret's begins with `cert-`.
+pub fn name_of(wish: &Wish<'_>, host: &str) -> String {
+    // Leaves room for the beginning of the Secret's name.
+    names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len())
+}
+
+/// The Secret with the key and the certificate of a host.
+pub fn secret_of(wish: &Wish<'_>, host: &str) -> String {
+    secret_name(&name_of(wish, host))
+}
+
+/// The Secret that cert-manager writes for a certificate of that name.
+pub fn secret_name(certificate: &str) -> String {
+    format!("{SECRET_PREFIX}{certificate}")
+}
+
+/// What stands on such a Secret.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Bundle {
+    /// The annotation [`MADE_FROM`].
+    pub made_from: String,
+    /// What of it nobody has changed since.
+    pub owned: Owned,
+}
+
+/// Label of a certificate with the service that names it.
+pub const SERVICE: &str = "osdp-service";
+
+/// Label of a certificate with its name among the service's.
+pub const KEY: &str = "osdp-service-cert-key";

@@ -1,0 +1,55 @@
+//! A node set with all that follows from what was seen of it.
+
+use common::engine::mounts::node_sets::inventory_name;
+use common::plan::Step;
+use kube::ResourceExt;
+
+use crate::inputs::Inputs;
+use crate::node_set::build::Content;
+use crate::node_set::host::Host;
+use crate::node_set::host_keys::Trusts;
+use crate::node_set::machines::Machines;
+use crate::node_set::observed::Observed;
+use crate::node_set::outcome::Outcome;
+use crate::node_set::served::Served;
+use crate::problem::Fault;
+
+/// A node set, judged.
+#[derive(Clone, Debug)]
+pub struct Judged<'a> {
+    /// Its hosts.
+    pub hosts: Vec<Host<'a>>,
+    /// What keeps it from having an inventory.
+    pub faults: Vec<Fault>,
+    /// What keeps its services from being deployed.
+    pub service_faults: Vec<Fault>,
+    /// By which keys its hosts are known.
+    pub trusts: Trusts,
+    /// What is said of hosts whose keys others showed before.
+    pub shared_keys: Option<String>,
+    /// What a deployment would depend on.
+    pub inputs: Inputs,
+    /// How far its machines are.
+    pub machines: Machines,
+    /// What is asked of them now.
+    pub asked_of_machines: Option<Step>,
+    /// What deployments have done to its hosts.
+    pub outcome: Outcome,
+    /// What operators of others serve for it.
+    pub served: Served,
+    /// What its inventory Secret is to hold; nothing where that cannot be told.
+    pub content: Option<Content>,
+}
+
+impl Judged<'_> {
+    /// Whether the inventory is left as it is, for a deployment began with it.
+    pub fn is_frozen(&self) -> bool {
+        !self.outcome.under_way.is_empty()
+    }
+}
+
+/// The name of the Secret with the inventory, once there is one.
+pub fn published_inventory(seen: &Observed, judged: &Judged<'_>) -> Option<String> {
+    let is_there = judged.content.is_some() || seen.inventory.is_some();
+    is_there.then(|| inventory_name(&seen.set.name_any()))
+}
