@@ -10,10 +10,9 @@ use common::api::dataplane::{
 use common::conditions::{Condition, Finding, READY, Truth, find, settle};
 use common::engine::limit::leaves_out;
 use common::engine::{Run, Wanted};
+use dataplane_operator::conditions::{INPUT_READY, SETUP_READY};
 use dataplane_operator::deployment::progress::{expanded, position};
-use dataplane_operator::group::status::INPUT_READY;
 use dataplane_operator::node_set::host;
-use dataplane_operator::node_set::status::SETUP_READY;
 use jiff::Timestamp;
 use kube::ResourceExt;
 

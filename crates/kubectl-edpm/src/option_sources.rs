@@ -2,7 +2,7 @@
 
 use common::api::dataplane::Service;
 use common::api::nova::ExternalCompute;
-use dataplane_operator::group::faults::Named as Source;
+use dataplane_operator::data_sources::Named as Source;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::cluster::Read;

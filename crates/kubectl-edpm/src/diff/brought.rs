@@ -1,6 +1,6 @@
 //! The options that a deployment would bring: those of the files that changed inputs end in.
 
-use dataplane_operator::group::faults::title;
+use dataplane_operator::data_sources::title;
 use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_operator::oslo::Entry;
 use nova_operator::rendered_secret::compute_secret_name;

@@ -2,7 +2,7 @@
 
 use common::api::dataplane::{RunState, Service};
 use common::conditions::Truth;
-use dataplane_operator::group::faults::sources_of;
+use dataplane_operator::data_sources::sources_of;
 
 use super::changes::listed;
 use super::*;

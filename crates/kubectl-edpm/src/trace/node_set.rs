@@ -4,7 +4,7 @@
 use common::api::dataplane::Deployment;
 use common::conditions::{READY, find};
 use common::keyed::is_keyed;
-use dataplane_operator::group::faults::Named as Source;
+use dataplane_operator::data_sources::Named as Source;
 use kube::ResourceExt;
 
 use super::occurrences::places;

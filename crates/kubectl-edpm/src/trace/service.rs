@@ -2,7 +2,7 @@
 //! who lists it. Hosts of node sets have more steps on it: [`node_set`].
 
 use common::conditions::Truth;
-use dataplane_operator::group::faults::Named as Source;
+use dataplane_operator::data_sources::Named as Source;
 use kube::ResourceExt;
 
 use super::carried::reported;

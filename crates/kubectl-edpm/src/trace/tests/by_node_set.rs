@@ -1,7 +1,7 @@
 //! The twelve steps on the road of a host of a node set, each in turn being the one that is missing.
 
 use common::api::dataplane::{Deployment, HostProgress, RunState, Service};
-use dataplane_operator::group::faults::sources_of;
+use dataplane_operator::data_sources::sources_of;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 

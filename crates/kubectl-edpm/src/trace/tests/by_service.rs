@@ -2,7 +2,7 @@
 
 use common::api::dataplane::Service;
 use common::yaml;
-use dataplane_operator::group::faults::sources_of;
+use dataplane_operator::data_sources::sources_of;
 use kube::ResourceExt;
 
 use super::*;
