@@ -12,9 +12,11 @@ use common::keyed::{Digest, Keys};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 
+use crate::fault::Fault;
 use crate::format::{self, ApiVersion, Form};
 use crate::input::Host;
-use crate::{Fault, Secret, cloud_config, given, host, iso, json, meta_data, network};
+use crate::secret::Secret;
+use crate::{cloud_config, given, host, iso, json, meta_data, network};
 
 /// How large all files of a drive may be together, in bytes.
 ///

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use common::api::baremetal::ConfigDriveFormat;
 
-use crate::Fault;
+use crate::fault::Fault;
 
 /// The first version of the API that takes an object.
 const OBJECT: ApiVersion = ApiVersion { major: 1, minor: 56 };

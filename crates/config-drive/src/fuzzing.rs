@@ -8,8 +8,10 @@ use common::api::baremetal::BaremetalSetSpec;
 use common::yaml;
 use serde::Deserialize;
 
+use crate::drive::{Drive, LIMIT};
+use crate::input::Host;
 use crate::of_set::{Member, Texts, secrets};
-use crate::{Drive, Host, LIMIT, Secret};
+use crate::secret::Secret;
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));

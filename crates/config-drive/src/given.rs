@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use common::yaml;
 
-use crate::{Fault, Secret};
+use crate::fault::Fault;
+use crate::secret::Secret;
 
 /// The MTU of Ethernet, for links of given network data that say none.
 const ETHERNET_MTU: u64 = 1500;

@@ -2,8 +2,9 @@
 
 use common::names::{is_dns_label, is_dns_subdomain};
 
+use crate::authorized_key;
+use crate::fault::Fault;
 use crate::input::{Host, RootPassword, User};
-use crate::{Fault, authorized_key};
 
 /// How long the name of a running Linux may be; distributions set the whole name as such.
 const NAME_LIMIT: usize = 64;

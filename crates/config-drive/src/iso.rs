@@ -1,39 +1,22 @@
 //! A writer of ISO 9660 images with Rock Ridge names: small, and the same bytes for the same files.
 //!
 //! Follows ECMA-119 (ISO 9660), SUSP 1.12 and RRIP 1.10 as far as a few small files need them: one
-//! session, no boot record, no Joliet. All dates are [`DATE`]; files belong to root, who alone may read
-//! them. Files of equal content share their sectors.
+//! session, no boot record, no Joliet. All dates are [`encoding::DATE`]; files belong to root, who alone
+//! may read them. Files of equal content share their sectors.
 
+mod encoding;
+mod layout;
 mod record;
 mod volume;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use record::{Place, Record, RockRidge};
+use encoding::{SECTOR, padded};
+use layout::{Directory, FIRST, Files, Layout, Place, above, directories, last};
+use record::{Record, RockRidge};
 
-/// Bytes of a sector.
-const SECTOR: usize = 2048;
-/// The first sector after the system area, which stays empty.
-const FIRST: usize = 16;
 /// The image ends on a multiple of so many sectors: readers take 64 KiB at once.
 const UNIT: usize = 32;
-/// The moment that all dates name: 1980-01-01, midnight, UTC.
-const DATE: [u8; 7] = [80, 1, 1, 0, 0, 0, 0];
-
-/// Contents by path, as in `openstack/latest/user_data`.
-pub(crate) type Files<'a> = BTreeMap<String, &'a [u8]>;
-
-/// A directory: its path, empty for the root, and its place among all of them, the root being 0.
-struct Directory {
-    path: String,
-    parent: usize,
-}
-
-/// What is where, in sectors; all zero while sizes are not known yet.
-struct Layout {
-    directories: Vec<Place>,
-    contents: Vec<Place>,
-}
 
 /// The image of a volume.
 ///
@@ -60,25 +43,6 @@ pub(crate) fn image(label: &str, files: &Files<'_>) -> Vec<u8> {
     }
     image.resize(n_sectors * SECTOR, 0);
     image
-}
-
-/// All directories in the order of path tables: the root, then by depth, parent and name.
-fn directories(files: &Files<'_>) -> Vec<Directory> {
-    let mut by_depth: BTreeSet<(usize, &str)> = BTreeSet::new();
-    for path in files.keys() {
-        by_depth.extend(
-            path.match_indices('/')
-                .map(|(at, _)| &path[..at])
-                .map(|it| (it.matches('/').count(), it)),
-        );
-    }
-    let mut found = vec![Directory { path: String::new(), parent: 0 }];
-    for (_, path) in by_depth {
-        let above = path.rsplit_once('/').map_or("", |it| it.0);
-        let parent = found.iter().position(|it| it.path == above).unwrap_or_default();
-        found.push(Directory { path: path.to_owned(), parent });
-    }
-    found
 }
 
 /// Gives everything its place: sizes of directories do not depend on where things are.
@@ -167,40 +131,6 @@ fn packed(records: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
         sectors.extend(record);
     }
     padded(sectors)
-}
-
-/// Filled up to whole sectors.
-fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
-    bytes
-}
-
-/// The name at the end of a path.
-fn last(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// The directory that a path lies in.
-fn above(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |it| it.0)
-}
-
-/// A number of 16 bits in both byte orders (ECMA-119, 7.2.3).
-fn both16(number: usize) -> [u8; 4] {
-    let number = u16::try_from(number).expect("a few directories");
-    let mut bytes = [0; 4];
-    bytes[..2].copy_from_slice(&number.to_le_bytes());
-    bytes[2..].copy_from_slice(&number.to_be_bytes());
-    bytes
-}
-
-/// A number of 32 bits in both byte orders (ECMA-119, 7.3.3).
-fn both32(number: usize) -> [u8; 8] {
-    let number = u32::try_from(number).expect("an image far below 4 GiB");
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&number.to_le_bytes());
-    bytes[4..].copy_from_slice(&number.to_be_bytes());
-    bytes
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Fault;
+use crate::fault::Fault;
 use crate::input::Host;
 
 /// Keys that point to other files of a drive, with which cloud-init refuses ours.

@@ -1,5 +1,6 @@
 //! `network_data.json` of OpenStack: links, the addresses on them, and what is wrong with either.
 
+mod link_lookup;
 mod links;
 mod subnets;
 
@@ -7,8 +8,8 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use crate::Fault;
-use crate::input::{Link, LinkKind, Network};
+use crate::fault::Fault;
+use crate::input::Network;
 
 /// The network data, with every fault of the input. It is of use only without faults.
 pub(crate) fn data(network: &Network, faults: &mut Vec<Fault>) -> Value {
@@ -37,30 +38,4 @@ pub(crate) fn macs(network: &Network) -> impl Iterator<Item = (String, String)> 
     let path = |idx| format!("network.links[{idx}].kind.mac");
     let all = network.links.iter().enumerate();
     all.filter_map(move |(idx, it)| Some((path(idx), links::mac(it)?)))
-}
-
-/// The link of that id.
-fn link<'a>(links: &'a [Link], id: &str) -> Option<&'a Link> {
-    links.iter().find(|it| it.id == id)
-}
-
-/// The ids that a reference may name, as the legal way of a fault.
-fn one_of<'a>(links: impl Iterator<Item = &'a Link>) -> String {
-    let ids: Vec<&str> = links.map(|it| it.id.as_str()).collect();
-    if ids.is_empty() {
-        "write links first".into()
-    } else {
-        format!("name one of {}", ids.join(", "))
-    }
-}
-
-/// Whether it is a network card, which bonds and VLANs may lie on.
-fn is_card(link: &Link) -> bool {
-    matches!(link.kind, LinkKind::Mac(_) | LinkKind::Name(_))
-}
-
-/// The bond that a link belongs to.
-fn bond_of<'a>(links: &'a [Link], id: &str) -> Option<&'a Link> {
-    let has = |it: &&Link| matches!(&it.kind, LinkKind::Bond { members, .. } if members.iter().any(|it| it == id));
-    links.iter().find(has)
 }

@@ -6,8 +6,12 @@ use common::api::baremetal::{BaremetalHost, BaremetalSetSpec, Provisioner};
 use common::api::shared::SecretReference;
 use serde_json::Value;
 
+use crate::drive::Drive;
+use crate::fault::Fault;
+use crate::format::ApiVersion;
+use crate::given;
 use crate::input::{Given, Host, Link, LinkKind, Network, RootPassword, Subnet, User};
-use crate::{ApiVersion, Drive, Fault, Secret, given};
+use crate::secret::Secret;
 
 /// Texts of Secrets in the set's namespace: by name, then by key.
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
@@ -334,7 +338,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::LIMIT;
+    use crate::drive::LIMIT;
 
     const KEY: &str =
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";

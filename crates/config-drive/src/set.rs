@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::fault::Fault;
 use crate::input::Host;
-use crate::{Fault, network};
+use crate::network;
 
 /// Addresses, MAC addresses, names and identities that two hosts of a set have, told of the later one;
 /// hosts by the keys under which their humans know them.

@@ -1,6 +1,7 @@
 //! Entries of directories, with the POSIX names and modes of Rock Ridge.
 
-use super::{DATE, both16, both32};
+use super::encoding::{DATE, both16, both32};
+use super::layout::Place;
 
 /// Type and permissions of a directory: root alone.
 const DIRECTORY_MODE: usize = 0o040_500;
@@ -8,15 +9,6 @@ const DIRECTORY_MODE: usize = 0o040_500;
 const FILE_MODE: usize = 0o100_400;
 /// What Rock Ridge calls itself, in the version whose entries these are.
 const EXTENSION: &[u8] = b"RRIP_1991A";
-
-/// Where something lies.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Place {
-    /// Its first sector.
-    pub(super) sector: usize,
-    /// Its size in bytes.
-    pub(super) n_bytes: usize,
-}
 
 /// An entry of a directory (ECMA-119, 9.1).
 pub(super) struct Record {

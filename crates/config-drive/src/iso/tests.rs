@@ -1,5 +1,7 @@
 //! What an image must have in it, whoever reads it, and bytes that stay as they are.
 
+use std::collections::BTreeMap;
+
 use common::hash;
 use proptest::prelude::*;
 

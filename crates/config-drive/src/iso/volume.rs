@@ -1,7 +1,8 @@
 //! What a reader looks at first: the volume descriptors and the path tables.
 
-use super::record::{self, Place, bare};
-use super::{Directory, FIRST, Layout, SECTOR, both16, both32, last, padded};
+use super::encoding::{SECTOR, both16, both32, padded};
+use super::layout::{Directory, FIRST, Layout, Place, last};
+use super::record::{self, bare};
 
 /// Starts every descriptor, after its type.
 const STANDARD: &[u8] = b"CD001\x01";

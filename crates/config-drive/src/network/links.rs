@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{bond_of, is_card, link, one_of};
-use crate::Fault;
+use super::link_lookup::{bond_of, is_card, link, one_of};
+use crate::fault::Fault;
 use crate::input::{Link, LinkKind, Network};
 
 /// What Linux takes for an Ethernet device, in bytes (`ETH_MIN_MTU`, `ETH_MAX_MTU`).

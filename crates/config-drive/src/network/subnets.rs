@@ -6,8 +6,8 @@ use common::names::is_dns_subdomain;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::{bond_of, is_card, link, one_of};
-use crate::Fault;
+use super::link_lookup::{bond_of, is_card, link, one_of};
+use crate::fault::Fault;
 use crate::input::{Network, Route, Subnet};
 
 /// How many name servers a host asks (MAXNS of the C library).
