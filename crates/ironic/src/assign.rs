@@ -6,7 +6,8 @@ use std::fmt;
 use common::api::baremetal::Machine;
 use serde_json::Value;
 
-use crate::{Node, State};
+use crate::node::Node;
+use crate::state::State;
 
 /// How many reasons are told why machines cannot be taken.
 const TOLD: usize = 10;

@@ -3,7 +3,8 @@
 use common::conditions::trimmed;
 
 use crate::error::WORDS_LIMIT;
-use crate::{Node, State};
+use crate::node::Node;
+use crate::state::State;
 
 /// How much of what stands for a UUID is told, in bytes.
 const UUID_LIMIT: usize = 64;

@@ -5,7 +5,7 @@ use std::fmt;
 use common::conditions::trimmed;
 use serde_json::Value;
 
-use crate::version::{NEWEST, OLDEST};
+use crate::supported_versions::{NEWEST, OLDEST};
 
 /// How much of a server's own words is repeated, in bytes.
 pub const WORDS_LIMIT: usize = 512;

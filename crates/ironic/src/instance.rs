@@ -5,7 +5,9 @@ use common::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Node, Wish, ramdisk};
+use crate::node::Node;
+use crate::ramdisk;
+use crate::wish::Wish;
 
 /// The key of `instance_info` under which [`Ledger`] stands; Ironic empties all of it on undeployment.
 const LEDGER: &str = "edpm";

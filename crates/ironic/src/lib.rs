@@ -15,18 +15,21 @@ pub mod ramdisk;
 pub mod release;
 pub mod request;
 pub mod state;
+pub mod supported_versions;
 pub mod version;
+pub mod wish;
 
 pub use assign::{NoMachine, Terms, assign};
 pub use cause::Cause;
 pub use error::Error;
 pub use instance::{Ledger, deployment, host_of, instance_uuid};
-pub use next::{Next, Step, Wish, next};
+pub use next::{Next, Step, next};
 pub use node::Node;
 pub use ramdisk::Given;
 pub use release::{policy, release};
 pub use request::{Method, Request, Verb};
 pub use state::State;
+pub use wish::Wish;
 
 #[cfg(any(test, feature = "model"))]
 pub mod model;

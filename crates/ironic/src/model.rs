@@ -14,7 +14,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{Error, Method, Node, Request, State};
+use crate::error::Error;
+use crate::node::Node;
+use crate::request::{Method, Request};
+use crate::state::State;
 
 /// Machines, and what was done to them.
 #[derive(Clone, Debug, Default)]

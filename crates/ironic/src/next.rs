@@ -1,16 +1,15 @@
 //! The next step of a machine on its way to a host.
 
-use std::collections::BTreeMap;
-
-use common::api::baremetal::Image;
-use common::keyed::Digest;
-use config_drive::Secret;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::cause::Cause;
 use crate::instance::{Ledger, agrees, info};
+use crate::node::Node;
 use crate::ramdisk::{Given, changes};
-use crate::{Cause, Node, Request, State, Verb};
+use crate::request::{Request, Verb};
+use crate::state::State;
+use crate::wish::Wish;
 
 /// How long Ironic's quick works take, in seconds: the pace at which they are looked at.
 const SOON: u32 = 5;
@@ -22,29 +21,6 @@ const SELDOM: u32 = 60;
 const FIRST_PAUSE: i64 = 60;
 /// The longest such pause, and the pause between attempts to reach a machine.
 const LONGEST_PAUSE: i64 = 600;
-
-/// What a host's machine shall be.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Wish {
-    /// By what it is reserved, [`crate::instance_uuid`].
-    pub instance: String,
-    /// The host's name.
-    pub host: String,
-    /// The image; what `instance_info` already says where absent.
-    pub image: Option<Image>,
-    /// Which disk gets it; Ironic's own choice where empty.
-    pub root_device: BTreeMap<String, String>,
-    /// Hash of its config drive; empty where it is adopted, for then it gets none.
-    pub drive: Digest,
-    /// The network data of its ramdisk; what others wrote, or DHCP, where absent.
-    pub ramdisk: Option<Secret<Value>>,
-    /// Whether it runs already, and is only taken over.
-    pub adopt: bool,
-    /// Whether it may be managed and cleaned first, if it is not available.
-    pub provide: bool,
-    /// How often it is deployed before a human is asked; at least 1.
-    pub attempts: u32,
-}
 
 /// What comes next for a machine.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use config_drive::ApiVersion;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::State;
+use crate::state::State;
 
 /// The fields of [`Node`] that every version has which is spoken here. Not `allocation_uuid`: a list of
 /// Ironic 39.0.0 that asks for it ends with 500, and an allocation sets `instance_uuid` as well.

@@ -8,7 +8,7 @@ use common::hash;
 use config_drive::Secret;
 use serde_json::{Value, json};
 
-use crate::Node;
+use crate::node::Node;
 
 /// The key of `extra` under which the mark stands.
 const MARK: &str = "edpm_ramdisk";

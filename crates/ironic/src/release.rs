@@ -2,10 +2,13 @@
 
 use common::api::baremetal::DeprovisionPolicy;
 
+use crate::cause::Cause;
 use crate::instance::{Ledger, left};
-use crate::next::Step;
+use crate::next::{Next, Step};
+use crate::node::Node;
 use crate::ramdisk::is_left;
-use crate::{Cause, Next, Node, State, Verb};
+use crate::request::Verb;
+use crate::state::State;
 
 /// The pace at which Ironic's works are looked at meanwhile, in seconds.
 const PACE: u32 = 10;

@@ -1,15 +1,10 @@
-//! Which version of Ironic's API is spoken.
+//! Which version of its API is spoken with an Ironic.
 
 use config_drive::ApiVersion;
 use serde_json::Value;
 
-use crate::Error;
-
-/// The oldest version that is understood: `traits` came with 1.37, and Ironic of the year 2018 has 1.46.
-pub const OLDEST: ApiVersion = ApiVersion { major: 1, minor: 46 };
-/// The version that is spoken where the server has it: all fields that are looked at or written are known
-/// to it, the network data of ramdisks among them.
-pub const NEWEST: ApiVersion = ApiVersion { major: 1, minor: 66 };
+use crate::error::Error;
+use crate::supported_versions::{NEWEST, OLDEST};
 
 /// The version to speak, from the document at the API's root.
 pub fn negotiated(document: &Value) -> Result<ApiVersion, Error> {
