@@ -13,8 +13,9 @@ use ironic::error::WORDS_LIMIT;
 use ironic::{Cause, Given, Next, Node, Terms, Wish, assign, next, policy, release, version};
 use jiff::Timestamp;
 
+use crate::answer::{content, read};
 use crate::keystone::{Token, of_keystone};
-use crate::session::{Page, content, read};
+use crate::session::Page;
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -11,7 +11,7 @@ use shell::stream::Trust;
 use shell::{clock, web};
 use tokio::sync::Mutex;
 
-use crate::session::{DEADLINE, of_web};
+use crate::answer::{DEADLINE, of_web};
 
 /// How long before its end a token is not used any more.
 const MARGIN: SignedDuration = SignedDuration::from_mins(2);

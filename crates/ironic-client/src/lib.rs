@@ -2,6 +2,7 @@
 //!
 //! What is asked, and what the answers mean, is the pure crate `ironic`'s business.
 
+mod answer;
 pub mod credentials;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -8,8 +8,7 @@ use ironic::Error;
 use shell::metrics::Metrics;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::Session;
-use crate::session::Pace;
+use crate::session::{Pace, Session, Waits};
 
 /// How many wait at a time for Ironics that were slow last. All who wait for any Ironic have eight
 /// workers together, and an Ironic that hangs must leave some to the others.
@@ -61,6 +60,16 @@ pub enum Purpose {
     Requests,
 }
 
+impl Purpose {
+    /// Those who wait for it of an Ironic.
+    fn waits(self, session: &Session) -> &Waits {
+        match self {
+            Self::List => session.list_waits(),
+            Self::Requests => session.request_waits(),
+        }
+    }
+}
+
 /// Leave to wait for an Ironic; how long it is held tells how slow the Ironic is.
 #[derive(Debug)]
 pub struct Leave<'a> {
@@ -77,7 +86,7 @@ impl Drop for Leave<'_> {
     fn drop(&mut self) {
         let is_slow = self.since.elapsed() >= self.slow_from;
         let pace = if is_slow { Pace::Slow } else { Pace::Fast };
-        self.session.waits(self.purpose).note(pace);
+        self.purpose.waits(self.session).note(pace);
     }
 }
 
@@ -107,7 +116,7 @@ impl Pool {
         if purpose == Purpose::List {
             self.evict_largest();
         }
-        let waits = session.waits(purpose);
+        let waits = purpose.waits(session);
         let of_session = waits.places.try_acquire().ok()?;
         let of_namespace = self.lock().place_of(namespace)?;
         let of_pool = match waits.pace() {
@@ -211,7 +220,7 @@ mod tests {
     use shell::stream::Trust;
 
     use super::*;
-    use crate::Credentials;
+    use crate::credentials::Credentials;
 
     #[test]
     fn lists_that_take_too_much_memory_together_are_forgotten_the_largest_first() {

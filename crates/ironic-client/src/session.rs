@@ -11,25 +11,17 @@ use http::{StatusCode, header};
 use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use shell::metrics::Metrics;
 use shell::stream::Trust;
-use shell::web::{self, WebFault};
-use shell::weight;
+use shell::web;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
-use crate::Credentials;
-use crate::pool::Purpose;
+use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
+use crate::credentials::Credentials;
 use crate::timed::Timed;
 
-/// How long one answer may take. Some verbs are answered only after the machine's management controller
-/// was asked.
-pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
-/// The largest answer, in bytes: a page of 500 machines, with 16 KiB of what is asked of each.
-const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// What reading one answer may cost.
-const COST: weight::Bound = weight::Bound { depth: 100, bytes: 32 * 1024 * 1024 };
 /// What is read of one list. A machine has some 4 KiB.
 const MOST: Most =
     Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024, memory: 48 * 1024 * 1024 };
@@ -55,8 +47,8 @@ pub struct Session {
     known_for: Duration,
     most: Most,
     permits: Semaphore,
-    /// Who waits for lists, and who for changes.
-    waits: [Waits; 2],
+    list_waits: Waits,
+    request_waits: Waits,
     listed: Mutex<Option<Listed>>,
     /// How many bytes the list takes in memory.
     list_bytes: AtomicUsize,
@@ -147,7 +139,8 @@ impl Session {
             known_for: KNOWN_FOR,
             most: MOST,
             permits: Semaphore::new(AT_ONCE),
-            waits: [Waits::default(), Waits::default()],
+            list_waits: Waits::default(),
+            request_waits: Waits::default(),
             listed: Mutex::new(None),
             list_bytes: AtomicUsize::new(0),
             changes: Moment::default(),
@@ -155,13 +148,14 @@ impl Session {
         }
     }
 
-    /// Who waits for that of this Ironic.
-    pub(crate) fn waits(&self, purpose: Purpose) -> &Waits {
-        let [lists, requests] = &self.waits;
-        match purpose {
-            Purpose::List => lists,
-            Purpose::Requests => requests,
-        }
+    /// Who waits for lists of this Ironic.
+    pub(crate) fn list_waits(&self) -> &Waits {
+        &self.list_waits
+    }
+
+    /// Who waits for changes of its machines.
+    pub(crate) fn request_waits(&self) -> &Waits {
+        &self.request_waits
     }
 
     /// The same, with the version asked for whenever it is that old.
@@ -444,39 +438,5 @@ impl Changes {
             **at >= *list.since_of.get(*uuid).unwrap_or(&list.since)
         };
         Some(self.of.iter().filter(is_late).map(|(uuid, _)| uuid.clone()).collect())
-    }
-}
-
-pub(crate) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(answer).map_err(|_| Error::NotIronic)
-}
-
-/// Why there was no answer.
-pub(crate) fn of_web(fault: WebFault) -> Error {
-    match fault {
-        WebFault::NotUrl => Error::NotUrl,
-        WebFault::Unreachable(cause) => Error::Unreachable(cause),
-        WebFault::Untrusted(cause) => Error::Untrusted(cause),
-        WebFault::Cut(status) => {
-            Error::Unreachable(format!("its answer of HTTP status {status} broke off"))
-        }
-        WebFault::TooLong(_) => {
-            Error::TooLarge(format!("an answer of more than {} MiB", LARGEST_ANSWER >> 20))
-        }
-    }
-}
-
-/// What an answer holds: nothing, or JSON that costs little to read.
-pub(crate) fn content(answer: http::Response<Bytes>) -> Result<Bytes, Error> {
-    let (head, body) = answer.into_parts();
-    if let Some(error) = Error::of_answer(head.status.as_u16(), &body) {
-        return Err(error);
-    }
-    if !body.is_empty() && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
-        return Err(Error::NotIronic);
-    }
-    match weight::fault(&body, COST) {
-        Some(fault) => Err(Error::TooLarge(format!("an answer that {fault}"))),
-        None => Ok(body),
     }
 }
