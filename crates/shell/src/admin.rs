@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     metrics::Metrics,
     queue::Queue,
-    runtime::Shutdown,
+    shutdown::Shutdown,
 };
 
 /// What an operator knows about its own health; clones share it.

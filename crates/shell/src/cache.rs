@@ -19,39 +19,14 @@ use tokio::sync::watch;
 
 use crate::error::{Error, Result};
 
-mod item;
+pub(crate) mod item;
+mod key;
 mod store;
 
 pub(crate) use item::Item;
 pub use item::Unreadable;
+pub use key::{Index, IndexName, Key};
 use store::{Change, Store};
-
-/// Namespace and name.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Key {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl Key {
-    /// The key of that name.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
-    }
-
-    /// The key of an object.
-    pub fn of<K: Resource>(object: &K) -> Self {
-        Self::new(object.namespace().unwrap_or_default(), object.name_any())
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// What can be watched: any namespaced kind that the API server's JSON can be read into.
 pub trait Watchable:
@@ -76,13 +51,8 @@ impl<K> Watchable for K where
 {
 }
 
-/// The keys under which an object is also found.
-pub type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
 type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
-
-/// Names that a cached object is also found under.
-pub type IndexName = &'static str;
 
 /// The annotation in which `kubectl apply` keeps the object as it was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -19,11 +19,11 @@ use kube::{
 use tower::{Layer, Service};
 
 use crate::{
-    error::{BoxError, Error, Result},
+    error::{BoxError, Error, Result, TimedOut},
     metrics::Metrics,
 };
 
-mod call;
+pub(crate) mod call;
 pub(crate) mod depth;
 
 pub use call::Call;
@@ -59,11 +59,6 @@ where
 {
     Client::new(Bounds::new(metrics.clone()).layer(service), namespace)
 }
-
-/// A plain request that was given up.
-#[derive(Debug, thiserror::Error)]
-#[error("no answer within {} s", .0.as_secs())]
-pub struct TimedOut(pub Duration);
 
 /// The layer that counts every request and bounds the plain ones.
 #[derive(Clone, Debug)]

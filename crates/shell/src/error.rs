@@ -10,6 +10,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Any other error, as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A plain request that was given up.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {} s", .0.as_secs())]
+pub struct TimedOut(pub Duration);
+
 /// A failed request, or a failure of the process's own parts.
 ///
 /// Display never repeats the source: whoever prints it uses [`Error::chain`].
@@ -263,7 +268,7 @@ impl Error {
     fn from_transport(what: String, source: BoxError) -> Self {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
         while let Some(it) = cause {
-            if let Some(timed_out) = it.downcast_ref::<crate::client::TimedOut>() {
+            if let Some(timed_out) = it.downcast_ref::<TimedOut>() {
                 return Self::Timeout { what, after: timed_out.0 };
             }
             cause = it.source();
@@ -366,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_request_without_an_answer_in_time_is_a_timeout() {
-        let timed_out = crate::client::TimedOut(Duration::from_secs(15));
+        let timed_out = TimedOut(Duration::from_secs(15));
         let error = Error::from_kube("get x", kube::Error::Service(Box::new(timed_out)));
         assert_eq!(error.reason(), "Timeout");
     }

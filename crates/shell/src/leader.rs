@@ -19,7 +19,8 @@ use crate::lease::{LeadershipWatch, leading};
 use crate::metrics::Metrics;
 use crate::ownership::is_ours;
 use crate::queue::Queue;
-use crate::runtime::{Runtime, Shutdown};
+use crate::runtime::Runtime;
+use crate::shutdown::Shutdown;
 use crate::unreadable::{Role, Teller};
 
 /// The part of an operator that leads: it is built once the Lease is held, so that its first lists

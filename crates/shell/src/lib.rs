@@ -20,6 +20,7 @@ pub mod owned;
 pub mod ownership;
 pub mod queue;
 pub mod runtime;
+pub mod shutdown;
 pub mod sources;
 pub mod stream;
 pub mod telemetry;

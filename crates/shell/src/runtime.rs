@@ -15,7 +15,7 @@ use tracing::{error, info};
 
 mod crew;
 
-pub use crew::{Crew, Shutdown, Trigger, shutdown};
+pub use crew::Crew;
 
 use crate::{
     admin::{self, Health},
@@ -24,6 +24,7 @@ use crate::{
     error::{Error, Result},
     lease::{self, LeadershipWatch, Timing},
     metrics::Metrics,
+    shutdown::Shutdown,
 };
 
 /// How long tasks may take to finish what they began.

@@ -14,6 +14,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
+use crate::cache::item::REASON;
 use crate::cache::{Cache, Unreadable, Watchable};
 use crate::clock;
 use crate::error::{During as _, Result};
@@ -22,9 +23,6 @@ use crate::metrics::Metrics;
 
 /// The pause before what could not be told is told again.
 const AGAIN: Duration = Duration::from_secs(30);
-
-/// Reason of the Event and of the condition.
-pub const REASON: &str = "Unreadable";
 
 /// Who tells of them.
 #[derive(Clone)]

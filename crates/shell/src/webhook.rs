@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Extension, Router, body::Body, routing::post};
-use kube::core::{DynamicObject, admission::AdmissionRequest};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
     runtime::Runtime,
     tls::{Clients, service_name},
 };
+use judge::Judge;
 use review::{Bounds, Desk, PeerAddress};
 
 mod certificate;
@@ -19,7 +19,9 @@ mod certificate;
 mod certificate_tests;
 #[cfg(test)]
 mod cluster;
+mod judge;
 mod known;
+mod place;
 mod review;
 mod seen;
 mod server;
@@ -27,16 +29,12 @@ mod server;
 mod tests;
 mod verdict;
 
-pub use certificate::{Certificates, Place};
+pub use certificate::Certificates;
+pub use judge::Request;
 pub use known::{Known, stand_by};
+pub use place::Place;
 pub use server::{Limits, Presented, serve};
 pub use verdict::{Verdict, difference};
-
-/// What is asked: an object before and after, who asks, and what for.
-pub type Request = AdmissionRequest<DynamicObject>;
-
-/// A pure judgement.
-type Judge = Arc<dyn Fn(&Request) -> Verdict + Send + Sync>;
 
 /// The admission webhooks of an operator.
 #[derive(Clone, Default)]

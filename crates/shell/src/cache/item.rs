@@ -15,11 +15,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::unreadable::REASON;
 use crate::weight;
 
 /// How deep an object may nest, its metadata excepted: what is made of it nests deeper still.
 const MAX_DEPTH: usize = 64;
+
+/// Reason of the Event and of the condition of an object that cannot be read.
+pub(crate) const REASON: &str = "Unreadable";
 
 /// An object that exists and cannot be read into its type.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 
 use super::item::{Item, Unreadable};
-use super::{Index, IndexName, Key};
+use super::key::{Index, IndexName, Key};
 
 /// An object before and after a change, as far as it could be read.
 pub(super) struct Change<K> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LeaseView, Seen, Step, Timing, next};
+use super::election::{LeaseView, Seen, Step, Timing, next};
 
 /// What one process knows and claims; times are since any fixed moment of its own clock.
 #[derive(Clone, Debug)]

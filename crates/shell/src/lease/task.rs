@@ -14,11 +14,13 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use super::{Elector, Leadership, LeadershipWatch, LeaseView, Step, Timing};
+use super::election::{LeaseView, Step, Timing};
+use super::elector::Elector;
+use super::leadership::{Leadership, LeadershipWatch};
 use crate::{
     clock,
     error::{During as _, Error, Result},
-    runtime::Shutdown,
+    shutdown::Shutdown,
 };
 
 /// Takes part in the election of `namespace/name` as `me` until the process shuts down.

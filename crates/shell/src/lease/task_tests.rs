@@ -18,7 +18,7 @@ use crate::{
     client::client_over,
     error::BoxError,
     metrics::Metrics,
-    runtime::{Shutdown, shutdown},
+    shutdown::{Shutdown, shutdown},
 };
 
 /// One Lease, its writes counted; `broken` makes every request fail.

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
+use tokio::time::Instant;
 
 use super::*;
 

@@ -1,45 +1,12 @@
-//! A group of tasks that end together, and the signal by which they are told to.
+//! A group of tasks that end together.
 
 use std::time::Duration;
 
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tokio::{task::JoinSet, time::timeout};
 use tracing::{debug, warn};
 
 use crate::error::{Error, Result};
-
-/// Tells a task when to end; clones are equal.
-#[derive(Clone, Debug)]
-pub struct Shutdown(watch::Receiver<bool>);
-
-/// The other end of [`Shutdown`]; dropping it requests the shutdown too.
-#[derive(Debug)]
-pub struct Trigger(watch::Sender<bool>);
-
-/// A shutdown and what requests it.
-pub fn shutdown() -> (Trigger, Shutdown) {
-    let (sender, receiver) = watch::channel(false);
-    (Trigger(sender), Shutdown(receiver))
-}
-
-impl Trigger {
-    /// Requests the shutdown.
-    pub fn request(&self) {
-        self.0.send_replace(true);
-    }
-}
-
-impl Shutdown {
-    /// Waits until the shutdown is requested; cancel safe.
-    pub async fn requested(&mut self) {
-        // An error means that the trigger is gone.
-        let _ = self.0.wait_for(|it| *it).await;
-    }
-
-    /// Whether the shutdown is requested.
-    pub fn is_requested(&self) -> bool {
-        *self.0.borrow()
-    }
-}
+use crate::shutdown::{Shutdown, Trigger, shutdown};
 
 /// Tasks that must go on until they are told to end.
 #[derive(Debug)]
@@ -131,13 +98,5 @@ mod tests {
         crew.spawn("stubborn", std::future::pending());
         crew.finish(Duration::from_secs(20)).await;
         assert!(crew.tasks.join_next().await.is_some_and(|it| it.is_err()));
-    }
-
-    #[tokio::test]
-    async fn a_dropped_trigger_requests_the_shutdown() {
-        let (trigger, mut stop) = shutdown();
-        assert!(!stop.is_requested());
-        drop(trigger);
-        stop.requested().await;
     }
 }

@@ -26,6 +26,7 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
+use super::place::Place;
 use super::seen::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
     admin::{Check, Pulse},
@@ -33,7 +34,7 @@ use crate::{
     backoff::Backoff,
     clock,
     error::{During as _, Error, Result},
-    runtime::Shutdown,
+    shutdown::Shutdown,
     tls::{Bundle, Clients},
 };
 
@@ -48,23 +49,6 @@ const REST: Duration = Duration::from_secs(30);
 
 /// Tells the time.
 type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// Where the certificate and its authority live.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The operator's own namespace.
-    pub namespace: String,
-    /// Name of the Secret.
-    pub secret: String,
-    /// The name that the certificate is for.
-    pub host: String,
-    /// Name of the mutating configuration, where there is one.
-    pub mutating: Option<String>,
-    /// Name of the validating configuration, where there is one.
-    pub validating: Option<String>,
-    /// Who fills all of them.
-    pub maker: CertificateMaker,
-}
 
 /// The keeper of one webhook's certificate.
 pub struct Certificates {

@@ -10,7 +10,7 @@ use crate::{
     admin::Health,
     args::CertificateMaker,
     clock,
-    runtime::{Trigger, shutdown},
+    shutdown::{Trigger, shutdown},
     tls::Bundle,
 };
 

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use crate::admin::Check;
 use crate::error::Result;
 use crate::leader::{Candidate, Watches};
-use crate::runtime::Shutdown;
+use crate::shutdown::Shutdown;
 
 #[derive(Clone)]
 enum Stage<C> {

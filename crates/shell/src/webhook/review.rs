@@ -21,7 +21,8 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
-use super::{Judge, Request, Verdict};
+use super::judge::{Judge, Request};
+use super::verdict::Verdict;
 use crate::weight;
 
 /// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server

@@ -23,7 +23,7 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use super::Place;
+use super::place::Place;
 use crate::{
     error::{Error, Result},
     tls::Bundle,
