@@ -7,25 +7,31 @@
 pub mod build;
 pub mod chain;
 pub mod facts;
+pub mod host;
 pub mod host_key;
 pub mod host_key_checking;
 pub mod inventory;
 pub mod known_hosts;
+pub mod layout;
 pub mod limit;
 pub mod mounts;
+mod next_retry;
 pub mod outcome;
 pub mod owner;
+pub mod recipe;
 pub mod retry;
 pub mod rollout;
 pub mod run;
 pub mod secret_vars;
 pub mod shards;
 pub mod sources;
+pub mod ssh_secret;
 #[cfg(test)]
 mod test_runs;
 pub mod tidy;
 
-pub use chain::{Chain, Host, State, Wanted};
+pub use chain::{Chain, State};
+pub use host::{Host, Wanted};
 pub use run::Run;
 
 /// What is told of a host whose inputs are not those of its last attempt; `names` are the ones that

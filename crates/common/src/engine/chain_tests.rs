@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
+use crate::engine::retry::Retries;
 use crate::engine::run::SERVICE_LABEL;
 use crate::engine::test_runs::{attempt as tried, ended, record, run};
-use crate::keyed::Keys;
+use crate::keyed::{Digest, Keys};
 
 const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
 

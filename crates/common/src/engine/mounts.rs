@@ -1,44 +1,26 @@
 //! What a run mounts beside the human's volumes: inventory, keys, and the files of its service.
 
 pub mod node_sets;
+mod pod_files;
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 
 use crate::api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
-use crate::engine::build::{KNOWN_HOSTS, PRIVATE_KEY, Reach, Recipe, Source};
 use crate::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
+use crate::engine::recipe::{Reach, Recipe, Source};
 use crate::engine::secret_vars;
+use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 
-use self::node_sets::NodeSets;
+use self::pod_files::{CONFIGS_DIR, KEY_MODE};
 
-/// Folder of the data sources in the pod, by service type.
-pub const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
+pub use crate::engine::layout::Layout;
 
-/// Readable to the runner's group, which is root's: ssh accepts that for a file of another owner.
-const KEY_MODE: i32 = 0o440;
 /// The volume with the inventory of a parent.
 const INVENTORY_VOLUME: &str = "edpm-inventory";
 /// The volume with the variables that come from Secrets.
 const VARS_VOLUME: &str = "edpm-secret-vars";
-
-/// Where runs find their inventory and keys, and how their volumes are called.
-///
-/// The names of volumes are in the identity of an AnsibleEE that exists, and in no hash that decides
-/// whether another one is made.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Layout {
-    /// The parent has one inventory, each host has its own ssh Secret, and each object one volume.
-    Parent {
-        /// ConfigMap with the inventory.
-        inventory: String,
-        /// Secret with the variables beside the inventory, where there are any.
-        beside: Option<String>,
-    },
-    /// Node sets: names, order and paths are those of upstream's Jobs.
-    NodeSets(NodeSets),
-}
 
 /// Everything that a run mounts, the human's first.
 pub(super) fn of(recipe: &Recipe, reached: &[&Reach]) -> Vec<VolMounts> {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::build::Source;
+use crate::engine::recipe::Source;
 
 /// The sources with each key left only to the last one that has it; a source that is left without
 /// any is left out.

@@ -2,9 +2,11 @@
 
 pub mod ironic;
 pub mod set;
+pub mod template;
 
 pub use ironic::{Authentication, ConfigDriveFormat, Image, Ironic, Machine};
 pub use set::{
     BaremetalHost, BaremetalSet, BaremetalSetSpec, BaremetalSetStatus, DeprovisionPolicy, Failure,
     HostStatus, Provisioner, UNASSIGNED,
 };
+pub use template::BaremetalSetTemplate;

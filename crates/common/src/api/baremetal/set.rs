@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ironic::{ConfigDriveFormat, Ironic, Machine};
-use crate::api::dataplane::BaremetalSetTemplate;
+use super::template::BaremetalSetTemplate;
 use crate::api::shared::SecretReference;
 use crate::conditions::Condition;
 

@@ -4,6 +4,7 @@ pub mod ansible_opts;
 pub mod bare_metal;
 pub mod data_plane;
 pub mod deployment;
+pub mod execution_summary;
 pub mod host_machine;
 pub mod node;
 pub mod node_section;
@@ -13,12 +14,12 @@ pub mod service;
 pub mod service_run;
 
 pub use ansible_opts::AnsibleOpts;
-pub use bare_metal::{BaremetalSetTemplate, NodeSetMachines};
+pub use bare_metal::NodeSetMachines;
 pub use data_plane::{DataPlane, DataPlaneSpec, DataPlaneStatus};
 pub use deployment::{
-    Deployment, DeploymentFailure, DeploymentSpec, DeploymentStatus, ExecutionSummary,
-    HostProgress, NodeSetProgress,
+    Deployment, DeploymentFailure, DeploymentSpec, DeploymentStatus, HostProgress, NodeSetProgress,
 };
+pub use execution_summary::ExecutionSummary;
 pub use host_machine::HostMachine;
 pub use node::{Node, NodeSpec, NodeStatus, ObservedRole};
 pub use node_section::{DeployStrategy, NodeSection};

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::ansible_opts::AnsibleOpts;
 use super::bare_metal::NodeSetMachines;
-use super::deployment::ExecutionSummary;
+use super::execution_summary::ExecutionSummary;
 use super::host_machine::HostMachine;
 use super::node_section::Network;
 use crate::api::baremetal::BaremetalHost;

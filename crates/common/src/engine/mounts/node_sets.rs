@@ -3,7 +3,7 @@
 //!
 //! Where upstream's names would make Kubernetes refuse the Job, theirs for long names is taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{
@@ -12,12 +12,15 @@ use k8s_openapi::api::core::v1::{
 };
 use sha2::{Digest, Sha224};
 
-use super::{CONFIGS_DIR, KEY_MODE};
+use super::pod_files::{CONFIGS_DIR, KEY_MODE};
 use crate::api::shared::VolMounts;
-use crate::engine::build::{KNOWN_HOSTS, PRIVATE_KEY, Recipe, Source};
 use crate::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
+use crate::engine::recipe::{Recipe, Source};
+use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use crate::hash::hex;
 use crate::names;
+
+pub use crate::engine::layout::{NodeSets, Tls};
 
 /// Folder of CA bundles in the pod, by service type.
 const CA_DIR: &str = "/var/lib/openstack/cacerts";
@@ -25,40 +28,6 @@ const CA_DIR: &str = "/var/lib/openstack/cacerts";
 const CERTS_DIR: &str = "/var/lib/openstack/certs";
 /// The file of learned host keys, beside that of a Secret's [`KNOWN_HOSTS`].
 const LEARNED: &str = "learned";
-
-/// The node sets whose hosts a run may touch, and what it gets beside the files of its service.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct NodeSets {
-    /// Name of the node set → Secret with its ssh key.
-    pub ssh_secrets: BTreeMap<String, String>,
-    /// Whether the service runs once for all node sets of a deployment, however many there are.
-    pub is_global: bool,
-    /// CA bundles and certificates, in the order in which they are mounted.
-    pub tls: Vec<Tls>,
-}
-
-/// A folder of TLS files.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Tls {
-    /// All keys of a Secret with a CA bundle.
-    Bundle {
-        /// The service that names the Secret.
-        service: String,
-        /// Its type.
-        service_type: String,
-        /// The Secret.
-        secret: String,
-    },
-    /// One certificate of each host.
-    Certificates {
-        /// The Secrets that hold them, the first one naming the volume.
-        secrets: Vec<String>,
-        /// The type of the service that uses them.
-        service_type: String,
-        /// The name of the certificate, among the service's.
-        key: String,
-    },
-}
 
 /// The name of the inventory Secret of a node set.
 pub fn inventory_name(node_set: &str) -> String {

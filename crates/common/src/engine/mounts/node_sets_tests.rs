@@ -1,5 +1,7 @@
 //! Names, order and paths of volumes, as upstream's users see them in Jobs.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 
