@@ -1,90 +1,45 @@
 //! An Ironic as far as operators and these tests ask it: its states, locks, refusals and words, held to
 //! what a real one answers to the same script of requests.
 
+mod answer;
 mod api;
 mod door;
 mod machine;
 mod patch;
 mod server;
+mod shared;
+mod state;
 #[cfg(test)]
 mod tests;
 mod way;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 use crate::keystone::Keystone;
 use crate::player::host::Host;
 use crate::ports;
-use api::Answer;
+use answer::Answer;
 use machine::Machine;
+use shared::Shared;
+use state::{Login, PASSWORD, State, USER};
+
+pub use state::Trouble;
 
 /// How long a machine stays in a state that it does not stay in, unless a test says otherwise.
 const TAKES: Duration = Duration::from_millis(100);
 /// How long a machine may take to come to a state.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Who may ask an Ironic that asks for user and password.
-pub(crate) const USER: &str = "operator";
-/// The user's password.
-pub(crate) const PASSWORD: &str = "only-for-tests";
-
-/// What answers in place of Ironic.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Trouble {
-    /// Each request gets this status, with these words as Ironic packs them.
-    Refusal(u16, String),
-    /// Each request gets a page of another server.
-    Page(String),
-    /// No request is ever answered.
-    Silence,
-}
-
-/// Whom it lets in.
-#[derive(Clone, Debug)]
-pub(crate) enum Login {
-    Basic,
-    Keystone(Keystone),
-}
-
 /// An Ironic with fake hardware on a port of the loopback address; it ends with its last handle.
 #[derive(Clone, Debug)]
 pub struct Ironic {
     shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    address: SocketAddr,
-    state: Mutex<State>,
-    server: Mutex<Option<JoinHandle<()>>>,
-    /// Rings whenever a machine may have changed.
-    changes: watch::Sender<()>,
-}
-
-/// All that it knows.
-#[derive(Debug)]
-pub(crate) struct State {
-    /// By UUID.
-    pub(crate) machines: BTreeMap<String, Machine>,
-    pub(crate) login: Login,
-    /// The oldest and the newest version that it speaks.
-    pub(crate) versions: (&'static str, &'static str),
-    /// Whether it has somewhere to keep config drives.
-    pub(crate) has_store: bool,
-    pub(crate) endpoint: String,
-    trouble: Option<Trouble>,
-    /// How long each answer takes.
-    slow: Duration,
-    takes: Duration,
-    n_lists: usize,
 }
 
 impl Ironic {
@@ -102,9 +57,7 @@ impl Ironic {
             takes: TAKES,
             n_lists: 0,
         };
-        let (server, changes) = (Mutex::default(), watch::Sender::new(()));
-        let shared = Shared { address, state: Mutex::new(state), server, changes };
-        let ironic = Self { shared: Arc::new(shared) };
+        let ironic = Self { shared: Arc::new(Shared::new(address, state)) };
         ironic.listen().await?;
         Ok(ironic)
     }
@@ -161,14 +114,14 @@ impl Ironic {
     /// A conductor holds a machine, or lets go of it: held ones can neither be written nor told anything.
     pub fn hold(&self, machine: &str, is_held: bool) -> Result<()> {
         self.state().find(machine)?.is_held = is_held;
-        self.changed();
+        self.shared.changed();
         Ok(())
     }
 
     /// Looks at the power of all machines, and forgets then what went wrong with them.
     pub fn look_at_power(&self) {
         self.state().machines.values_mut().for_each(Machine::look_at_power);
-        self.changed();
+        self.shared.changed();
     }
 
     /// What a machine runs once it is active and on: a host that answers, with another key of its own
@@ -190,7 +143,7 @@ impl Ironic {
 
     /// What it answers to a human who may do everything.
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
-        let Answer { status, body } = self.act(method, path, body.cloned());
+        let Answer { status, body } = self.shared.act(method, path, body.cloned());
         ensure!((200..300).contains(&status), "{method} {path}: {status}: {body}");
         Ok(body)
     }
@@ -262,54 +215,17 @@ impl Ironic {
         tokio::time::timeout(PATIENCE, looked).await.context("nobody looks at all machines")?
     }
 
+    /// Nobody listens any more, and what it knows stays.
+    pub fn stop(&self) {
+        server::stop(&self.shared);
+    }
+
+    /// Listens again.
+    pub async fn listen(&self) -> Result<()> {
+        server::listen(&self.shared).await
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn changed(&self) {
-        self.shared.changes.send_replace(());
-    }
-
-    /// Acts on a request, and lets machines go their ways.
-    fn act(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
-        let (answer, ways) = self.state().act(method, path, body);
-        self.changed();
-        for uuid in ways {
-            tokio::spawn(go(Arc::downgrade(&self.shared), uuid));
-        }
-        answer
-    }
-}
-
-/// Brings a machine to the end of its way.
-async fn go(shared: Weak<Shared>, uuid: String) {
-    loop {
-        let Some(found) = shared.upgrade() else { return };
-        let takes = Ironic { shared: found }.state().takes;
-        tokio::time::sleep(takes).await;
-        let Some(found) = shared.upgrade() else { return };
-        let ironic = Ironic { shared: found };
-        let goes_on = ironic.state().machines.get_mut(&uuid).is_some_and(Machine::go_on);
-        ironic.changed();
-        if !goes_on {
-            return;
-        }
-    }
-}
-
-impl State {
-    /// A machine by UUID or name.
-    fn find(&mut self, machine: &str) -> Result<&mut Machine> {
-        let uuid = self.uuid(machine).with_context(|| format!("no machine {machine}"))?;
-        self.machines.get_mut(&uuid).context("a machine that went away")
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let server = self.server.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = server.take() {
-            server.abort();
-        }
+        self.shared.state()
     }
 }

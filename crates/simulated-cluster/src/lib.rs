@@ -4,26 +4,26 @@
 //! Control logic is judged against it; what only a kubelet, a host, nova or Ironic can tell is judged on
 //! the lab.
 
-/// What a user does where a program is missing.
-const BUILD: &str = "`cargo xtask sim up` builds it";
-
 mod broker;
 mod clock;
 mod control_plane;
 mod folder;
 mod ironic;
 mod keystone;
+mod operator;
 mod operators;
 pub mod player;
 mod ports;
 mod processes;
+mod programs;
 mod release;
 mod simulation;
 
 pub use broker::Broker;
 pub use ironic::{Ironic, Trouble};
 pub use keystone::Keystone;
-pub use operators::{Operator, Operators};
+pub use operator::Operator;
+pub use operators::Operators;
 pub use player::host::{Behaviour, Host};
 pub use player::ledger::{Ledger, Visit};
 pub use player::{Fate, Matching, Player};

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
+use crate::operator::Operator;
 use crate::ports;
 use crate::processes::{Process, Processes};
 use crate::release::{NAMESPACE, Rendered};
@@ -27,33 +28,6 @@ const LEADS_WITHIN: Duration = Duration::from_mins(2);
 /// How long one may take to end: as long as a pod has by default.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
-
-/// One of the operators.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Operator {
-    /// Every `OpenStackAnsibleEE` becomes one Job.
-    AnsibleEe,
-    /// Hosts and their services, phase 0.
-    DataPlane,
-    /// A compute for each node with a cell, phase 1.
-    Nova,
-}
-
-impl Operator {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::AnsibleEe, Self::DataPlane, Self::Nova];
-    /// Those with webhooks.
-    pub const SERVING: [Self; 2] = [Self::DataPlane, Self::Nova];
-
-    /// The name of its program, Deployment and service account.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AnsibleEe => "ansibleee-operator",
-            Self::DataPlane => "dataplane-operator",
-            Self::Nova => "nova-operator",
-        }
-    }
-}
 
 /// The operators' processes.
 pub struct Operators {
@@ -250,12 +224,4 @@ async fn token(client: &Client, operator: Operator) -> Result<String> {
     let made =
         accounts.create_token_request(operator.name(), &PostParams::default(), &request).await?;
     Ok(made.status.context("a token request without a token")?.token)
-}
-
-/// Where cargo puts programs: above the folder `deps` of tests, beside programs.
-pub(crate) fn built() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let folder = own.parent().context("a program is in a folder")?;
-    let folder = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
-    Ok(folder.unwrap_or_else(|| Path::new("/")).to_owned())
 }

@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
+use crate::programs::BUILD;
+
 /// Starts processes from one thread that lives as long as this process: the kernel kills a process whose
 /// parent thread ends, and tests run in threads that end early.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Processes {
         log: &Path,
         configure: impl FnOnce(&mut Command),
     ) -> Result<Process> {
-        ensure!(program.is_file(), "{} is missing: {}", program.display(), crate::BUILD);
+        ensure!(program.is_file(), "{} is missing: {BUILD}", program.display());
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(program);
         configure(&mut command);

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::operators::Operator;
+use crate::operator::Operator;
+use crate::programs::BUILD;
 
 /// The release's name.
 pub(crate) const RELEASE: &str = "edpm-operators";
@@ -108,7 +109,7 @@ fn set(values: &[String]) -> Vec<String> {
 /// What a program says that succeeds.
 async fn said(program: &mut Command) -> Result<String> {
     let output = program.output().await;
-    let output = output.with_context(|| format!("start {program:?}: {}", crate::BUILD))?;
+    let output = output.with_context(|| format!("start {program:?}: {BUILD}"))?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{program:?}: {error}");
     Ok(String::from_utf8(output.stdout)?)
@@ -149,7 +150,7 @@ async fn apply_with(
     kubectl.env("KUBECONFIG", kubeconfig).args(["apply", "--server-side", "--validate=false"]);
     kubectl.args(["--field-manager=helm", "--filename=-"]).args(options);
     kubectl.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = kubectl.spawn().with_context(|| format!("start kubectl: {}", crate::BUILD))?;
+    let mut child = kubectl.spawn().with_context(|| format!("start kubectl: {BUILD}"))?;
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string();
     let mut stdin = child.stdin.take().context("no stdin")?;
     stdin.write_all(list.as_bytes()).await?;

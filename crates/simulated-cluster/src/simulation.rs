@@ -1,8 +1,7 @@
 //! One simulated cluster from its start to its end.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
@@ -15,14 +14,13 @@ use crate::broker::Broker;
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
 use crate::keystone::Keystone;
-use crate::operators::{self, Operator, Operators};
+use crate::operator::Operator;
+use crate::operators::Operators;
 use crate::player::Player;
 use crate::ports;
 use crate::processes::Processes;
+use crate::programs;
 use crate::release::{self, Rendered, apply};
-
-/// The variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl and helm.
-const BIN: &str = "EDPM_SIM_BIN";
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -63,7 +61,7 @@ impl Simulation {
     pub async fn start(options: &Options) -> Result<Self> {
         // An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let bin = bin()?;
+        let bin = programs::of_cluster()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = Folder::new(&format!("{}-{number}", std::process::id()))?;
         let processes = Processes::new();
@@ -85,7 +83,7 @@ impl Simulation {
         let brokers = [broker("nova-cell1").await?, broker("nova-cell2").await?];
         let keystone = Keystone::start().await?;
         let operators = Operators::new(
-            operators::built()?,
+            programs::of_operators()?,
             (&folder, &processes),
             &plane,
             &client,
@@ -138,14 +136,4 @@ async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let (params, namespace) = (PatchParams::apply("simulated-cluster"), Patch::Apply(namespace));
     let made = Api::<Namespace>::all(client.clone()).patch(name, &params, &namespace).await;
     made.map(drop).with_context(|| format!("make the namespace {name}"))
-}
-
-/// The folder of the programs that the lab builds.
-fn bin() -> Result<PathBuf> {
-    if let Some(bin) = std::env::var_os(BIN) {
-        return Ok(bin.into());
-    }
-    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache").into_os_string());
-    let cache: OsString = std::env::var_os("XDG_CACHE_HOME").or_else(home).context("no HOME")?;
-    Ok(PathBuf::from(cache).join("edpm-operators/sim/bin"))
 }

@@ -2,34 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::State;
-use super::machine::Machine;
+use super::answer::{Answer, Outcome};
+use super::machine::{CONDUCTOR, Machine};
 use super::patch;
+use super::state::State;
 
 /// The greatest number of machines in one answer.
 const PAGE: usize = 1000;
-
-/// A status and a body; null where there is none.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
-}
-
-impl Answer {
-    fn of(status: u16, body: Value) -> Self {
-        Self { status, body }
-    }
-
-    /// A refusal, packed twice as Ironic does.
-    pub(crate) fn refused(status: u16, words: &str) -> Self {
-        let fault = json!({ "faultcode": "Client", "faultstring": words, "debuginfo": null });
-        Self::of(status, json!({ "error_message": fault.to_string() }))
-    }
-}
-
-/// What is answered, or why not.
-pub(crate) type Outcome = Result<Answer, Answer>;
 
 /// A query's values.
 struct Query<'a>(&'a str);
@@ -195,16 +174,7 @@ impl State {
         machine.fields = fields;
         let mut shown = machine.shown(None);
         // The answer is written before the conductor lets go.
-        shown["reservation"] = json!(super::machine::CONDUCTOR);
+        shown["reservation"] = json!(CONDUCTOR);
         Ok(Answer::of(200, shown))
-    }
-
-    /// The UUID of a machine by that or its name.
-    pub(crate) fn uuid(&self, machine: &str) -> Option<String> {
-        let mut found = self
-            .machines
-            .iter()
-            .filter(|(uuid, it)| *uuid == machine || it.text("name") == machine);
-        found.next().map(|(uuid, _)| uuid.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::api::{Answer, Outcome};
+use super::answer::{Answer, Outcome};
 use super::door::Door;
 use super::way::{self, Stop};
 use crate::player::host::Host;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::api::Answer;
+use super::answer::Answer;
 
 /// The fields after a patch.
 pub(crate) fn applied(

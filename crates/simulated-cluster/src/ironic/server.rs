@@ -14,37 +14,35 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::api::Answer;
-use super::{Ironic, Login, PASSWORD, Shared, State, Trouble, USER};
+use super::answer::Answer;
+use super::shared::Shared;
+use super::state::{Login, PASSWORD, State, Trouble, USER};
 
 /// The header by which both sides say which version they speak.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 
-impl Ironic {
-    /// Nobody listens any more, and what it knows stays.
-    pub fn stop(&self) {
-        let mut server = self.shared.server.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = server.take() {
-            server.abort();
-        }
+/// Nobody listens any more.
+pub(crate) fn stop(shared: &Shared) {
+    let mut server = shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(server) = server.take() {
+        server.abort();
     }
+}
 
-    /// Listens again.
-    pub async fn listen(&self) -> Result<()> {
-        let address = self.shared.address;
-        let listener = TcpListener::bind(address).await.context("listen as Ironic")?;
-        let router = Router::new()
-            .fallback(answer)
-            .layer(DefaultBodyLimit::disable())
-            .with_state(Arc::downgrade(&self.shared));
-        let serve = async move {
-            // It serves until it is aborted.
-            let _ = axum::serve(listener, router).await;
-        };
-        let mut server = self.shared.server.lock().unwrap_or_else(PoisonError::into_inner);
-        *server = Some(tokio::spawn(serve));
-        Ok(())
-    }
+/// Listens at the address of the Ironic, until it is stopped.
+pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
+    let listener = TcpListener::bind(shared.address).await.context("listen as Ironic")?;
+    let router = Router::new()
+        .fallback(answer)
+        .layer(DefaultBodyLimit::disable())
+        .with_state(Arc::downgrade(shared));
+    let serve = async move {
+        // It serves until it is aborted.
+        let _ = axum::serve(listener, router).await;
+    };
+    let mut server = shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+    *server = Some(tokio::spawn(serve));
+    Ok(())
 }
 
 async fn answer(
@@ -57,9 +55,8 @@ async fn answer(
     let Some(shared) = shared.upgrade() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let ironic = Ironic { shared };
     let (trouble, slow) = {
-        let state = ironic.state();
+        let state = shared.state();
         (state.trouble.clone(), state.slow)
     };
     if slow > Duration::ZERO {
@@ -74,13 +71,13 @@ async fn answer(
         None => {}
     }
     if uri.path() != "/" {
-        let refusal = ironic.state().refusal(&headers);
+        let refusal = shared.state().refusal(&headers);
         if let Some(refusal) = refusal {
             return response(refusal);
         }
     }
     let path = uri.path_and_query().map_or("/", |it| it.as_str());
-    response(ironic.act(method.as_str(), path, serde_json::from_slice(&body).ok()))
+    response(shared.act(method.as_str(), path, serde_json::from_slice(&body).ok()))
 }
 
 fn response(Answer { status, body }: Answer) -> Response {

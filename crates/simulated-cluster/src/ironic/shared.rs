@@ -1,0 +1,72 @@
+//! What the handles of an Ironic and its server share, and machines that go their ways.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::answer::Answer;
+use super::machine::Machine;
+use super::state::State;
+
+/// One Ironic, whoever has a handle to it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) address: SocketAddr,
+    state: Mutex<State>,
+    pub(crate) server: Mutex<Option<JoinHandle<()>>>,
+    /// Rings whenever a machine may have changed.
+    pub(crate) changes: watch::Sender<()>,
+}
+
+impl Shared {
+    /// One that nobody can reach yet.
+    pub(crate) fn new(address: SocketAddr, state: State) -> Self {
+        let (server, changes) = (Mutex::default(), watch::Sender::new(()));
+        Self { address, state: Mutex::new(state), server, changes }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A machine may have changed.
+    pub(crate) fn changed(&self) {
+        self.changes.send_replace(());
+    }
+
+    /// Acts on a request, and lets machines go their ways.
+    pub(crate) fn act(self: &Arc<Self>, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let (answer, ways) = self.state().act(method, path, body);
+        self.changed();
+        for uuid in ways {
+            tokio::spawn(go(Arc::downgrade(self), uuid));
+        }
+        answer
+    }
+}
+
+/// Brings a machine to the end of its way.
+async fn go(shared: Weak<Shared>, uuid: String) {
+    loop {
+        let Some(takes) = shared.upgrade().map(|it| it.state().takes) else { return };
+        tokio::time::sleep(takes).await;
+        let Some(found) = shared.upgrade() else { return };
+        let goes_on = found.state().machines.get_mut(&uuid).is_some_and(Machine::go_on);
+        found.changed();
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let server = self.server.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = server.take() {
+            server.abort();
+        }
+    }
+}
