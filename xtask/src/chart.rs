@@ -284,6 +284,9 @@ fn typos() -> Result<()> {
         ("webhooks.enabled=yes", "enabled"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
         ("webhooks.certificates=me", "certificates"),
+        ("dataplane.serviceNetworks={10.0.0.0/33}", "serviceNetworks"),
+        ("dataplane.serviceNetworks={fd00::/129}", "serviceNetworks"),
+        ("dataplane.serviceNetworks={192.0.2.1}", "serviceNetworks"),
     ] {
         refused(&[IMAGE, wrong], named).with_context(|| wrong.to_owned())?;
     }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ansibleee_operator::run::job::{Settings, creation};
+use ansibleee_operator::run::job::creation;
+use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use common::api::ansibleee::AnsibleEe;
 use common::engine::build::{self, Deployed, Options, Play, Reach, Recipe, Source};
@@ -15,7 +16,7 @@ use common::engine::run::Attempt;
 use common::engine::shards::Shard;
 use common::plan::{Kind, Step, Target, Write};
 use dataplane_operator::node_set::decide::judge;
-use dataplane_operator::node_set::observe::Observed;
+use dataplane_operator::node_set::observed::Observed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shell::sources::{Digests, SourceRef};

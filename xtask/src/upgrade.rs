@@ -68,7 +68,9 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
-    use dataplane_operator::{baremetal_set::MACHINES, deployment::holding, group, machines};
+    use dataplane_operator::deployment::holding;
+    use dataplane_operator::finalizers::MACHINES;
+    use dataplane_operator::{finalizers, machines};
     use nova_operator::holds;
 
     use super::*;
@@ -88,7 +90,7 @@ mod tests {
         let command = text.lines().find(|it| it.starts_with("kubectl get novaexternalcompute,"));
         let command = command.unwrap();
         let ours = [
-            group::holding::INVENTORY,
+            finalizers::INVENTORY,
             holding::RUNNING,
             MACHINES,
             machines::set::IN_USE,

@@ -21,6 +21,3 @@ mod tests;
 
 pub use controller::{BaremetalSets, World, wake};
 pub use observe::Observed;
-
-/// Keeps a set until its machines are given back.
-pub const MACHINES: &str = "baremetal.openstack.org/machines";

@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     pub digests: DigestArgs,
     /// Networks whose addresses may become endpoints of Kubernetes Services, as CIDRs separated by
-    /// commas; all when empty.
+    /// commas; all where it is not given.
     #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
     pub service_networks: Vec<IpNet>,
 }

@@ -7,11 +7,11 @@ mod inventory;
 pub(crate) mod ledger;
 mod message;
 mod pod;
+mod shared;
 mod state;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
@@ -26,11 +26,10 @@ use tokio::task::JoinHandle;
 pub use fate::{Fate, Matching};
 use host::Host;
 use ledger::Ledger;
+use shared::{Shared, WORKER};
 
 use crate::ports;
 
-/// The only worker of the cluster.
-pub(crate) const WORKER: &str = "player";
 /// All pods of runs have it.
 const PODS: &str = "app=openstackansibleee";
 
@@ -40,16 +39,6 @@ pub struct Player {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    client: Client,
-    ledger: Arc<Ledger>,
-    /// `address:port` → host.
-    hosts: Mutex<BTreeMap<String, Host>>,
-    fates: Mutex<Vec<(Matching, Fate)>>,
-    /// Whether hosts that nobody has described let everybody in.
-    is_everywhere: AtomicBool,
-}
-
 impl Player {
     /// Makes the worker and begins to watch; goes on for as long as the process does.
     pub(crate) async fn start(client: Client) -> Result<Self> {
@@ -57,14 +46,7 @@ impl Player {
         let nodes: Api<Node> = Api::all(client.clone());
         let (params, node) = (PatchParams::apply("simulated-cluster"), Patch::Apply(node));
         nodes.patch(WORKER, &params, &node).await.context("make the worker")?;
-        let shared = Shared {
-            client,
-            ledger: Arc::default(),
-            hosts: Mutex::default(),
-            fates: Mutex::default(),
-            is_everywhere: AtomicBool::new(false),
-        };
-        let player = Self { shared: Arc::new(shared) };
+        let player = Self { shared: Arc::new(Shared::new(client)) };
         tokio::spawn(player.clone().play());
         Ok(player)
     }
@@ -88,36 +70,18 @@ impl Player {
     fn host_at(&self, name: &str, address: &str, port: u16) -> Host {
         let mut host = Host::new(name, address, &self.shared.ledger);
         host.port = port;
-        self.hosts().insert(format!("{address}:{port}"), host.clone());
+        self.shared.hosts().insert(format!("{address}:{port}"), host.clone());
         host
     }
 
     /// From now on a host answers at every address, and lets everybody in.
     pub fn answer_everywhere(&self) {
-        self.shared.is_everywhere.store(true, Ordering::Relaxed);
+        self.shared.answer_everywhere();
     }
 
     /// From now on the pods of some runs come to that end; what was said last counts.
     pub fn decide(&self, matching: Matching, fate: Fate) {
-        self.fates().push((matching, fate));
-    }
-
-    fn fate(&self, run: &Matching) -> Fate {
-        let fates = self.fates();
-        let mut found = fates.iter().rev().filter(|(it, _)| it.is_of(run));
-        found.next().map_or(Fate::Play, |(_, fate)| fate.clone())
-    }
-
-    fn is_everywhere(&self) -> bool {
-        self.shared.is_everywhere.load(Ordering::Relaxed)
-    }
-
-    fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
-        self.shared.hosts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn fates(&self) -> MutexGuard<'_, Vec<(Matching, Fate)>> {
-        self.shared.fates.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.decide(matching, fate);
     }
 
     /// Follows all pods: each has a task of its own, which is cut off when the pod is to go.
@@ -139,11 +103,13 @@ impl Player {
     async fn seen(&self, pod: Pod, tasks: &mut BTreeMap<String, JoinHandle<()>>) {
         let uid = pod.uid().unwrap_or_default();
         if pod.metadata.deletion_timestamp.is_none() {
-            tasks.entry(uid).or_insert_with(|| tokio::spawn(self.clone().run(pod)));
+            tasks
+                .entry(uid)
+                .or_insert_with(|| tokio::spawn(pod::run(Arc::clone(&self.shared), pod)));
         } else if let Some(task) = tasks.remove(&uid) {
             task.abort();
             let _ = task.await;
-            tokio::spawn(self.clone().remove(pod));
+            tokio::spawn(pod::remove(Arc::clone(&self.shared), pod));
         }
     }
 

@@ -132,7 +132,7 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 }
 
 fn is_ours(set: &BaremetalSet) -> bool {
-    common::finalizers::is_held(set, super::MACHINES)
+    common::finalizers::is_held(set, crate::finalizers::MACHINES)
 }
 
 /// Wakes the sets that a change concerns.

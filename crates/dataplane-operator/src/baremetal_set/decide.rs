@@ -9,10 +9,11 @@ use ironic::{Next, Step};
 use jiff::Timestamp;
 
 use crate::baremetal_set::hosts::{Host, Judged, Standing, judge};
+use crate::baremetal_set::metal3;
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::{AGAIN, SELDOM};
 use crate::baremetal_set::status;
-use crate::baremetal_set::{MACHINES, metal3};
+use crate::finalizers::MACHINES;
 
 /// After a request that Ironic answers when it is done.
 const AT_ONCE: Duration = Duration::from_secs(1);

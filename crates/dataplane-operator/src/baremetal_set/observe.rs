@@ -13,9 +13,9 @@ use kube::ResourceExt;
 use shell::vault::Content;
 
 use crate::applied::APPLIED;
-use crate::baremetal_set::MACHINES;
 use crate::baremetal_set::metal3::seen::Seen;
 use crate::baremetal_set::pauses::Refused;
+use crate::finalizers::MACHINES;
 
 /// Contents of Secrets by name, those that exist.
 pub type Secrets = BTreeMap<String, Content>;

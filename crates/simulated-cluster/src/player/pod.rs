@@ -1,6 +1,7 @@
 //! The life of one pod of a run, from its worker to its end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -17,8 +18,9 @@ use super::fate::{Fate, Matching};
 use super::host::{Approach, Behaviour};
 use super::ledger::{RunPod, Visit};
 use super::message::{self, Told};
+use super::shared::{Shared, WORKER};
 use super::state::{Ended, is_running, never_ran, running, status, terminated, waiting};
-use super::{Player, WORKER, files, inventory, state};
+use super::{files, inventory, state};
 
 /// How often a kubelet looks again for what a pod lacks.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -31,27 +33,25 @@ const HOSTS: &str = "edpm.openstack.org/hosts";
 /// A host of a run: its name and its address.
 type Target = (String, String);
 
-impl Player {
-    /// Plays a pod until its end; a fault of the player's own is told and leaves the pod as it is.
-    pub(super) async fn run(self, pod: Pod) {
-        let is_over = pod.status.as_ref().and_then(|it| it.phase.as_deref());
-        if matches!(is_over, Some("Succeeded" | "Failed")) {
-            return;
-        }
-        let name = pod.name_any();
-        if let Err(error) = Life::new(self, pod).whole().await {
-            // Whoever waits for the end of the run shows it with what the log has.
-            tell(&format!("player: pod {name}: {error:#}"));
-        }
+/// Plays a pod until its end; a fault of the player's own is told and leaves the pod as it is.
+pub(super) async fn run(shared: Arc<Shared>, pod: Pod) {
+    let is_over = pod.status.as_ref().and_then(|it| it.phase.as_deref());
+    if matches!(is_over, Some("Succeeded" | "Failed")) {
+        return;
     }
+    let name = pod.name_any();
+    if let Err(error) = Life::new(shared, pod).whole().await {
+        // Whoever waits for the end of the run shows it with what the log has.
+        tell(&format!("player: pod {name}: {error:#}"));
+    }
+}
 
-    /// Ends a pod that is to go, as a kubelet does.
-    pub(super) async fn remove(self, pod: Pod) {
-        let name = pod.name_any();
-        let life = Life::new(self, pod);
-        if let Err(error) = life.leave().await {
-            tell(&format!("player: pod {name} does not go: {error:#}"));
-        }
+/// Ends a pod that is to go, as a kubelet does.
+pub(super) async fn remove(shared: Arc<Shared>, pod: Pod) {
+    let name = pod.name_any();
+    let life = Life::new(shared, pod);
+    if let Err(error) = life.leave().await {
+        tell(&format!("player: pod {name} does not go: {error:#}"));
     }
 }
 
@@ -61,7 +61,7 @@ fn tell(text: &str) {
 }
 
 struct Life {
-    player: Player,
+    shared: Arc<Shared>,
     pod: Pod,
     namespace: String,
     run: String,
@@ -69,15 +69,15 @@ struct Life {
 }
 
 impl Life {
-    fn new(player: Player, pod: Pod) -> Self {
+    fn new(shared: Arc<Shared>, pod: Pod) -> Self {
         let namespace = pod.namespace().unwrap_or_default();
         let run = pod.annotations().get(RUN).cloned().unwrap_or_default();
         let service = pod.labels().get(SERVICE_LABEL).cloned().unwrap_or_default();
-        Self { player, pod, namespace, run, service }
+        Self { shared, pod, namespace, run, service }
     }
 
     fn client(&self) -> Client {
-        self.player.shared.client.clone()
+        self.shared.client.clone()
     }
 
     fn pods(&self) -> Api<Pod> {
@@ -87,7 +87,7 @@ impl Life {
     fn fate(&self) -> Fate {
         let image = self.container().ok().and_then(|it| it.image.clone()).unwrap_or_default();
         let (namespace, run) = (self.namespace.clone(), self.run.clone());
-        self.player.fate(&Matching { namespace, run, service: self.service.clone(), image })
+        self.shared.fate(&Matching { namespace, run, service: self.service.clone(), image })
     }
 
     fn container(&self) -> Result<&Container> {
@@ -113,7 +113,7 @@ impl Life {
         let Some(ended) = self.outcome(&targets, &files).await? else { return Ok(()) };
         let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
         // Nothing of it works any more, and nobody knows so yet.
-        self.player.ledger().leaves(&self.uid());
+        self.shared.ledger.leaves(&self.uid());
         self.write(phase, &terminated(&ended), first.as_ref()).await
     }
 
@@ -126,7 +126,7 @@ impl Life {
             return Ok(());
         }
         let state = current.status.as_ref().and_then(|it| it.phase.clone()).unwrap_or_default();
-        self.player.ledger().leaves(&self.uid());
+        self.shared.ledger.leaves(&self.uid());
         if state != "Succeeded" && state != "Failed" {
             let ended = terminated(&Ended::new(STOPPED, String::new()));
             let ended = if is_running(&current) { ended } else { never_ran() };
@@ -202,7 +202,7 @@ impl Life {
     async fn note_start(&self, targets: &[Target]) -> Result<()> {
         let (uid, namespace, run) = (self.uid(), self.namespace.clone(), self.run.clone());
         let pod = RunPod { uid, namespace, run };
-        let ledger = self.player.ledger();
+        let ledger = &self.shared.ledger;
         ledger.enters(&pod, targets.iter().map(|(_, address)| address.clone()));
         if !self.service.is_empty()
             && let Some(run) = self.uid_of_run().await?
@@ -232,7 +232,7 @@ impl Life {
         let asking =
             spec.init_containers.iter().flatten().find(|it| it.name == "edpm-host-keys")?;
         let arguments = asking.command.iter().flatten().skip(4);
-        let hosts = self.player.hosts();
+        let hosts = self.shared.hosts();
         let key = |argument: &String| {
             let address = argument.split(' ').next().unwrap_or_default();
             hosts.get(address).and_then(|it| it.state().shown_key())
@@ -304,7 +304,7 @@ impl Life {
         let mut files = files.clone();
         files.extend(self.learned_file(targets));
         let variables = inventory::variables(&files, name);
-        let host = self.player.hosts().get(address).cloned();
+        let host = self.shared.hosts().get(address).cloned();
         if !inventory::is_within_limit(&files, name) {
             return Told::of(&Behaviour::NotReached, name, address);
         }
@@ -320,11 +320,11 @@ impl Life {
             is_complete: false,
             is_done: false,
         };
-        let visit = self.player.ledger().begins(visit);
+        let visit = self.shared.ledger.begins(visit);
         let approach =
             Approach { service: &self.service, address, variables: &variables, files: &files };
         let behaviour = match host.map(|it| it.state()) {
-            None if is_local || self.player.is_everywhere() => Behaviour::Done,
+            None if is_local || self.shared.is_everywhere() => Behaviour::Done,
             None => Behaviour::Unreachable,
             Some(host) => {
                 if let Some(refusal) = host.refusal(&approach).filter(|_| !is_local) {
@@ -336,7 +336,7 @@ impl Life {
             }
         };
         let is_done = matches!(behaviour, Behaviour::Done | Behaviour::Unchanged);
-        self.player.ledger().ends(visit, is_done);
+        self.shared.ledger.ends(visit, is_done);
         Told::of(&behaviour, name, address)
     }
 
@@ -346,7 +346,7 @@ impl Life {
         let spec = self.pod.spec.as_ref()?;
         let asking =
             spec.init_containers.iter().flatten().find(|it| it.name == "edpm-host-keys")?;
-        let hosts = self.player.hosts();
+        let hosts = self.shared.hosts();
         let line = |argument: &String| {
             let (address, only) = argument.split_once(' ').unwrap_or((argument, ""));
             let host = hosts.get(address)?;

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use super::hosts::judge;
 use super::{status, writes};
-use crate::baremetal_set::MACHINES;
 use crate::baremetal_set::metal3::host::Judged;
 use crate::baremetal_set::observe::Observed;
+use crate::finalizers::MACHINES;
 
 /// Where only an edit helps, or a kind that no watch tells of.
 const SELDOM: Duration = Duration::from_mins(1);

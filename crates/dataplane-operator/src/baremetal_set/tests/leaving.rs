@@ -267,7 +267,7 @@ fn a_set_whose_ironic_never_answered_is_not_held_for_it_has_taken_nothing() {
     assert_eq!(lab.set.as_ref().unwrap().finalizers(), [""; 0]);
     lab.unseen = None;
     lab.rest().unwrap();
-    assert_eq!(lab.set.as_ref().unwrap().finalizers(), [crate::baremetal_set::MACHINES]);
+    assert_eq!(lab.set.as_ref().unwrap().finalizers(), [crate::finalizers::MACHINES]);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
     assert!(lab.set.is_none());
     assert_eq!(lab.machines(), [("available", None), ("available", None)]);
     let mut lab = Lab::new(&json!({"provisioner": "metal3"}), &[]);
-    lab.set.as_mut().unwrap().finalizers_mut().push(crate::baremetal_set::MACHINES.into());
+    lab.set.as_mut().unwrap().finalizers_mut().push(crate::finalizers::MACHINES.into());
     lab.rest().unwrap();
     lab.delete();
     lab.rest().unwrap();

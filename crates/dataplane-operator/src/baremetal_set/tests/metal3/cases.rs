@@ -125,7 +125,7 @@ fn where_metal3_is_not_there_its_absence_is_told_and_a_set_may_go() {
     world.machines = None;
     world.pass().unwrap();
     world.says("Ready", False, "ProvisionerNotFound", &["install Metal3, or set"]);
-    world.set.as_mut().unwrap().finalizers_mut().push(crate::baremetal_set::MACHINES.into());
+    world.set.as_mut().unwrap().finalizers_mut().push(crate::finalizers::MACHINES.into());
     world.delete();
     world.pass().unwrap();
     assert!(world.set.is_none());
