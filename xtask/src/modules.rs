@@ -113,7 +113,11 @@ fn edges(name: &str) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut texts = BTreeMap::new();
     for file in files(&format!("crates/{name}/src"), ".rs").unwrap() {
         let inside = file.strip_prefix(&source).unwrap().with_extension("");
-        let module: Module = inside.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+        let mut module: Module =
+            inside.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+        if module.last().is_some_and(|it| it == "mod") {
+            module.pop();
+        }
         if module == ["main"] || module.iter().any(|it| it.contains("test")) {
             continue;
         }

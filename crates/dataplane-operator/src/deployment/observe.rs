@@ -103,7 +103,10 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     };
     let mut others = BTreeMap::new();
     for (name, set) in &node_sets {
-        others.insert(name.clone(), others::of(&beside(world, &deployment, set), set, is_for_all));
+        others.insert(
+            name.clone(),
+            others::of(&beside(world, &deployment, set), &deployment, set, is_for_all),
+        );
     }
     Ok(Some(Observed {
         deployment,

@@ -95,6 +95,9 @@ pub struct Begun {
     pub deployment: String,
     /// What it does there.
     pub doing: Doing,
+    /// Whether it is older than this deployment. Of two that have come to rest because of each other's
+    /// failures the older one ends.
+    pub is_older: bool,
 }
 
 /// What a service of a human's own trusts where it names nothing; upstream's default.

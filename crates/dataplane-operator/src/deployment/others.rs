@@ -32,14 +32,18 @@ pub struct Other {
 /// `is_for_all` tells which services wait so: hosts that rest there, or behind one, are in service.
 pub fn of(
     others: &[Other],
+    ours: &Deployment,
     set: &NodeSet,
     is_for_all: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Begun> {
     let mut all: BTreeMap<String, Begun> = BTreeMap::new();
+    let age = |it: &Deployment| (it.creation_timestamp().map(|it| it.0), it.name_any());
     for other in others {
+        let is_older = age(&other.deployment) < age(ours);
         for (host, doing) in hosts_of(other, set, &is_for_all) {
             if all.get(&host).is_none_or(|it| it.doing < doing) {
-                all.insert(host, Begun { deployment: other.deployment.name_any(), doing });
+                let deployment = other.deployment.name_any();
+                all.insert(host, Begun { deployment, doing, is_older });
             }
         }
     }

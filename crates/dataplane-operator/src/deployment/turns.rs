@@ -161,12 +161,8 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
         is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
     };
     let all = standings(seen, parts);
-    // What another deployment does or has given up changes when that one ends.
-    let is_others = |(part, host, standing): &(&Part, &Judged, Standing)| {
-        counted(seen, part, host, *standing) != *standing
-    };
     let is_over = !waiting.contains(&Hold::Turn)
-        && !all.iter().any(is_others)
+        && !all.iter().any(|it| waits_for_another(seen, it))
         && parts.iter().flat_map(|it| &it.hosts).all(rests);
     let counts = |(part, host, standing): &&(&Part, &Judged, Standing)| match hold {
         Hold::Paused => standing.fails(),
@@ -204,6 +200,14 @@ pub fn held(seen: &Observed, parts: &[Part]) -> Held {
         (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };
     Held { is_over, text: Some(text) }
+}
+
+/// Whether a place is held by another deployment that will come to an end: one that has given up there
+/// may wait for this one, and then the older one ends first.
+fn waits_for_another(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing)) -> bool {
+    let Some(other) = other(seen, part, host) else { return false };
+    let counts = counted(seen, part, host, *standing) != *standing;
+    counts && (other.is_older || other.doing != Doing::GivenUp)
 }
 
 /// Which other deployments hold places too.

@@ -117,7 +117,7 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
         let sets = world.seen.node_sets.iter();
         let open: Vec<Other> =
             Some(other.clone()).into_iter().filter(|it| holding::is_open(&it.deployment)).collect();
-        let of = |set| others::of(&open, set, is_for_all);
+        let of = |set| others::of(&open, &world.seen.deployment, set, is_for_all);
         world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
     }
 }
@@ -160,6 +160,7 @@ fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
     let mut worlds = specs.map(|it| World::with(vec![deployed(50, services)], it));
     for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
         world.deployment().metadata.uid = Some(name.into());
+        world.deployment().metadata.name = Some(name.into());
     }
     worlds
 }
@@ -206,7 +207,7 @@ fn hosts_that_fail_and_are_tried_again_hold_places_in_another_deployment_too() {
     assert_eq!(runs(&worlds[1].settle()), [""; 0]);
     let message = worlds[1].message("DeploymentReady");
     assert!(message.contains("50 of 50 hosts wait for their turn"), "{message}");
-    let cause = "maxUnavailable (10) has it; hosts of OpenStackDataPlaneDeployment edpm count too.";
+    let cause = "maxUnavailable (10) has it; hosts of OpenStackDataPlaneDeployment one count too.";
     assert!(message.contains(cause), "{message}");
     assert!(!worlds[1].is_over());
 }
@@ -314,7 +315,7 @@ fn whoever_waits_for_hosts_at_work_is_told_which_ones_fail_and_both_ways_out() {
 
 /// What another deployment does on a host.
 fn elsewhere(world: &mut World, host: &str, doing: Doing) {
-    let begun = Begun { deployment: "another".into(), doing };
+    let begun = Begun { deployment: "another".into(), doing, is_older: true };
     world.seen.others.entry("compute".into()).or_default().insert(host.into(), begun);
 }
 
@@ -349,6 +350,24 @@ fn hosts_that_another_deployment_has_given_up_are_tried_first_and_end_nothing() 
     elsewhere(&mut world, "n000", Doing::GivenUp);
     world.settle();
     assert!(!world.is_over(), "{}", world.message("DeploymentReady"));
+}
+
+#[test]
+fn of_two_deployments_that_rest_because_of_each_others_failures_the_older_one_ends() {
+    let spec = || json!({ "maxUnavailable": 2, "backoffLimit": 0 });
+    let mut worlds = two_of_one(&["first", "everywhere", "second"], [spec(), spec()]);
+    let fails = ["n000", "n001"];
+    for _ in 0..200 {
+        for idx in 0..2 {
+            look_at_each_other(&mut worlds);
+            worlds[idx].settle();
+            worlds[idx].finish_with(|_, host| if host == fails[idx] { "Failed" } else { "Ok" });
+            worlds[idx].sleep(11);
+        }
+    }
+    for world in &worlds {
+        assert!(world.is_over(), "{}", world.message("DeploymentReady"));
+    }
 }
 
 #[test]
