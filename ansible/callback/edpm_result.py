@@ -174,7 +174,7 @@ class CallbackModule(CallbackBase):
             self._tell()
 
     def _has_news_of_keys(self):
-        checks = getattr(TaskExecutor, "edpm_key_checks", None)
+        checks = _key_checks()
         before, self.keys = self.keys, checks.seen() if checks else b""
         return self.keys != before
 
@@ -264,7 +264,7 @@ class CallbackModule(CallbackBase):
 
     def _unchecked(self):
         """What to tell of hosts whose own keys are not checked; nothing where all are."""
-        checks = getattr(TaskExecutor, "edpm_key_checks", None)
+        checks = _key_checks()
         # A plugin that was not loaded has seen nothing of any host.
         hosts, reasons = checks.unchecked() if checks else (_run_hosts(), ["no_answer"])
         if not hosts:
@@ -402,6 +402,11 @@ def _write(text):
         os.ftruncate(target, len(text))
     finally:
         os.close(target)
+
+
+def _key_checks():
+    """The plugin that sees whether hosts' keys are checked; None where it was not loaded."""
+    return getattr(TaskExecutor, "edpm_key_checks", None)
 
 
 def _run_hosts():

@@ -65,8 +65,9 @@ KEYS_COMMAND = re.compile(r"(?:-\w*o)?\s*knownhostscommand[\s=]+(?![\s=]|none\s*
 LOOPBACK = re.compile(r"hostname (?:127\..*|::1|localhost)$")
 ANY_LOOPBACK = re.compile(r"(?:-\w*o)?\s*nohostauthenticationforlocalhost[\s=]+(?:true|yes)\s*$", re.IGNORECASE)
 QUOTES = re.compile(r"""["'\\]""")
-# A file may run programs (`Match exec`) that take their time, and so may a busy machine.
-SSH_SECONDS = (5, 10)
+# A file may run programs (`Match exec`) that take their time, and so may a busy machine: the second time ssh may take
+# twice as long.
+SSH_SECONDS = 5
 HOSTS_LIMIT = 65536
 
 
@@ -144,7 +145,8 @@ def _trusting(connection):
         given = [(name, options.get(name)) for name in (*FIRST, last)]
         found |= _ssh_trusts(str(options.get("host")), *(it for it in given if it[1] not in (None, "")))
     # What another program than the usual one makes of files is not known here.
-    is_usual = _program(options.get("ssh_executable")) == _program("ssh")
+    executable = options.get("ssh_executable")
+    is_usual = executable == "ssh" or _program(executable) == _program("ssh")
     return found if is_usual else found - {SSH_CONFIG, NO_ANSWER}
 
 
@@ -183,16 +185,14 @@ def _words(name, value):
 
 def _ask_ssh(words):
     """What ssh makes of its arguments and files, in lines, without a connection."""
-    for seconds in SSH_SECONDS:
-        try:
-            done = subprocess.run(
-                ["ssh", "-G", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                encoding="utf-8", errors="replace", timeout=seconds, check=True,
-            )
-            break
-        except subprocess.TimeoutExpired:
-            if seconds == SSH_SECONDS[-1]:
-                raise
+    ask = functools.partial(
+        subprocess.run, ["ssh", "-G", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, encoding="utf-8", errors="replace", check=True,
+    )
+    try:
+        done = ask(timeout=SSH_SECONDS)
+    except subprocess.TimeoutExpired:
+        done = ask(timeout=2 * SSH_SECONDS)
     lines = done.stdout.splitlines()
     if not any(line.startswith("stricthostkeychecking ") for line in lines):
         raise ValueError("ssh said nothing of the check")
@@ -211,8 +211,8 @@ def _reason(option, connection, variables):
         return option
     names = SWITCHES[option][1] if option in SWITCHES else (f"ansible_{option}",)
     # The usual connection knows nothing of the others' variables.
-    is_others = ("paramiko", "libssh")
-    known = [name for name in names if not isinstance(connection, Ssh) or not any(it in name for it in is_others)]
+    others = ("paramiko", "libssh")
+    known = [name for name in names if not isinstance(connection, Ssh) or not any(it in name for it in others)]
     given = [name for name in known if variables.get(name) is not None]
     if given:
         return given[0]

@@ -88,12 +88,8 @@ fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
 
 /// Creates the Job that runs what an AnsibleEE asks for.
 pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
-    let target = Target {
-        kind: Kind::of::<objects::Job>(),
-        namespace: run.namespace().unwrap_or_default(),
-        name: identity::job_name(&run.name_any(), identity),
-        uid: None,
-    };
+    let name = identity::job_name(&run.name_any(), identity);
+    let target = Target::named::<objects::Job>(run.namespace().unwrap_or_default(), name);
     let pointer = format!("/metadata/annotations/{}", IDENTITY.replace('/', "~1"));
     Step::create(target, object(run, identity, settings), &pointer, "the run was let in")
 }

@@ -6,6 +6,8 @@ use common::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
 
 use super::summary::Unchecked;
 
+/// What a run tells where ssh did not say whether it checks keys.
+const NO_ANSWER: &str = "no_answer";
 /// How long the condition's message may be, in bytes.
 const LIMIT: usize = 1000;
 
@@ -27,6 +29,14 @@ fn by_run(told: &Unchecked) -> Finding {
     let hosts = told.hosts.join(", ");
     let more = if told.more == 0 { String::new() } else { format!(" and {} more", told.more) };
     let by = told.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
+    if told.by.iter().all(|it| it == NO_ANSWER) {
+        let text = format!(
+            "It is not known whether keys of hosts were checked in tasks of {hosts}{more}: there was {by}. \
+             Look for what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
+             worker), and run again."
+        );
+        return Finding::warning(HOST_KEYS_CHECKED, OFF, trimmed(&text.replace('\n', " "), LIMIT));
+    }
     let text = format!(
         "Keys of hosts were not checked in tasks of {hosts}{more}, because of {by}: whoever answers at \
          the address of a host is taken for it. Take it out and run again, or keep it knowingly."
@@ -40,10 +50,7 @@ fn place(by: &str) -> String {
         Some(name) => format!("extra variable {name} (extraVars, or --extra-vars in cmdLine)"),
         None if by.starts_with("--") => format!("option {by} in cmdLine"),
         None if by == "ssh_config" => "a configuration file of ssh in the runner".into(),
-        None if by == "no_answer" => {
-            "no answer of ssh, when it was asked whether it checks them, so that nothing is known"
-                .into()
-        }
+        None if by == NO_ANSWER => "no answer of ssh to the question whether it checks them".into(),
         None if by == "settings" => "settings of the runner's connection plugin".into(),
         None => format!("variable {by} (of the inventory, ansibleVars, ansibleVarsFrom or a play)"),
     }
@@ -91,10 +98,6 @@ mod tests {
                  play)",
             ),
             ("ssh_config", "a configuration file of ssh in the runner"),
-            (
-                "no_answer",
-                "no answer of ssh, when it was asked whether it checks them, so that nothing is known",
-            ),
             ("settings", "settings of the runner's connection plugin"),
         ] {
             let expected = format!(
@@ -102,6 +105,16 @@ mod tests {
             );
             assert_eq!(message("{}", Some(&told(&["a", "b"], 0, &[by]))), Some(expected));
         }
+        let unknown = message("{}", Some(&told(&["a"], 2, &["no_answer"]))).unwrap();
+        let cause = "It is not known whether keys of hosts were checked in tasks of a and 2 more: there was \
+                     no answer of ssh to the question whether it checks them. Look for what delays ssh -G";
+        assert!(unknown.starts_with(cause), "{unknown}");
+        let both = message("{}", Some(&told(&["a"], 0, &["ssh_config", "no_answer"]))).unwrap();
+        assert!(
+            both.starts_with("Keys of hosts were not checked in tasks of a, because of a"),
+            "{both}"
+        );
+        assert!(both.contains("in the runner; no answer of ssh to the question"), "{both}");
         let many = message("{}", Some(&told(&["a"], 41, &["ssh_config", "settings"]))).unwrap();
         assert!(
             many.contains("in tasks of a and 41 more, because of a configuration file"),

@@ -3,6 +3,9 @@
 use common::api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
+/// How long a run of the engine may take unless it says otherwise.
+const DEADLINE: i64 = 7200;
+
 /// What the operator's own options say about runner pods.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -47,6 +50,3 @@ pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
     let own = spec.active_deadline_seconds.map(|it| it.min(MAX_DEADLINE));
     own.or_else(|| is_engines(spec).then_some(DEADLINE))
 }
-
-/// How long a run of the engine may take unless it says otherwise.
-const DEADLINE: i64 = 7200;
