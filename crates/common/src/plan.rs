@@ -58,6 +58,14 @@ pub struct Target {
 }
 
 impl Target {
+    /// The address of an object that need not exist.
+    pub fn named<K: Resource<DynamicType = ()>>(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Self {
+        Self { kind: Kind::of::<K>(), namespace: namespace.into(), name: name.into(), uid: None }
+    }
+
     /// The address of an object that was read.
     pub fn of<K>(object: &K) -> Self
     where

@@ -1,11 +1,11 @@
-//! The caches of everything that is watched from the start, and the worlds of the controllers that read them.
+//! The caches of everything that is watched from the start, and what of them each controller reads.
 
 use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::baremetal::BaremetalSet;
 use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
-use common::engine::build::KNOWN_HOSTS;
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use common::keyed::Keys;
 use ipnet::IpNet;
 use ironic_client::Pool;
@@ -42,22 +42,22 @@ use crate::{deployment, plane, service};
 
 /// Everything that is watched from the start.
 pub(crate) struct Watched {
-    pub(crate) planes: Arc<Cache<DataPlane>>,
+    planes: Arc<Cache<DataPlane>>,
     pub(crate) roles: Arc<Cache<Role>>,
     pub(crate) nodes: Arc<Cache<Node>>,
     pub(crate) node_sets: Arc<Cache<NodeSet>>,
-    pub(crate) deployments: Arc<Cache<Deployment>>,
+    deployments: Arc<Cache<Deployment>>,
     pub(crate) services: Arc<Cache<Service>>,
     pub(crate) runs: Arc<Cache<AnsibleEe>>,
-    pub(crate) exposed: Arc<Cache<CoreService>>,
-    pub(crate) slices: Arc<Cache<EndpointSlice>>,
-    pub(crate) baremetal_sets: Arc<Cache<BaremetalSet>>,
-    pub(crate) secrets: Arc<MetadataCache<Secret>>,
-    pub(crate) config_maps: Arc<MetadataCache<ConfigMap>>,
-    pub(crate) others: Arc<Others>,
+    exposed: Arc<Cache<CoreService>>,
+    slices: Arc<Cache<EndpointSlice>>,
+    baremetal_sets: Arc<Cache<BaremetalSet>>,
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+    others: Arc<Others>,
     pub(crate) machines: Arc<Machines>,
-    pub(crate) metal3: Arc<Metal3>,
-    pub(crate) keys: Keys,
+    metal3: Arc<Metal3>,
+    keys: Keys,
 }
 
 impl Watched {
@@ -180,7 +180,7 @@ impl Watched {
     }
 
     /// Each road has its own, for their readers are woken by different queues.
-    pub(crate) fn sources(&self) -> Arc<Sources> {
+    fn sources(&self) -> Arc<Sources> {
         let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
         Sources::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
     }
@@ -260,23 +260,23 @@ pub(crate) fn namespace<K: kube::Resource>(object: &K) -> String {
     object.namespace().unwrap_or_default()
 }
 
-pub(crate) fn role_of(node: &Node) -> Vec<Key> {
+fn role_of(node: &Node) -> Vec<Key> {
     let role = node.spec.role.iter().filter(|it| !it.is_empty());
     role.map(|it| Key::new(namespace(node), it)).collect()
 }
 
-pub(crate) fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
+fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
     let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
     let told = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
     let hosts = run.spec.hosts.iter().filter(|it| told(&it.name));
     hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
 }
 
-pub(crate) fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+fn owner_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
 }
 
-pub(crate) fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
+fn controller_of<K: kube::Resource>(object: &K) -> Vec<Key> {
     let owner = controller(object.meta());
     owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use common::engine::build::Play;
+use common::engine::recipe::Play;
 use common::yaml;
 use serde::Deserialize;
 

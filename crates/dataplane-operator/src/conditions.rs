@@ -13,6 +13,12 @@ pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
 
+/// There is an inventory that deployments can begin with.
+pub const SETUP_READY: &str = "SetupReady";
+
+/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
+pub const INPUT_MISSING: &str = "InputMissing";
+
 /// What faults say as a condition.
 pub fn input(faults: &[Fault]) -> Finding {
     match faults.iter().min_by_key(|it| it.is_missing) {
@@ -28,9 +34,3 @@ pub fn input(faults: &[Fault]) -> Finding {
         }
     }
 }
-
-/// There is an inventory that deployments can begin with.
-pub const SETUP_READY: &str = "SetupReady";
-
-/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
-pub const INPUT_MISSING: &str = "InputMissing";

@@ -54,16 +54,9 @@ pub fn title(is_secret: bool, name: &str) -> String {
 ///
 /// Where both references of an entry are set, the ConfigMap is taken.
 pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
-    let named = |is_secret, name: &str, optional: Option<bool>| Named {
-        is_secret,
-        name: name.to_owned(),
-        is_optional: optional.unwrap_or(false),
-    };
-    let sources = spec.data_sources.iter().filter_map(|it| {
-        let (is_secret, source) = it.object()?;
-        Some(named(is_secret, &source.name, source.optional))
-    });
-    let config_maps = spec.config_maps.iter().map(|it| named(false, it, None));
-    let secrets = spec.secrets.iter().map(|it| named(true, it, None));
+    let sources = spec.data_sources.iter().filter_map(Named::of);
+    let config_map = |it: &String| Named { is_secret: false, name: it.clone(), is_optional: false };
+    let config_maps = spec.config_maps.iter().map(config_map);
+    let secrets = spec.secrets.iter().map(|it| Named::secret(it));
     sources.chain(config_maps).chain(secrets).collect()
 }

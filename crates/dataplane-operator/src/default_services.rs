@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use common::api::dataplane::Service;
-use common::plan::{Kind, Notice, Step, Target};
+use common::plan::{Notice, Step, Target};
 use common::{hash, yaml};
 use kube::ResourceExt;
 use serde_json::json;
@@ -84,12 +84,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// others stay, fields of others do not.
 pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
     let shipped = find(name)?;
-    let target = Target {
-        kind: Kind::of::<Service>(),
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-        uid: None,
-    };
+    let target = Target::named::<Service>(namespace, name);
     let object = json!({
         "metadata": {
             "labels": { LABEL: "true" },

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use common::api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
 use common::api::shared::{AnyMap, VolMounts};
-use common::engine::build::Options;
+use common::engine::recipe::Options;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use serde_json::Value;

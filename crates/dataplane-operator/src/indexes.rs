@@ -24,18 +24,18 @@ pub const BY_NODE_SET: &str = "node set";
 /// Index of Secrets with certificates by the node set that their label names.
 pub const BY_LABEL: &str = "label";
 
+/// Index of data planes by their namespace.
+pub const BY_NAMESPACE: &str = "namespace";
+
+/// Index of roles by the data plane that they name.
+pub const BY_PLANE: &str = "plane";
+
 /// The index [`BY_NODE_SET`].
 pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
     let namespace = deployment.namespace().unwrap_or_default();
     let names: BTreeSet<&String> = deployment.spec.node_sets.iter().collect();
     names.into_iter().map(|it| Key::new(&namespace, it)).collect()
 }
-
-/// Index of data planes by their namespace.
-pub const BY_NAMESPACE: &str = "namespace";
-
-/// Index of roles by the data plane that they name.
-pub const BY_PLANE: &str = "plane";
 
 /// The index [`BY_NAMESPACE`].
 pub fn namespace_of(plane: &DataPlane) -> Vec<Key> {

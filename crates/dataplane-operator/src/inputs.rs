@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{Service, ServiceSpec};
-use common::engine::build::Options;
+use common::engine::recipe::Options;
 use common::hash;
 use common::keyed::Digest;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
         ("redeploy", json!(instance)),
     ];
     for (name, value) in fields {
-        add(&mut inputs, name, &value);
+        insert_unless_empty(&mut inputs, name.to_owned(), &value);
     }
     let vars = host.vars.iter().filter(|it| !host.origins.contains_key(it.0));
     for (name, value) in vars.chain(&host.replaced_vars) {
@@ -80,7 +80,8 @@ pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
         "type": service_type(spec, name),
     });
     let mut inputs = Inputs::from([(format!("{SERVICE}{name}"), hash::short(&executed).into())]);
-    add(&mut inputs, &format!("service {name}: factVariables"), &json!(spec.fact_variables));
+    let facts = format!("{SERVICE}{name}: factVariables");
+    insert_unless_empty(&mut inputs, facts, &json!(spec.fact_variables));
     inputs.extend(sources.clone());
     inputs
 }
@@ -108,13 +109,6 @@ pub fn contents(spec: &ServiceSpec) -> Option<&String> {
 /// The logical type of a service: the folder of its data sources in the pod.
 pub fn service_type(spec: &ServiceSpec, name: &str) -> String {
     spec.edpm_service_type.clone().unwrap_or_else(|| name.to_owned())
-}
-
-fn add(inputs: &mut Inputs, name: &str, value: &Value) {
-    let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-    if !is_empty {
-        inputs.insert(name.to_owned(), hash::short(value).into());
-    }
 }
 
 /// Adds a part of the inputs, where it is set.

@@ -14,9 +14,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use nova_operator::annotations::DEFAULT_CONFIG;
-use nova_operator::compute::build::NOVA_TYPE;
 use nova_operator::conf::DEFAULT_FILE;
 use nova_operator::rendered_secret::compute_secret_name;
+use nova_operator::rival::NOVA_TYPE;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};

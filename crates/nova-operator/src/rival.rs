@@ -8,7 +8,7 @@ use crate::annotations::CELL;
 /// The reason of a compute that such a service stands in the way of.
 pub const REASON: &str = "NovaServiceListed";
 
-/// The service type whose files are a compute's.
+/// The service type whose files are a compute's: it names their folder in the pods of runs.
 pub const NOVA_TYPE: &str = "nova";
 
 /// The service, and who lists it.

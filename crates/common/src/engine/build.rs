@@ -11,10 +11,9 @@ use crate::engine::mounts;
 use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
 use crate::engine::shards::Shard;
 use crate::names;
-use crate::plan::{Kind, Step, Target};
+use crate::plan::{Step, Target};
 
-pub use crate::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
-pub use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use crate::engine::recipe::{Play, Reach, Recipe};
 
 /// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
 const NAME_LIMIT: usize = 52;
@@ -34,9 +33,7 @@ pub fn name(recipe: &Recipe, shard: &Shard) -> String {
 
 /// The step that creates a shard's run, once.
 pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Step {
-    let namespace = recipe.parent.namespace.clone();
-    let target =
-        Target { kind: Kind::of::<AnsibleEe>(), namespace, name: name(recipe, shard), uid: None };
+    let target = Target::named::<AnsibleEe>(&recipe.parent.namespace, name(recipe, shard));
     let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
         .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
         .collect();
@@ -180,6 +177,9 @@ mod tests {
     use super::*;
     use crate::api::ansibleee::HostKeyScan;
     use crate::engine::layout::Layout;
+    use crate::engine::recipe::{Deployed, Options};
+    use crate::engine::ssh_secret::KNOWN_HOSTS;
+    use crate::plan::Kind;
 
     #[test]
     fn options_are_quoted_for_a_shell() {

@@ -15,7 +15,7 @@ use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 
 use self::pod_files::{CONFIGS_DIR, KEY_MODE};
 
-pub use crate::engine::layout::Layout;
+use crate::engine::layout::Layout;
 
 /// The volume with the inventory of a parent.
 const INVENTORY_VOLUME: &str = "edpm-inventory";

@@ -71,7 +71,7 @@ impl Default for ClaimCaches {
     }
 }
 
-/// The keys of the index [`BY_HOST`](crate::claims::BY_HOST) for what runs were told as hosts' own ssh
+/// The keys of the index [`BY_HOST`] for what runs were told as hosts' own ssh
 /// keys.
 pub fn told_keys<'a>(
     namespace: &'a str,

@@ -12,7 +12,7 @@ pub const ACCEPT_SHARED: &str = "dataplane.openstack.org/accept-shared-host-key"
 /// How many fingerprints an annotation may list.
 pub const MAX_ACCEPTED: usize = 500;
 
-/// The key of the index [`BY_HOST`](super::BY_HOST) for who shows an ssh key.
+/// The key of the index [`BY_HOST`](crate::indexes::BY_HOST) for who shows an ssh key.
 pub fn key_of(namespace: &str, key: &HostKey) -> Key {
     Key::new(namespace, format!("key {key}"))
 }

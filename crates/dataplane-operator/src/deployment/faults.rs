@@ -5,9 +5,9 @@ use std::slice;
 
 use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
 use common::conditions::{self, Truth};
-use common::engine::build::PRIVATE_KEY;
 use common::engine::mounts::node_sets;
 use common::engine::shards::BATCH_SIZE;
+use common::engine::ssh_secret::PRIVATE_KEY;
 use common::finalizers::is_terminating;
 use kube::{Resource as _, ResourceExt};
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSet;
-use common::engine::build::{KNOWN_HOSTS, Reach};
+use common::api::dataplane::{NodeSet, NodeSetHost};
 use common::engine::host_key::{HostKey, Trust};
 use common::engine::limit;
+use common::engine::recipe::Reach;
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use shell::sources::{Digests, SourceRef};
 
 use crate::deployment::observed::Observed;
@@ -14,6 +15,11 @@ use crate::node_set::host::{Host, hosts, machine_template};
 /// The hosts of a node set by their names in the inventory.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
     hosts(node_set).into_iter().map(|it| (it.name.clone(), it)).collect()
+}
+
+/// The hosts of a node set on which all of its services have succeeded once.
+pub fn in_service(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
+    node_set.status.iter().flat_map(|it| &it.hosts).filter(|it| it.hash.is_some())
 }
 
 /// What is known of a node set's ssh Secret, where it exists.

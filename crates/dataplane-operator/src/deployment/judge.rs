@@ -1,10 +1,10 @@
 //! The judgement on one node set of a deployment: where each host stands, and what is told of it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::{
-    Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
-    RunState,
+    Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
 };
 use common::engine::outcome::Reason;
 use common::engine::owner::take_over_command;
@@ -15,7 +15,7 @@ use kube::ResourceExt;
 
 use crate::deployment::course::Course;
 use crate::deployment::faults::Lacking;
-use crate::deployment::hosts::{by_name, has_machine, hosts_of, ssh_digests};
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
 use crate::deployment::news::{has_advanced, news, told_at};
 use crate::deployment::observed::{Doing, Observed};
 use crate::deployment::part::{Holds, Judged, Part};
@@ -69,7 +69,7 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let status = node_set.status.as_ref();
     // What another deployment is at is out of service, and where that fails too, this one begins there.
-    let failed = in_service_once(node_set, &[HostState::Failed, HostState::Deploying]);
+    let failed = in_states(node_set, &[HostState::Failed, HostState::Deploying]);
     let pending = |host: &String| HostProgress {
         done: 0,
         state,
@@ -94,11 +94,10 @@ fn is_given_up_by_another(seen: &Observed, node_set: &str, host: &str) -> bool {
     other.is_some_and(|it| it.doing == Doing::GivenUp)
 }
 
-/// The hosts of a node set that were in service, and are told to be in one of these states.
-fn in_service_once<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a str> {
-    let known = node_set.status.iter().flat_map(|it| &it.hosts);
-    let is_so = |it: &&NodeSetHost| it.hash.is_some() && states.contains(&it.state);
-    known.filter(is_so).map(|it| it.name.as_str()).collect()
+/// The hosts of a node set that were in service, and whose state there is one of these.
+fn in_states<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a str> {
+    let hosts = in_service(node_set).filter(|it| states.contains(&it.state));
+    hosts.map(|it| it.name.as_str()).collect()
 }
 
 /// Judges a node set's part; `is_new` says whether the status does not tell of it yet.
@@ -113,15 +112,17 @@ pub fn part(
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
     let course = Course::of(&seen.deployment, common.runs, name, kept);
-    let failed = node_set.as_deref().map(|it| in_service_once(it, &[HostState::Failed]));
-    let has_failed = |host: &str| failed.as_ref().is_some_and(|it| it.contains(host));
+    let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
+    let failed = failed.unwrap_or_default();
+    let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
     let mut judged = Vec::new();
     for (host, kept) in &kept.hosts {
-        let mut kept = kept.clone();
         // Another deployment has failed there since this one began.
-        if is_untouched(&kept) && (has_failed(host) || is_given_up_by_another(seen, name, host)) {
-            kept.failures = 1;
-        }
+        let kept = if is_untouched(kept) && has_failed(host) {
+            Cow::Owned(HostProgress { failures: 1, ..kept.clone() })
+        } else {
+            Cow::Borrowed(kept)
+        };
         let found = described.as_mut().and_then(|it| it.remove(host));
         // A host that was taken out of the node set is nobody's any more.
         if found.is_none() && node_set.is_some() {

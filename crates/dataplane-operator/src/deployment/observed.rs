@@ -11,6 +11,9 @@ use shell::sources::{Digests, SourceRef};
 use crate::attachments::Networks;
 use crate::default_services;
 
+/// What a service of a user's own trusts where it names nothing; upstream's default.
+pub const CA_BUNDLE: &str = "combined-ca-bundle";
+
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -99,6 +102,3 @@ pub struct Begun {
     /// failures the older one ends.
     pub is_older: bool,
 }
-
-/// What a service of a human's own trusts where it names nothing; upstream's default.
-pub const CA_BUNDLE: &str = "combined-ca-bundle";

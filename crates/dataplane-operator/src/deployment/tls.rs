@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::dataplane::{NodeSet, Service};
 use common::conditions::{self, Truth};
-use common::engine::mounts::node_sets::Tls;
+use common::engine::layout::Tls;
 use shell::sources::SourceRef;
 
 use crate::data_sources::Named;

@@ -8,6 +8,7 @@ use common::engine::State;
 use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
 
 use crate::deployment::build::{is_for_all, place};
+use crate::deployment::hosts::in_service;
 use crate::deployment::judge::{attempts, is_ended};
 use crate::deployment::observed::{Begun, Doing, Observed};
 use crate::deployment::part::{Holds, Judged, Part};
@@ -75,20 +76,14 @@ fn other<'a>(seen: &'a Observed, part: &Part, host: &Judged) -> Option<&'a Begun
 
 fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judged, Standing)> {
     let of_part = |part: &'a Part| {
-        let in_service = in_service(part);
+        let in_service = part.node_set.iter().flat_map(|it| in_service(it));
+        let in_service: BTreeSet<&str> = in_service.map(|it| it.name.as_str()).collect();
         let of_host = move |it: &'a Judged| {
             (part, it, standing(seen, part, it, in_service.contains(it.name.as_str())))
         };
         part.hosts.iter().map(of_host)
     };
     parts.iter().flat_map(of_part).collect()
-}
-
-/// The hosts on which all services of their node set have succeeded once.
-fn in_service(part: &Part) -> BTreeSet<&str> {
-    let status = part.node_set.as_ref().and_then(|it| it.status.as_ref());
-    let hosts = status.into_iter().flat_map(|it| &it.hosts);
-    hosts.filter(|it| it.hash.is_some()).map(|it| it.name.as_str()).collect()
 }
 
 /// What beginning or going on with a host means.

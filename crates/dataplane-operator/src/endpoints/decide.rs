@@ -96,7 +96,10 @@ fn endpoints(seen: &Observed) -> Finding {
 fn outside(seen: &Observed) -> String {
     let nodes = named_nodes(&seen.addresses.outside);
     nodes.map_or_else(String::new, |it| {
-        format!(" {it}: not exposed, for the administrator allows no address of its network here.")
+        format!(
+            " {it}: not exposed, because the chart's dataplane.serviceNetworks has no network with its \
+             address; ask the administrator to add it."
+        )
     })
 }
 

@@ -282,8 +282,9 @@ fn an_address_outside_of_the_administrators_networks_is_not_exposed_however_it_i
     let status = world.seen.service.status.as_ref().unwrap();
     let told = find(&status.conditions, "EndpointsReady").unwrap();
     assert_eq!(told.reason, "AddressNotAllowed");
-    let text = "The ports of 2 addresses are exposed. OpenStackDataPlaneNode n1, n2: not exposed, for \
-                the administrator allows no address of its network here.";
+    let text = "The ports of 2 addresses are exposed. OpenStackDataPlaneNode n1, n2: not exposed, because \
+                the chart's dataplane.serviceNetworks has no network with its address; ask the \
+                administrator to add it.";
     assert_eq!(told.message, text);
     world.seen.addresses = Addresses::of(&nodes, &[]);
     world.pass();

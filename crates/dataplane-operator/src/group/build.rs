@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{Node, Role, Service};
-use common::engine::build::{Deployed, KNOWN_HOSTS, Play, Reach, Recipe, Source};
 use common::engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
-use common::engine::mounts::Layout;
+use common::engine::layout::Layout;
 use common::engine::owner::{self, HostOwner, TAKE_OVER};
+use common::engine::recipe::{Deployed, Play, Reach, Recipe, Source};
 use common::engine::sources::mounted;
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use common::hash;
-use common::plan::Step;
+use common::plan::{Step, Target};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
@@ -22,7 +23,7 @@ use crate::effective::Effective;
 use crate::group::host::{Judged, ssh_digests};
 use crate::group::host_key::known_host;
 use crate::group::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
-use crate::group::observed::{Group, Observed, target_of};
+use crate::group::observed::{Group, Observed};
 use crate::group::{parts, secret_vars};
 use crate::inputs::{contents, service_type};
 
@@ -141,7 +142,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
     if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
     }
-    let target = target_of::<ConfigMap>(seen, name);
+    let target = Target::named::<ConfigMap>(&seen.namespace, name);
     let object = json!({
         "metadata": {
             "annotations": { INVENTORY_HASH: hash },
@@ -156,8 +157,10 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
 pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
     let because = "what it describes is being deleted, and nobody else holds that";
     let has = |all: &BTreeMap<String, Inventory>| all.contains_key(name);
-    let beside = has(&seen.inventory_secrets).then(|| target_of::<Secret>(seen, name));
-    let inventory = has(&seen.inventories).then(|| target_of::<ConfigMap>(seen, name));
+    let beside =
+        has(&seen.inventory_secrets).then(|| Target::named::<Secret>(&seen.namespace, name));
+    let inventory =
+        has(&seen.inventories).then(|| Target::named::<ConfigMap>(&seen.namespace, name));
     beside.into_iter().chain(inventory).map(|it| Step::delete(it, because)).collect()
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use common::api::dataplane::{Node, ServiceRun};
 use common::conditions::{Condition, Finding};
-use common::engine::build::{self, Reach};
+use common::engine::build;
 use common::engine::chain::Need;
+use common::engine::recipe::Reach;
 use common::engine::rollout::Gate;
 use common::engine::shards::{Shard, shards};
 use common::engine::{Run, State, tidy};

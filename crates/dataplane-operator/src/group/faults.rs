@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use common::api::dataplane::{Node, Service, service};
-use common::engine::build::{KNOWN_HOSTS, PRIVATE_KEY};
+use common::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use common::plan::Target;
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};

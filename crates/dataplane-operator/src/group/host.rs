@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use common::api::dataplane::{HostMachine, Node, RunState, ServiceRun};
-use common::engine::build::Options;
 use common::engine::chain::{self, Chain, UNKNOWN, has_begun};
 use common::engine::host_key::{Trust, accept_command};
 use common::engine::owner::take_over_command;
+use common::engine::recipe::Options;
 use common::engine::retry::Retries;
 use common::engine::rollout::Standing;
 use common::engine::{Host, Run, State, Wanted, limit};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{HostMachine, Node};
-use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
 use common::engine::known_hosts::{covers, line};
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use shell::sources::SourceRef;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use common::api::ansibleee::AnsibleEe;
 use common::api::dataplane::{DataPlane, Node, Role, Service};
 use common::engine::rollout::Limits;
-use common::plan::{Kind, Target};
-use kube::{Resource, ResourceExt};
+use common::plan::Target;
+use kube::ResourceExt;
 use shell::cache::Key;
 use shell::sources::{Digests, SourceRef};
 
@@ -107,6 +107,11 @@ impl Observed {
             (Group::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
         }
     }
+
+    /// What is allowed of a rollout over the group.
+    pub fn limits(&self) -> Limits {
+        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
+    }
 }
 
 /// The services of a group: the role's, or the node's.
@@ -114,23 +119,6 @@ pub fn listed<'a>(group: &Group, role: Option<&'a Role>, nodes: &'a [Arc<Node>])
     match group {
         Group::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
         Group::Node(_) => nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default(),
-    }
-}
-
-impl Observed {
-    /// What is allowed of a rollout over the group.
-    pub fn limits(&self) -> Limits {
-        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
-    }
-}
-
-/// An object of the group's namespace, by its kind and name.
-pub fn target_of<K: Resource<DynamicType = ()>>(seen: &Observed, name: &str) -> Target {
-    Target {
-        kind: Kind::of::<K>(),
-        namespace: seen.namespace.clone(),
-        name: name.to_owned(),
-        uid: None,
     }
 }
 

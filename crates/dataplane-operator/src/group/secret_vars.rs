@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use common::engine::secret_vars::{GROUP_KEY, files};
 use common::hash;
 use common::keyed::Digest;
-use common::plan::Step;
+use common::plan::{Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
@@ -13,11 +13,15 @@ use serde_json::{Value, json};
 use crate::effective::Effective;
 use crate::group::host::Judged;
 use crate::group::inventory::{INVENTORY_HASH, Inventory};
-use crate::group::observed::{Observed, target_of};
+use crate::group::observed::Observed;
 use crate::group::vars::is_needed;
 use crate::vars::{Objects, Origin};
 
-/// Whether any of these hosts has variables that come from Secrets; one whose variables cannot be told has none.
+/// File → variable → origin.
+type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;
+
+/// Whether any of these hosts has variables that come from Secrets; a host whose variables cannot be read
+/// has none.
 pub fn is_mounted(hosts: &[&Judged]) -> bool {
     let known: Vec<&Effective> =
         hosts.iter().filter(|it| !it.has_unknown_vars).map(|it| &it.effective).collect();
@@ -41,7 +45,7 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&Effective]) -> Option<Step>
     if known.is_some_and(is_intact) {
         return None;
     }
-    let target = target_of::<Secret>(seen, name);
+    let target = Target::named::<Secret>(&seen.namespace, name);
     let object = json!({
         "metadata": {
             "annotations": { INVENTORY_HASH: hash.text() },
@@ -97,6 +101,3 @@ fn content(layout: &Layout<'_>, objects: &Objects) -> BTreeMap<String, ByteStrin
     let encoded = |(file, text): (String, String)| (file, ByteString(text.into_bytes()));
     files(group, hosts).into_iter().map(encoded).collect()
 }
-
-/// File → variable → origin.
-type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;

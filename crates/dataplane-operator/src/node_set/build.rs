@@ -6,7 +6,7 @@ use common::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
 use common::engine::known_hosts::covers;
 use common::engine::mounts::node_sets::inventory_name;
 use common::hash;
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -78,12 +78,7 @@ pub fn removal(seen: &Observed) -> Option<Step> {
 }
 
 fn target(seen: &Observed) -> Target {
-    Target {
-        kind: Kind::of::<Secret>(),
-        namespace: seen.namespace.clone(),
-        name: inventory_name(&seen.set.name_any()),
-        uid: None,
-    }
+    Target::named::<Secret>(&seen.namespace, inventory_name(&seen.set.name_any()))
 }
 
 /// The node set's own labels, and those by which others find inventories.

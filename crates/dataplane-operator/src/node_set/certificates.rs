@@ -8,7 +8,7 @@ use common::api::dataplane::service::TlsCert;
 use common::api::dataplane::{NodeSet, Service};
 use common::api::infra::is_ready;
 use common::names;
-use common::plan::{Kind, Target};
+use common::plan::Target;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use shell::owned::Owned;
@@ -113,12 +113,7 @@ impl Hosts<'_> {
 
 /// A Secret of that name.
 pub fn secret(set: &NodeSet, name: &str) -> Target {
-    Target {
-        kind: Kind::of::<Secret>(),
-        namespace: set.namespace().unwrap_or_default(),
-        name: name.to_owned(),
-        uid: None,
-    }
+    Target::named::<Secret>(set.namespace().unwrap_or_default(), name)
 }
 
 /// The name of a host's certificate; its Secret's begins with `cert-`.

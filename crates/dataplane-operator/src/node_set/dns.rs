@@ -4,7 +4,7 @@ use common::api::dataplane::NodeSet;
 use common::api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
 use common::conditions::Finding;
 use common::engine::build::owner;
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -39,12 +39,7 @@ pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: 
         "metadata": { "labels": labels(set), "ownerReferences": [owner(&Target::of(set))] },
         "spec": spec,
     });
-    let target = Target {
-        kind: Kind::of::<DnsData>(),
-        namespace: set.namespace().unwrap_or_default(),
-        name: set.name_any(),
-        uid: None,
-    };
+    let target = Target::named::<DnsData>(set.namespace().unwrap_or_default(), set.name_any());
     Ok(vec![Step::apply(target, object, "the DNS server is to know the hosts")])
 }
 

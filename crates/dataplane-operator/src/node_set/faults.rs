@@ -3,8 +3,8 @@
 
 use common::api::dataplane::node_set::MAX_HOSTS;
 use common::api::dataplane::{AnsibleOpts, Service};
-use common::engine::build::Source;
 use common::engine::mounts::node_sets::faults as source_faults;
+use common::engine::recipe::Source;
 use common::names::is_dns_label;
 use common::plan::Target;
 use kube::ResourceExt;

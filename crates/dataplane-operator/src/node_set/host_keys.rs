@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use common::api::dataplane::{HostMachine, NodeSet};
-use common::engine::build::KNOWN_HOSTS;
 use common::engine::host_key::{ACCEPT, HostKey, Trust};
 use common::engine::known_hosts::{covers, line};
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use kube::ResourceExt;
 use shell::sources::{Digests, SourceRef};
 

@@ -13,7 +13,7 @@ use common::api::infra::{
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::finalizers::is_terminating;
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -167,12 +167,7 @@ fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {
         },
         "spec": { "networks": networks },
     });
-    let target = Target {
-        kind: Kind::of::<IpSet>(),
-        namespace: set.namespace().unwrap_or_default(),
-        name: member.host_name.to_owned(),
-        uid: None,
-    };
+    let target = Target::named::<IpSet>(set.namespace().unwrap_or_default(), member.host_name);
     Some(Step::apply(target, object, "a host needs addresses on its networks"))
 }
 

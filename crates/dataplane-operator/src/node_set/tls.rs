@@ -10,7 +10,7 @@ use common::api::dataplane::{NodeSet, Service};
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::names;
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
@@ -130,8 +130,7 @@ pub fn wanted(
             },
             "spec": spec,
         });
-        let namespace = set.namespace().unwrap_or_default();
-        let target = Target { kind: Kind::of::<Certificate>(), namespace, name, uid: None };
+        let target = Target::named::<Certificate>(set.namespace().unwrap_or_default(), name);
         wanted.steps.push(Step::apply(target, object, "a host needs a certificate"));
     }
     wanted

@@ -3,7 +3,7 @@
 use common::api::dataplane::Service;
 use common::api::dataplane::service::faults::{faults, warnings};
 use common::conditions::{self, Condition, Finding, READY, Truth, some};
-use common::engine::build::{Play, Source};
+use common::engine::recipe::{Play, Source};
 use common::engine::sources::clashes;
 use common::fault::Fault;
 use common::refusal::{Refusal, WRITES_ACCEPTED};

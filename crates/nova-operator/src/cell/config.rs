@@ -6,7 +6,7 @@ use common::api::nova::Cell;
 use common::conditions::Finding;
 use common::engine::build::owner;
 use common::keyed::Digest;
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use common::upstream_hash;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -90,7 +90,7 @@ fn rendered(
         "type": OPAQUE,
         "data": data,
     });
-    let target = Target { kind: Kind::of::<Secret>(), namespace, name, uid: None };
+    let target = Target::named::<Secret>(namespace, name);
     if intact.is_some() {
         let step = Step::apply(target, object, "the digest of its files is by another key");
         return (hash, None, Some(step));

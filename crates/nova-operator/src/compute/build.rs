@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use common::api::nova::ConfigFile;
-use common::engine::build::{Deployed, KNOWN_HOSTS, Options, Play, Reach, Recipe, Source};
 use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
-use common::engine::mounts::Layout;
+use common::engine::layout::Layout;
+use common::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
+use common::engine::ssh_secret::KNOWN_HOSTS;
 use common::plan::Target;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::compute::observe::Observed;
 use crate::rendered_secret::compute_secret_name;
+use crate::rival::NOVA_TYPE;
 
 /// Runs libvirt on the host.
 pub const LIBVIRT: &str = "libvirt";
@@ -22,9 +24,6 @@ pub const NOVA_REGISTERED: &str = "nova-registered";
 
 /// The play that asks: the operator's own, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
-
-/// The service type of nova's plays: it names the folder of the files in the pod.
-pub const NOVA_TYPE: &str = "nova";
 
 /// What the run of a service does; `restarts` is whether nova-compute starts again even where no file
 /// and no image of it has changed.

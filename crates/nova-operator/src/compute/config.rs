@@ -7,7 +7,7 @@ use common::conditions::Finding;
 use common::engine::build::owner;
 use common::hash;
 use common::keyed::{Digest, Inputs};
-use common::plan::{Kind, Step, Target};
+use common::plan::{Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
@@ -144,12 +144,8 @@ fn step(
         "type": "Opaque",
         "data": data,
     });
-    let target = Target {
-        kind: Kind::of::<Secret>(),
-        namespace: seen.compute.namespace().unwrap_or_default(),
-        name: compute_secret_name(&seen.compute.name_any()),
-        uid: None,
-    };
+    let name = compute_secret_name(&seen.compute.name_any());
+    let target = Target::named::<Secret>(seen.compute.namespace().unwrap_or_default(), name);
     Step::apply(target, object, "the files, or their digests, differ from what they are made from")
 }
 

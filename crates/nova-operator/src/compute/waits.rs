@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use common::api::dataplane::Node;
 use common::api::nova::Cell;
 use common::conditions::{self, Finding, READY, find};
-use common::engine::build::PRIVATE_KEY;
 use common::engine::inventory::INVENTORY_KEY;
+use common::engine::ssh_secret::PRIVATE_KEY;
 use common::keyed::short;
 use kube::ResourceExt;
 

@@ -2,7 +2,7 @@
 
 use common::api::nova::ExternalCompute;
 use common::engine::build::owner;
-use common::plan::{Kind, Step, Target, Write};
+use common::plan::{Step, Target, Write};
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
@@ -111,12 +111,10 @@ pub fn fill_images(seen: &Observed, compute: &ExternalCompute) -> Option<Step> {
 }
 
 fn target(seen: &Observed) -> Target {
-    Target {
-        kind: Kind::of::<ExternalCompute>(),
-        namespace: seen.node.namespace().unwrap_or_default(),
-        name: seen.node.name_any(),
-        uid: None,
-    }
+    Target::named::<ExternalCompute>(
+        seen.node.namespace().unwrap_or_default(),
+        seen.node.name_any(),
+    )
 }
 
 fn spec_of(compute: Option<&ExternalCompute>) -> Map<String, Value> {

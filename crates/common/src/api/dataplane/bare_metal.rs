@@ -7,8 +7,6 @@ use crate::api::baremetal::{
     BaremetalSetTemplate, ConfigDriveFormat, DeprovisionPolicy, Ironic, Provisioner,
 };
 
-pub use crate::api::baremetal::template::{HardwareReqs, ImageDeployment};
-
 /// What a node set says of its machines: what they are, who provisions them, and how.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -20,7 +20,7 @@ use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use crate::hash::hex;
 use crate::names;
 
-pub use crate::engine::layout::{NodeSets, Tls};
+use crate::engine::layout::{NodeSets, Tls};
 
 /// Folder of CA bundles in the pod, by service type.
 const CA_DIR: &str = "/var/lib/openstack/cacerts";

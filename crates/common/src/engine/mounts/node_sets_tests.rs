@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::*;
 use crate::api::ansibleee::AnsibleEe;
-use crate::engine::build::{Deployed, Options, Play};
-use crate::engine::mounts::{self, Layout};
+use crate::engine::layout::Layout;
+use crate::engine::mounts;
+use crate::engine::recipe::{Deployed, Options, Play};
 use crate::engine::sources::mounted;
 use crate::plan::{Kind, Target};
 

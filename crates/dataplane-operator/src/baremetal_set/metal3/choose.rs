@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use common::api::dataplane::bare_metal::HardwareReqs;
+use common::api::baremetal::template::HardwareReqs;
 use common::api::metal3::{BareMetalHost, Cpu, Disk};
 use kube::ResourceExt;
 

@@ -1,7 +1,7 @@
 //! The image that the hosts of a set get, or what is missing for it.
 
 use common::api::baremetal::BaremetalSetSpec;
-use common::api::dataplane::bare_metal::ImageDeployment;
+use common::api::baremetal::template::ImageDeployment;
 use common::api::metal3::{Image, ProvisionServer};
 
 /// How the URL of an image begins that has its checksum in itself: Metal3 takes any other one only with

@@ -100,12 +100,7 @@ fn secrets(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Vec<Ste
     let Some(drive) = &host.drive else { return Vec::new() };
     let files = drive.files();
     let of_part = |(file, key, name): (&str, &str, String)| {
-        let target = Target {
-            kind: Kind::of::<Secret>(),
-            namespace: machine.namespace().unwrap_or_default(),
-            name,
-            uid: None,
-        };
+        let target = Target::named::<Secret>(machine.namespace().unwrap_or_default(), name);
         // The set may be in another namespace, where nothing can be its own.
         let owner = json!({
             "apiVersion": BareMetalHost::api_version(&()), "kind": BareMetalHost::kind(&()),
