@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use serde_json::json;
 

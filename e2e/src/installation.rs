@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
-use common::api::nova::{Cell, ExternalCompute};
-use common::yaml;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
+use api::nova::{Cell, ExternalCompute};
+use api::yaml;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::{Node, NodeSet, Role, Service};
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::{Node, NodeSet, Role, Service};
 use serde_json::{Value, json};
 
 use crate::{Host, Namespace, holds, says};

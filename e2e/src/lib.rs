@@ -28,7 +28,7 @@ pub use host::Host;
 pub use namespace::{Kind, Namespace};
 pub use program::run;
 
-use common::conditions::{Condition, Truth};
+use api::conditions::{Condition, Truth};
 
 /// Whether a condition says exactly this, with all of these words in its message.
 pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str]) -> bool {

@@ -1,7 +1,7 @@
 //! Metal3, played by a test: its kind, machines, and the statuses that it would write.
 
 use anyhow::Result;
-use common::api::metal3::BareMetalHost;
+use api::metal3::BareMetalHost;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

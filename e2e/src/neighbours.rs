@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::cert_manager::{Certificate, Issuer};
-use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
-use common::yaml;
+use api::cert_manager::{Certificate, Issuer};
+use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use api::yaml;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{Node, Role};
-use common::conditions::Condition;
+use api::baremetal::BaremetalSet;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role};
 use e2e::ironic::{self, Machine};
 use e2e::journey::{self, ROLE, SSH_SECRET, conditions};
 use e2e::own_ironic::{KEYSTONE, OwnIronic, password_of_nova};

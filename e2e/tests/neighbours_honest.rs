@@ -1,7 +1,7 @@
 //! The lab's RabbitMQ and Keystone answer as those do that are played in the simulated cluster.
 
 use anyhow::Result;
-use common::api::nova::Cell;
+use api::nova::Cell;
 use e2e::cells::{BUS, CELL, demo_value};
 use e2e::honest::{self, Bus};
 use e2e::{Namespace, cluster};

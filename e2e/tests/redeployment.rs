@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::Role;
-use common::api::nova::ExternalCompute;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::dataplane::Role;
+use api::nova::ExternalCompute;
 use e2e::demo::{self, Demo, HOSTS, conditions};
 use e2e::holds;
 use kube::ResourceExt;

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Node;
-use common::api::nova::{Cell, ExternalCompute, Leftover};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Node;
+use api::nova::{Cell, ExternalCompute, Leftover};
 use e2e::cells::{self, CELL};
 use e2e::journey::{self, ready};
 use e2e::{Host, Namespace};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use api::ansibleee::{AnsibleEe, HostOutcome};
 use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;

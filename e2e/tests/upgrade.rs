@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
-use common::api::definitions;
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::{Condition, Truth};
-use common::keyed::is_keyed;
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, Truth};
+use api::dataplane::{Node, Role};
+use api::definitions;
+use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, HOSTS, conditions};
 use e2e::installation::{Installation, schema};
 use e2e::{Kind, journey};
@@ -20,6 +19,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::DeleteParams;
+use operator_core::keyed::is_keyed;
 use serde_json::Value;
 
 /// How soon what an operator has made comes back when it is deleted.

@@ -1,4 +1,4 @@
-//! Fuzz target `addresses`; what it does stands in `common::fuzzing`.
+//! Fuzz target `addresses`; what it does stands in `operator_core::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::fuzzing::addresses(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_core::fuzzing::addresses(data));

@@ -1,4 +1,4 @@
-//! Fuzz target `host_keys`; what it does stands in `common::fuzzing`.
+//! Fuzz target `host_keys`; what it does stands in `operator_core::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::fuzzing::host_keys(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_core::fuzzing::host_keys(data));

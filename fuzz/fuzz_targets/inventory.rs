@@ -1,4 +1,4 @@
-//! Fuzz target `inventory`; what it does stands in `common::fuzzing`.
+//! Fuzz target `inventory`; what it does stands in `operator_core::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::fuzzing::inventories(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_core::fuzzing::inventories(data));

@@ -1,4 +1,4 @@
-//! Fuzz target `objects`; what it does stands in `shell::fuzzing`.
+//! Fuzz target `objects`; what it does stands in `operator_runtime::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shell::fuzzing::objects(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_runtime::fuzzing::objects(data));

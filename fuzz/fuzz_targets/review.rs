@@ -1,4 +1,4 @@
-//! Fuzz target `review`; what it does stands in `shell::fuzzing`.
+//! Fuzz target `review`; what it does stands in `operator_runtime::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shell::fuzzing::review(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_runtime::fuzzing::review(data));

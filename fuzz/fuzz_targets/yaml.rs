@@ -1,4 +1,4 @@
-//! Fuzz target `yaml`; what it does stands in `common::fuzzing`.
+//! Fuzz target `yaml`; what it does stands in `operator_core::fuzzing`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::fuzzing::yaml_texts(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| operator_core::fuzzing::yaml_texts(data));

@@ -201,7 +201,7 @@ fn values() -> Result<()> {
         "nova.reconcileNovaCell=false",
         "secretDigests.rewriteUnkeyed=false",
         "nova.release=2025.2",
-        "logLevel=warn\\,shell::api=debug\\,kube_client=off",
+        "logLevel=warn\\,operator_runtime::api=debug\\,kube_client=off",
         "dnsPolicy=Default",
         "priorityClassName=high",
         "nodeSelector.disk=ssd",
@@ -233,7 +233,7 @@ fn values() -> Result<()> {
         ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
         ("dataplane-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.dataplane-operator"),
         ("dataplane-operator", "LOG_FORMAT", "json"),
-        ("dataplane-operator", "LOG_LEVEL", "warn,shell::api=debug,kube_client=off"),
+        ("dataplane-operator", "LOG_LEVEL", "warn,operator_runtime::api=debug,kube_client=off"),
     ] {
         let found = env_of(&objects, operator, name)?;
         ensure!(found == expected, "{operator} has {name}={found}, not {expected}");
@@ -270,7 +270,7 @@ fn typos() -> Result<()> {
         ("replicas=two", "replicas"),
         ("logFormat=xml", "logFormat"),
         ("logLevel=verbose", "logLevel"),
-        ("logLevel=info\\,shell=all", "logLevel"),
+        ("logLevel=info\\,operator_runtime=all", "logLevel"),
         ("networkPolicy.metricFrom[0].podSelector.matchLabels.a=b", "metricFrom"),
         ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
         ("ansibleee.maxActiveRuns=0", "maxActiveRuns"),
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn all_kinds_are_checked() {
         let kinds: BTreeSet<String> =
-            common::api::definitions::all().into_iter().map(|it| it.spec.names.kind).collect();
+            api::definitions::all().into_iter().map(|it| it.spec.names.kind).collect();
         assert_eq!(kinds, KINDS.map(str::to_owned).into());
     }
 }

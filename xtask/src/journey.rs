@@ -158,7 +158,7 @@ pub(crate) fn forget_snippet(env: &lab::Env) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use common::api::dataplane::deployment;
+    use api::dataplane::deployment;
 
     #[test]
     fn a_deployment_is_asked_in_its_own_words() {

@@ -61,7 +61,7 @@ mod tests {
         let own = file("testkit/src/lib.rs");
         let lines = fs::read_to_string(&own).unwrap().lines().count();
         assert_eq!(count(&[own]).unwrap(), BTreeMap::from([("testkit".to_owned(), lines)]));
-        let tests = paths::repo().join("crates/common/src/keyed_tests.rs");
+        let tests = paths::repo().join("crates/operator-core/src/keyed_tests.rs");
         assert!(tests.exists());
         assert_eq!(count(&[tests]).unwrap(), BTreeMap::new());
     }

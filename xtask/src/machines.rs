@@ -185,7 +185,7 @@ fn manifest(node: &Node, image: &str, folder: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::yaml;
+    use api::yaml;
     use serde_json::json;
 
     use super::*;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const STATE: &str = "/var/lib/edpm-lab";
 
 /// The crates that do no I/O: no client, no clock, no environment.
-pub(crate) const PURE: [&str; 3] = ["common", "config-drive", "ironic"];
+pub(crate) const PURE: [&str; 5] =
+    ["api", "config-drive", "ironic", "nova-config", "operator-core"];
 
 /// The root of the working tree.
 pub(crate) fn repo() -> PathBuf {

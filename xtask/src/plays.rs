@@ -8,19 +8,20 @@ use std::sync::Arc;
 use ansibleee_operator::run::job::creation;
 use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
-use common::api::ansibleee::AnsibleEe;
-use common::engine::build;
-use common::engine::layout::Layout;
-use common::engine::layout::{NodeSets, Tls};
-use common::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
-use common::engine::run::Attempt;
-use common::engine::shards::Shard;
-use common::plan::{Kind, Step, Target, Write};
+use api::ansibleee::AnsibleEe;
 use dataplane_operator::node_set::decide::judge;
 use dataplane_operator::node_set::observed::Observed;
 use jiff::Timestamp;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::build;
+use operator_core::engine::layout::Layout;
+use operator_core::engine::layout::{NodeSets, Tls};
+use operator_core::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
+use operator_core::engine::run::Attempt;
+use operator_core::engine::shards::Shard;
+use operator_core::plan::{Kind, Step, Target, Write};
+use operator_runtime::sources::Digests;
 use serde_json::{Value, json};
-use shell::sources::{Digests, SourceRef};
 
 /// Where something that plays need is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -226,7 +227,7 @@ fn recipe() -> Recipe {
     let ssh_secrets = BTreeMap::from([("edpm".to_owned(), "key".to_owned())]);
     Recipe {
         parent: Target {
-            kind: Kind::of::<common::api::dataplane::Deployment>(),
+            kind: Kind::of::<api::dataplane::Deployment>(),
             namespace: "openstack".into(),
             name: "edpm-deployment".into(),
             uid: Some("u1".into()),

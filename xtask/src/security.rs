@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use common::api::definitions;
+use api::definitions;
 use serde_json::Value;
 
 use crate::paths;

@@ -333,7 +333,7 @@ fn ansible() -> Result<Found> {
 }
 
 fn oslo() -> Result<Found> {
-    compared("oslo", "oslo_answers", "crates/nova-operator/tests/oslo/run")
+    compared("oslo", "oslo_answers", "crates/nova-config/tests/oslo/run")
 }
 
 fn cloudinit() -> Result<Found> {

@@ -12,20 +12,25 @@ use crate::{paths, sh, sources};
 
 /// Who may depend on which crate of ours, tests aside.
 const EDGES: &[(&str, &[&str])] = &[
-    ("common", &[]),
-    ("config-drive", &["common"]),
-    ("ironic", &["common", "config-drive"]),
-    ("ironic-client", &["common", "config-drive", "ironic", "shell"]),
-    ("shell", &["common"]),
-    ("ansibleee-operator", &["common", "shell"]),
-    ("dataplane-operator", &["common", "config-drive", "ironic", "ironic-client", "shell"]),
-    ("nova-operator", &["common", "shell"]),
+    ("api", &[]),
+    ("operator-core", &["api"]),
+    ("config-drive", &["api", "operator-core"]),
+    ("ironic", &["api", "config-drive", "operator-core"]),
+    ("ironic-client", &["api", "config-drive", "ironic", "operator-core", "operator-runtime"]),
+    ("operator-runtime", &["api", "operator-core"]),
+    ("ansibleee-operator", &["api", "operator-core", "operator-runtime"]),
+    (
+        "dataplane-operator",
+        &["api", "config-drive", "ironic", "ironic-client", "operator-core", "operator-runtime"],
+    ),
+    ("nova-config", &["api", "operator-core"]),
+    ("nova-operator", &["api", "nova-config", "operator-core", "operator-runtime"]),
     // A human's program: it reads services and nova's options by the rules of the operators that do.
-    ("kubectl-edpm", &["common", "dataplane-operator", "nova-operator"]),
-    ("e2e", &["common"]),
-    ("simulated-cluster", &["common", "ironic"]),
+    ("kubectl-edpm", &["api", "nova-config", "operator-core"]),
+    ("e2e", &["api", "operator-core"]),
+    ("simulated-cluster", &["api", "ironic", "operator-core"]),
     // Only tests depend on it.
-    ("testkit", &["common"]),
+    ("testkit", &["operator-core"]),
     // A fresh clone compiles it before anything else.
     ("xtask", &[]),
 ];
@@ -45,7 +50,7 @@ const IMPURE_WORDS: &[&str] = &[
     "tracing",
     "kube::Client",
     "kube::Api",
-    "shell::api",
+    "operator_runtime::api",
     "async fn",
     ".await",
 ];
@@ -155,7 +160,7 @@ fn every_file_starts_with_a_sentence_and_stays_readable() {
 #[test]
 fn dataplane_operator_and_the_engine_name_no_openstack_service() {
     let mut code = files("crates/dataplane-operator/src", ".rs");
-    code.extend(files("crates/common/src/engine", ".rs"));
+    code.extend(files("crates/operator-core/src/engine", ".rs"));
     for path in code {
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
         for word in ["nova", "libvirt", "neutron", "cinder", "glance", "keystone", "placement"] {

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_kind_goes_before_its_operators_do() {
-        let known = common::api::definitions::all();
+        let known = api::definitions::all();
         let known: BTreeSet<String> = known.into_iter().filter_map(|it| it.metadata.name).collect();
         let gone: BTreeSet<String> = KINDS.iter().map(|it| (*it).to_owned()).collect();
         assert_eq!(gone, known);

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::ResourceRequirements;
-use shell::args::CommonArgs;
+use operator_runtime::args::CommonArgs;
 
 use crate::run::schedule::Limits;
 use crate::run::settings::Settings;

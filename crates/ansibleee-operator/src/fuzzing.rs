@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, HostKeyScan, HostOutcome, RunHost};
-use common::conditions::printable;
-use common::hash;
-use common::plan::Write;
+use api::ansibleee::{AnsibleEe, AnsibleEeSpec, HostKeyScan, HostOutcome, RunHost};
+use api::conditions::printable;
 use kube::core::ObjectMeta;
+use operator_core::hash;
+use operator_core::plan::Write;
 use serde_json::{Value, json};
 
 use crate::objects::{HOST_KEYS_CONTAINER, Job, Pod};

@@ -1,6 +1,6 @@
 //! ansibleee-operator: one AnsibleEE becomes one Job, and what it did to each host becomes its status.
 
-use common::rbac::{EVENTS, Rule, definitions};
+use operator_core::rbac::{EVENTS, Rule, definitions};
 
 pub mod args;
 pub mod callback;

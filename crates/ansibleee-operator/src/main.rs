@@ -10,5 +10,5 @@ use clap::Parser;
 async fn main() -> ExitCode {
     let args = Args::parse();
     let common = args.common.clone();
-    shell::runtime::exit_code(&common, operator::run(args)).await
+    operator_runtime::runtime::exit_code(&common, operator::run(args)).await
 }

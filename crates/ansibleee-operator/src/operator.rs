@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
+use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::error::Result;
-use shell::leader::{Candidate, Leader};
-use shell::queue::Queue;
-use shell::runtime::Runtime;
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
+use operator_runtime::leader::{Candidate, Leader};
+use operator_runtime::queue::Queue;
+use operator_runtime::runtime::Runtime;
 
 use crate::args::Args;
 use crate::run::job::APP;

@@ -1,8 +1,8 @@
 //! Every condition that ansibleee-operator writes, and every reason, as the docs' table tells them.
 
-use common::conditions::declared::{Kind, Repeats, Word, aspect, summary};
-use common::engine::host_key_checking;
-use common::engine::outcome::Reason;
+use operator_core::condition_catalog::{Kind, Repeats, Word, aspect, summary};
+use operator_core::engine::host_key_checking;
+use operator_core::engine::outcome::Reason;
 
 use crate::run::status::{INPUT_READY, JOB_READY};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write as _;
 
+use api::baremetal::ConfigDriveFormat;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::api::baremetal::ConfigDriveFormat;
-use common::hash;
-use common::keyed::{Digest, Keys};
 use flate2::{Compression, GzBuilder};
+use operator_core::hash;
+use operator_core::keyed::{Digest, Keys};
 use serde_json::{Value, json};
 
 use crate::fault::Fault;

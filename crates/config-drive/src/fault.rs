@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use common::conditions::trimmed;
+use api::conditions::trimmed;
 
 /// How much of a value is repeated.
 const VALUE_LIMIT: usize = 80;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use common::api::baremetal::ConfigDriveFormat;
+use api::baremetal::ConfigDriveFormat;
 
 use crate::fault::Fault;
 

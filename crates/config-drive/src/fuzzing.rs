@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::BaremetalSetSpec;
-use common::yaml;
+use api::baremetal::BaremetalSetSpec;
+use api::yaml;
 use serde::Deserialize;
 
 use crate::drive::{Drive, LIMIT};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use common::yaml;
+use api::yaml;
 
 use crate::fault::Fault;
 use crate::secret::Secret;

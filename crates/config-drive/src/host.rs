@@ -1,6 +1,6 @@
 //! Names, users and the password of a host: what is wrong with them.
 
-use common::names::{is_dns_label, is_dns_subdomain};
+use api::names::{is_dns_label, is_dns_subdomain};
 
 use crate::authorized_key;
 use crate::fault::Fault;

@@ -22,7 +22,7 @@ pub mod of_set;
 mod secret;
 mod set;
 
-pub use common::api::baremetal::ConfigDriveFormat;
+pub use api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
 pub use format::ApiVersion;

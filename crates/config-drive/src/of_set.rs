@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, BaremetalSetSpec, Provisioner};
-use common::api::shared::SecretReference;
+use api::baremetal::{BaremetalHost, BaremetalSetSpec, Provisioner};
+use api::shared::SecretReference;
 use serde_json::Value;
 
 use crate::drive::Drive;
@@ -334,7 +334,7 @@ impl Member<'_> {
 
 #[cfg(test)]
 mod tests {
-    use common::api::baremetal::BaremetalSetSpec;
+    use api::baremetal::BaremetalSetSpec;
     use serde_json::{Value, json};
 
     use super::*;

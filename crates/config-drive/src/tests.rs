@@ -424,7 +424,7 @@ fn golden_texts_and_hashes_stay_as_they_are() {
     let hash = "471c046e7accee27c81f8f419a4960bf01c1ada951644f3821fb39bb731dbfb0";
     assert_eq!(drive.hash(), hash);
     let image = "467a632da43a794bb0d8605f732f22528444208902e69728cf9bc2a7f403bbc0";
-    assert_eq!(common::hash::of_bytes(drive.image().expose()), image);
+    assert_eq!(operator_core::hash::of_bytes(drive.image().expose()), image);
 }
 
 proptest! {

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use common::api::baremetal::BaremetalSet;
-use common::conditions::find;
-use common::plan::{Step, Write};
+use api::baremetal::BaremetalSet;
+use api::conditions::find;
 use dataplane_operator::baremetal_set::decide::decide;
 use dataplane_operator::baremetal_set::hosts::{Order, orders};
 use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
@@ -19,11 +18,12 @@ use dataplane_operator::baremetal_set::{ask, look};
 use ironic_client::Pool;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
+use operator_core::object_key::Key;
+use operator_core::plan::{Step, Write};
+use operator_runtime::clock;
+use operator_runtime::sources::Values;
 use serde::Deserialize;
 use serde_json::json;
-use shell::cache::Key;
-use shell::clock;
-use shell::sources::Values;
 
 /// How many passes are made before somebody is told.
 const PASSES: usize = 400;
@@ -116,7 +116,7 @@ fn recall(pauses: &Pauses, seen: &mut Observed) {
     seen.refused = pauses.of(&Place::of(&seen.set), nodes);
 }
 
-fn content(entries: BTreeMap<String, String>) -> shell::vault::Content {
+fn content(entries: BTreeMap<String, String>) -> operator_runtime::vault::Content {
     Values::new("1", entries.into_iter().map(|(key, it)| (key, it.into_bytes())).collect()).into()
 }
 

@@ -4,10 +4,10 @@
 //! The controllers judge by the same function, so nothing hangs on a webhook. It answers from caches,
 //! on every replica, and never asks the API server.
 
-use common::api::dataplane::{Node, NodeSet};
-use common::conditions;
+use api::conditions;
+use api::dataplane::{Node, NodeSet};
 use kube::core::DynamicObject;
-use shell::webhook::{Request, Verdict, Webhook};
+use operator_runtime::webhook::{Request, Verdict, Webhook};
 
 use crate::claims::{Claim, ClaimCaches, Contested};
 
@@ -22,7 +22,7 @@ const WARNED: usize = 8;
 const WARNED_TEXT: usize = 450;
 
 /// The caches that the webhooks answer from.
-pub type Known = shell::webhook::Known<ClaimCaches>;
+pub type Known = operator_runtime::webhook::Known<ClaimCaches>;
 
 /// Both webhooks.
 pub fn webhook(known: &Known) -> Webhook {

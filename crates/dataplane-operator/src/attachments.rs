@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 use kube::core::{NamespaceResourceScope, ObjectMeta};
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::error::Result;
+use operator_runtime::leader::Watches;
 use serde::Deserialize;
-use shell::api::Api;
-use shell::cache::Key;
-use shell::error::Result;
-use shell::leader::Watches;
 
 use crate::optional::Optional;
 

@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
-use common::engine::ssh_secret::KNOWN_HOSTS;
-use common::keyed::Keys;
+use api::ansibleee::AnsibleEe;
+use api::baremetal::BaremetalSet;
+use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use ipnet::IpNet;
 use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Absorb, Cache, Key, MetadataCache};
-use shell::error::Result;
-use shell::leader::{Candidate, Leader};
-use shell::queue::Queue;
-use shell::sources::{self, Sources};
-use shell::vault::Vault;
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::keyed::Keys;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Absorb, Cache, MetadataCache};
+use operator_runtime::error::Result;
+use operator_runtime::leader::{Candidate, Leader};
+use operator_runtime::queue::Queue;
+use operator_runtime::sources::{self, Sources};
+use operator_runtime::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::baremetal_set::metal3::{self, Metal3};

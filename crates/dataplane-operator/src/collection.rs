@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use common::engine::recipe::Play;
-use common::yaml;
+use api::yaml;
+use operator_core::engine::recipe::Play;
 use serde::Deserialize;
 
 /// The list; `cargo xtask codegen` writes it.

@@ -1,20 +1,9 @@
 //! The types of conditions that several kinds have, and the condition of inputs.
 
-use common::conditions::Finding;
+use crate::baremetal_set::status::INPUT_READY;
+use api::conditions::Finding;
 
 use crate::problem::Fault;
-
-/// Everything that a deployment needs is there.
-pub const INPUT_READY: &str = "InputReady";
-
-/// Every service succeeded.
-pub const DEPLOYMENT_READY: &str = "DeploymentReady";
-
-/// The last deployment used the present inputs.
-pub const UP_TO_DATE: &str = "UpToDate";
-
-/// There is an inventory that deployments can begin with.
-pub const SETUP_READY: &str = "SetupReady";
 
 /// The reason of [`SETUP_READY`] where `InputReady` has the cause.
 pub const INPUT_MISSING: &str = "InputMissing";

@@ -1,11 +1,11 @@
 //! The controllers of the process: each kind's reads and its judgement, as the loop wants them.
 
-use common::plan::Plan;
-use common::refusal::Refusal;
 use jiff::Timestamp;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use crate::deployment;
 use crate::group::observe::{self, World};

@@ -6,16 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use common::api::dataplane::Service;
-use common::plan::{Notice, Step, Target};
-use common::{hash, yaml};
+use api::dataplane::Service;
+use api::dataplane::service::DEFAULT_SERVICE_LABEL;
+use api::yaml;
 use kube::ResourceExt;
+use operator_core::hash;
+use operator_core::object_key::Key;
+use operator_core::plan::{Notice, Step, Target};
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Error;
 use serde_json::json;
-use shell::cache::{Cache, Key};
-use shell::error::Error;
 
-/// Label of a default service.
-pub const LABEL: &str = "edpm.openstack.org/default-service";
 /// Annotation with the hash of the spec that was written: it tells an edit from another version's.
 const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
 
@@ -87,7 +88,7 @@ pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
     let target = Target::named::<Service>(namespace, name);
     let object = json!({
         "metadata": {
-            "labels": { LABEL: "true" },
+            "labels": { DEFAULT_SERVICE_LABEL: "true" },
             "annotations": { CONTENT_HASH: hash::short(&shipped.spec) },
         },
         "spec": shipped.spec,
@@ -108,7 +109,7 @@ pub fn as_it_holds(found: Arc<Service>) -> Arc<Service> {
 /// Whether we have made a service, or taken it for what we ship. Whatever else has such a name was
 /// there first, perhaps before it was a default's: it is its author's, and hosts may run by it.
 fn is_marked(found: &Service) -> bool {
-    let has_label = found.labels().get(LABEL).is_some_and(|it| it == "true");
+    let has_label = found.labels().get(DEFAULT_SERVICE_LABEL).is_some_and(|it| it == "true");
     has_label || found.annotations().contains_key(CONTENT_HASH)
 }
 
@@ -119,7 +120,8 @@ pub fn restoration(found: &Service) -> Option<(Step, Option<Notice>)> {
     let shipped = find(&name)?;
     let (is_same, written) = (found.spec == shipped.spec, found.annotations().get(CONTENT_HASH));
     let is_ours = written.is_some_and(|it| *it == hash::short(&shipped.spec));
-    let is_intact = is_ours && found.labels().get(LABEL).is_some_and(|it| it == "true");
+    let is_intact =
+        is_ours && found.labels().get(DEFAULT_SERVICE_LABEL).is_some_and(|it| it == "true");
     if (is_same && is_intact) || (!is_same && !is_marked(found)) {
         return None;
     }

@@ -14,7 +14,6 @@ pub mod observe;
 pub mod observed;
 pub mod others;
 pub mod part;
-pub mod progress;
 pub mod record;
 pub mod services;
 pub mod status;

@@ -2,26 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use common::api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
-use common::api::shared::{AnyMap, VolMounts};
-use common::engine::recipe::Options;
+use api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
+use api::shared::{AnyMap, VolMounts};
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
+use operator_core::engine::connection_vars::{
+    CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
+use operator_core::engine::recipe::Options;
 use serde_json::Value;
 
 use crate::group::names::machine_name;
 use crate::vars::{self, Objects, Origin, Origins};
-
-/// The variable with the address that Ansible connects to.
-pub const HOST_VAR: &str = "ansible_host";
-/// The variable with the port that Ansible connects to.
-pub const PORT_VAR: &str = "ansible_port";
-
-/// The user that machines are given where nobody names one, as upstream has it.
-pub const CLOUD_USER: &str = "cloud-admin";
-
-/// The ssh port where neither node nor role names one.
-pub const SSH_PORT: i32 = 22;
 
 /// The values that hold for a node.
 ///
@@ -267,17 +259,6 @@ fn take_port(vars: &mut AnyMap) -> Option<i32> {
     let port = plain_port(vars.get(PORT_VAR)?)?;
     vars.remove(PORT_VAR);
     Some(port)
-}
-
-/// The address that a variable gives, where it is data and no template.
-pub fn plain_host(value: &Value) -> Option<&str> {
-    value.as_str().filter(|it| !it.is_empty() && !it.contains("{{"))
-}
-
-/// The port that a variable gives, as a number or as its text.
-pub fn plain_port(value: &Value) -> Option<i32> {
-    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-    i32::try_from(number?).ok().filter(|it| (1..=65_535).contains(it))
 }
 
 fn networks(template: &NodeSection, own: &NodeSection) -> Value {

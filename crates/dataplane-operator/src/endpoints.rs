@@ -11,10 +11,11 @@ mod tests;
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role, Service};
 use kube::{Resource, ResourceExt};
-use shell::cache::{Cache, Key};
-use shell::queue::Queue;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::queue::Queue;
 
 pub use observe::{Observed, World};
 

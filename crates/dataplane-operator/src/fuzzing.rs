@@ -4,16 +4,17 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Node, NodeSet, Role};
-use common::host_address;
+use api::dataplane::{Node, NodeSet, Role};
+use operator_core::data_sources::SourceRef;
+use operator_core::host_address;
+use operator_core::node_set_host;
+use operator_runtime::sources::Values;
+use operator_runtime::vault::Content;
 use serde::Deserialize;
 use serde_json::Value;
-use shell::sources::{SourceRef, Values};
-use shell::vault::Content;
 
 use crate::claims::Claim;
 use crate::effective::Effective;
-use crate::node_set::host;
 use crate::vars::{self, Objects};
 
 /// A fuzz target: its name, and what it does with an input.
@@ -52,7 +53,7 @@ pub fn hosts(data: &[u8]) {
         let _ = claim().keys();
     }
     if let Some(set) = &input.set {
-        for it in host::hosts(set) {
+        for it in node_set_host::hosts(set) {
             canonical(&host_address::with_port(&it.ansible_host, it.ansible_port));
             assert!(!it.name.contains('.'), "a domain in {}", it.name);
         }

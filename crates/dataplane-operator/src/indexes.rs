@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use common::api::dataplane::{DataPlane, Deployment};
+use api::dataplane::{DataPlane, Deployment};
 use kube::ResourceExt;
-use shell::cache::Key;
+use operator_core::object_key::Key;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";

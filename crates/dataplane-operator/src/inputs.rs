@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Service, ServiceSpec};
-use common::engine::recipe::Options;
-use common::hash;
-use common::keyed::Digest;
+use api::dataplane::{Service, ServiceSpec};
+use operator_core::data_sources::service_type;
+use operator_core::engine::recipe::Options;
+use operator_core::hash;
+use operator_core::keyed::Digest;
 use serde_json::{Value, json};
 
 use crate::effective::Effective;
@@ -19,7 +20,7 @@ const VERSION: &str = "v1";
 const SERVICE: &str = "service ";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub use common::keyed::{Inputs, changed};
+pub use operator_core::keyed::{Inputs, changed};
 
 /// The inputs of a host that every service depends on.
 ///
@@ -106,11 +107,6 @@ pub fn contents(spec: &ServiceSpec) -> Option<&String> {
     spec.playbook_contents.as_ref().or(spec.play.as_ref())
 }
 
-/// The logical type of a service: the folder of its data sources in the pod.
-pub fn service_type(spec: &ServiceSpec, name: &str) -> String {
-    spec.edpm_service_type.clone().unwrap_or_else(|| name.to_owned())
-}
-
 /// Adds a part of the inputs, where it is set.
 pub fn insert_unless_empty(inputs: &mut Inputs, name: String, value: &Value) {
     let is_empty = value.is_null()
@@ -133,7 +129,7 @@ mod tests {
         let digest = |pairs: &[(&str, &str)]| -> Inputs {
             pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).into())).collect()
         };
-        let deployed = common::keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
+        let deployed = operator_core::keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
         let present = digest(&[("a", "1"), ("b", "2"), ("d", "1")]);
         assert_eq!(changed(&deployed, &present), ["b", "c", "d"]);
     }
@@ -154,7 +150,7 @@ mod tests {
         };
         let asked = of(json!(["ansible_interfaces"]));
         assert_eq!(
-            changed(&common::keyed::texts(&of(json!([]))), &asked),
+            changed(&operator_core::keyed::texts(&of(json!([]))), &asked),
             ["service own: factVariables"]
         );
     }

@@ -9,7 +9,6 @@ pub mod claims;
 pub mod collection;
 pub mod conditions;
 pub(crate) mod controllers;
-pub mod data_sources;
 pub mod default_services;
 pub mod deployment;
 pub mod effective;

@@ -9,5 +9,5 @@ use dataplane_operator::operator::{Args, run};
 async fn main() -> ExitCode {
     let args = Args::parse();
     let common = args.common.clone();
-    shell::runtime::exit_code(&common, run(args)).await
+    operator_runtime::runtime::exit_code(&common, run(args)).await
 }

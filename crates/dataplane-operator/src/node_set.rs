@@ -8,7 +8,6 @@ pub mod certificates;
 pub mod decide;
 pub mod dns;
 pub mod faults;
-pub mod host;
 pub mod host_keys;
 pub mod inputs;
 pub mod inventory;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::baremetal::BaremetalSet;
+use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
 use clap::Parser;
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
-use common::keyed::Keys;
 use ipnet::IpNet;
-use shell::api::Api;
-use shell::args::{CommonArgs, DigestArgs, WebhookArgs};
-use shell::error::Result;
-use shell::leader::{Candidate, Leader};
-use shell::queue::Queue;
-use shell::runtime::Runtime;
-use shell::webhook::stand_by;
+use operator_core::keyed::Keys;
+use operator_runtime::api::Api;
+use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::error::Result;
+use operator_runtime::leader::{Candidate, Leader};
+use operator_runtime::queue::Queue;
+use operator_runtime::runtime::Runtime;
+use operator_runtime::webhook::stand_by;
 
 use crate::admission::{self, Known};
 use crate::caches::Watched;
@@ -160,7 +160,7 @@ async fn appears<Answer: Future<Output = Result<bool>>>(
 mod tests {
     use std::sync::Mutex;
 
-    use shell::error::Error;
+    use operator_runtime::error::Error;
 
     use super::*;
 

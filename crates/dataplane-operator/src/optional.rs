@@ -4,10 +4,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use shell::api::Api;
-use shell::cache::{Absorb, Cache, Key, Watchable};
-use shell::error::{Error, Result};
-use shell::leader::Watches;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Absorb, Cache, Watchable};
+use operator_runtime::error::{Error, Result};
+use operator_runtime::leader::Watches;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

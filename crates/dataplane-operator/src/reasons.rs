@@ -1,14 +1,13 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
-use common::conditions::Truth;
-use common::conditions::declared::{
+use api::conditions::Truth;
+use operator_core::condition_catalog::{
     self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
     summary,
 };
-use common::engine::host_key_checking;
-use common::engine::outcome::Reason;
+use operator_core::engine::host_key_checking;
+use operator_core::engine::outcome::Reason;
 
-use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::DATA_PLANE_FOUND;
 use crate::reasons::inputs::{
@@ -20,6 +19,7 @@ use crate::reasons::inputs::{
 use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
 mod baremetal_set;
 mod data_plane;
@@ -117,9 +117,9 @@ const NODE: &[Aspect] = &[
         UP_TO_DATE,
         "The last deployment used the present inputs.",
         &[
-            declared::UP_TO_DATE,
-            declared::NEVER_DEPLOYED,
-            declared::INPUTS_CHANGED,
+            condition_catalog::UP_TO_DATE,
+            condition_catalog::NEVER_DEPLOYED,
+            condition_catalog::INPUTS_CHANGED,
             PARTIAL_RUN,
             Word::bad(
                 "InputMissing",
@@ -307,8 +307,8 @@ const DEPLOYMENT: &[Word] = &[
         "Every service succeeded on this host; `UpToDate` tells with which inputs.",
     ),
     Word::bad("Deploying", "Services are being deployed; the role names the run.", "Yes.", "Wait."),
-    declared::QUEUED,
-    declared::NOT_REQUESTED,
+    condition_catalog::QUEUED,
+    condition_catalog::NOT_REQUESTED,
     HELD[0],
     HELD[1],
     Word::bad(

@@ -9,15 +9,15 @@ mod tests;
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, NodeSet, Role};
-use common::plan::Plan;
-use common::refusal::Refusal;
+use api::dataplane::{Node, NodeSet, Role};
 use jiff::Timestamp;
 use kube::Resource;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
-use shell::queue::Queue;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+use operator_runtime::queue::Queue;
 
 use crate::{default_services, endpoints};
 

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::NodeSection;
-use common::api::shared::DataSource;
-use common::keyed::{Digest, Inputs, short};
+use api::dataplane::NodeSection;
+use api::shared::DataSource;
+use operator_core::data_sources::SourceRef;
+use operator_core::keyed::{Digest, Inputs, short};
+use operator_runtime::vault::Content;
 use serde_json::Value;
-use shell::sources::SourceRef;
-use shell::vault::Content;
 
-use crate::data_sources::Named;
+use operator_core::data_sources::Named;
 
 /// The objects that lists of `ansibleVarsFrom` name, where they exist.
 pub type Objects = BTreeMap<SourceRef, Content>;
@@ -137,8 +137,8 @@ pub fn value(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use operator_runtime::sources::Values;
     use serde_json::json;
-    use shell::sources::Values;
 
     use super::*;
 

@@ -7,14 +7,14 @@ use std::io::{BufRead as _, stdin};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use common::api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
+use api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
 use config_drive::{Drive, Fault, Host, Secret};
 use ironic::{Error, Given, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
 use ironic_client::{Credentials, Session};
+use operator_runtime::clock;
+use operator_runtime::stream::Trust;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shell::clock;
-use shell::stream::Trust;
 
 /// How often a machine is looked at before somebody is told.
 const LOOKS: usize = 300;

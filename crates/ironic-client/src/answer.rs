@@ -5,9 +5,9 @@ use std::time::Duration;
 use http::Response;
 use hyper::body::Bytes;
 use ironic::Error;
+use operator_runtime::web::WebFault;
+use operator_runtime::weight;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use shell::web::WebFault;
-use shell::weight;
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
 /// was asked.

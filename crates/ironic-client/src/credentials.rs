@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::baremetal::Authentication;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::api::baremetal::Authentication;
 use config_drive::Secret;
 use http::Uri;
 use ironic::Error;

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use common::api::baremetal::DeprovisionPolicy;
-use common::conditions::{Finding, READY};
+use api::baremetal::DeprovisionPolicy;
+use api::conditions::{Finding, READY};
 use http::{HeaderValue, Response};
 use hyper::body::Bytes;
 use ironic::error::WORDS_LIMIT;

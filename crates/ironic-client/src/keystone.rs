@@ -5,10 +5,10 @@ use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use ironic::Error;
 use jiff::{SignedDuration, Timestamp};
+use operator_runtime::stream::Trust;
+use operator_runtime::{clock, web};
 use serde::Deserialize;
 use serde_json::Value;
-use shell::stream::Trust;
-use shell::{clock, web};
 use tokio::sync::Mutex;
 
 use crate::answer::{DEADLINE, of_web};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ironic::Error;
-use shell::metrics::Metrics;
+use operator_runtime::metrics::Metrics;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::session::{Pace, Session, Waits};
@@ -217,7 +217,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use shell::stream::Trust;
+    use operator_runtime::stream::Trust;
 
     use super::*;
     use crate::credentials::Credentials;

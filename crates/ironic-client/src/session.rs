@@ -10,12 +10,12 @@ use config_drive::ApiVersion;
 use http::{StatusCode, header};
 use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
+use operator_runtime::metrics::Metrics;
+use operator_runtime::stream::Trust;
+use operator_runtime::web;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use shell::metrics::Metrics;
-use shell::stream::Trust;
-use shell::web;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};

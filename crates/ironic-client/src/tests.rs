@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::api::baremetal::Authentication;
+use api::baremetal::Authentication;
 use config_drive::Secret;
 use ironic::{Error, Request};
-use shell::metrics::Metrics;
-use shell::stream::Trust;
+use operator_runtime::metrics::Metrics;
+use operator_runtime::stream::Trust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

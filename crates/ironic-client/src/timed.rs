@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ironic::{Error, Method};
-use shell::metrics::Metrics;
+use operator_runtime::metrics::Metrics;
 
 /// What is counted of a request for whose answer nobody waited: whoever asks has his own deadlines.
 const GIVEN_UP: &str = "GivenUp";

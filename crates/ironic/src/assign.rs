@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use common::api::baremetal::Machine;
+use api::baremetal::Machine;
 use serde_json::Value;
 
 use crate::node::Node;

@@ -1,6 +1,6 @@
 //! Why a machine is not further: told with its name, the cause and what a human does next.
 
-use common::conditions::trimmed;
+use api::conditions::trimmed;
 
 use crate::error::WORDS_LIMIT;
 use crate::node::Node;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use common::conditions::trimmed;
+use api::conditions::trimmed;
 use serde_json::Value;
 
 use crate::supported_versions::{NEWEST, OLDEST};

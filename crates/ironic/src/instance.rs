@@ -1,7 +1,7 @@
 //! By what a machine is reserved, and what is noted on it for the time after a crash.
 
-use common::api::baremetal::Image;
-use common::hash;
+use api::baremetal::Image;
+use operator_core::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

@@ -4,8 +4,8 @@
 //! more. So a mark in `extra` tells for which host it was written: whoever reserves the machine next
 //! replaces it in the same request, and whoever gave the machine back takes it off once it is clean.
 
-use common::hash;
 use config_drive::Secret;
+use operator_core::hash;
 use serde_json::{Value, json};
 
 use crate::node::Node;

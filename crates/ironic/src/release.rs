@@ -1,6 +1,6 @@
 //! The next step of a machine whose host is taken out.
 
-use common::api::baremetal::DeprovisionPolicy;
+use api::baremetal::DeprovisionPolicy;
 
 use crate::cause::Cause;
 use crate::instance::{Ledger, left};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use common::conditions::trimmed;
+use api::conditions::trimmed;
 use serde::{Deserialize, Deserializer};
 
 /// How long a state may be that is not known here, in bytes.

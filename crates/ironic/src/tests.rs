@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use common::api::baremetal::{DeprovisionPolicy, Image, Machine};
-use common::keyed::Digest;
+use api::baremetal::{DeprovisionPolicy, Image, Machine};
 use config_drive::Secret;
 use jiff::Timestamp;
+use operator_core::keyed::Digest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

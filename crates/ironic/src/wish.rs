@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::Image;
-use common::keyed::Digest;
+use api::baremetal::Image;
 use config_drive::Secret;
+use operator_core::keyed::Digest;
 use serde_json::Value;
 
 /// What a host's machine shall be.

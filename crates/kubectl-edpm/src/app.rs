@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use api::dataplane::{Deployment, Node, NodeSet};
+use api::nova::ExternalCompute;
 use clap::CommandFactory as _;
-use common::api::dataplane::{Deployment, Node, NodeSet};
-use common::api::nova::ExternalCompute;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
+use api::ansibleee::{AnsibleEe, JobStatus};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::wait::await_condition;
-use nova_operator::oslo::Release;
-use nova_operator::release;
+use nova_config::oslo::Release;
+use nova_config::release;
 
 use crate::args::Trace;
 use crate::cluster::Cluster;
@@ -89,7 +89,7 @@ fn snippet(path: &Path) -> Result<Snippet> {
 /// The stage in which nova's files are brought to a host, and the service that does so.
 fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
     let (phase, service) = match found {
-        Found::Compute(_) => (Phase::Nova, nova_operator::compute::build::NOVA.to_owned()),
+        Found::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
         Found::Service(given) => (Phase::Prepare, given.service.name_any()),
     };
     if let Some(member) = &host.member {

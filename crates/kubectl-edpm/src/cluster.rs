@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};

@@ -1,8 +1,8 @@
 //! What a deployment would change on a host: inputs by name, and the options that they end in.
 
-use common::conditions::READY;
-use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
-use nova_operator::oslo::{Entry, parse};
+use api::conditions::READY;
+use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
+use nova_config::oslo::{Entry, parse};
 
 use crate::cluster::Read;
 use crate::host::{Host, Progress, Step};

@@ -1,8 +1,8 @@
 //! What a host waits for: the chain down to its cause, then every object of it with its conditions.
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::Deployment;
-use common::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
+use api::dataplane::Deployment;
 use kube::ResourceExt;
 
 use crate::conditions::UP_TO_DATE;
@@ -176,7 +176,7 @@ fn missing<'a, 'b>(host: &'b Host<'a>, first: &Stage<'_>) -> Option<&'b Group<'a
 }
 
 fn is_ready(group: &Group<'_>) -> bool {
-    group.conditions.is_some_and(|it| common::conditions::is_true(it, READY))
+    group.conditions.is_some_and(|it| api::conditions::is_true(it, READY))
 }
 
 fn said(ready: Option<&Condition>) -> String {

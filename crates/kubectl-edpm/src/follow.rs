@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::terminal::coloured;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::terminal::coloured;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::ResourceExt;

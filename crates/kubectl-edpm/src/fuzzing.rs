@@ -2,7 +2,7 @@
 //!
 //! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
 
-use common::conditions::printable;
+use api::conditions::printable;
 
 use crate::trace::answer::{Answer, Told};
 

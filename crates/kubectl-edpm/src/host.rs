@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use common::api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
-use common::api::dataplane::{RunState, ServiceRun};
-use common::conditions::{READY, Truth};
-use common::engine::Run;
+use api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
+use api::conditions::{READY, Truth};
+use api::dataplane::{RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::Run;
 
 use crate::kinds::DEPLOYMENT;
 use crate::member::Member;

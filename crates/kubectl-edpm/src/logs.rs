@@ -1,7 +1,7 @@
 //! Which run's output is shown, and what is left of it when its pod is gone.
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::conditions::some;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::conditions::some;
 use kube::ResourceExt;
 
 use crate::error::{Error, Result};

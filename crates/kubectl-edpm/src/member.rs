@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, Finding, READY, Truth, find, settle};
+use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::{
     Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
     RunState, ServiceRun,
 };
-use common::conditions::{Condition, Finding, READY, Truth, find, settle};
-use common::engine::limit::leaves_out;
-use common::engine::{Run, Wanted};
-use dataplane_operator::conditions::{INPUT_READY, SETUP_READY};
-use dataplane_operator::deployment::progress::{expanded, position};
-use dataplane_operator::node_set::host;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::host_progress::{expanded, position};
+use operator_core::engine::limit::leaves_out;
+use operator_core::engine::{Run, Wanted};
+use operator_core::node_set_host;
 
 use crate::conditions::UP_TO_DATE;
 use crate::kinds::{DEPLOYMENT, NODE_SET};
@@ -42,7 +42,7 @@ pub struct Member<'a> {
 impl<'a> Member<'a> {
     /// The hosts of a node set; `deployments` are those that name it, oldest first.
     pub fn all(node_set: &'a NodeSet, deployments: &[&'a Deployment]) -> Vec<Self> {
-        let member = |it: host::Host<'a>| Self {
+        let member = |it: node_set_host::Host<'a>| Self {
             node_set,
             key: it.key,
             address: it.address(),
@@ -50,7 +50,7 @@ impl<'a> Member<'a> {
             host_name: it.host_name,
             name: it.name,
         };
-        host::hosts(node_set).into_iter().map(member).collect()
+        node_set_host::hosts(node_set).into_iter().map(member).collect()
     }
 
     /// Whether a human may call it so: its key, its own name, or that in the inventory.

@@ -1,7 +1,7 @@
 //! What an option is called: its present name and those of old, as far as the release's own data
 //! tells.
 
-use nova_operator::oslo::{Entry, Release};
+use nova_config::oslo::{Entry, Release};
 
 use crate::error::{Error, Result};
 use crate::options::{File, is_read, is_section, normalized};
@@ -97,7 +97,7 @@ pub fn asked(words: &[String]) -> Result<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use nova_operator::oslo::parse;
+    use nova_config::oslo::parse;
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! What nova's files of a host are made from: a `NovaExternalCompute`, or a service of type nova.
 
-use common::api::dataplane::Service;
-use common::api::nova::ExternalCompute;
-use dataplane_operator::data_sources::Named as Source;
+use api::dataplane::Service;
+use api::nova::ExternalCompute;
 use k8s_openapi::api::core::v1::Secret;
+use operator_core::data_sources::Named as Source;
 
 use crate::cluster::Read;
 use crate::named::Named;

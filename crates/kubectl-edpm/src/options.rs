@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::ConfigFile;
-use common::{hash, upstream_hash};
+use api::nova::ConfigFile;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use nova_operator::oslo::{Entry, parse};
-use nova_operator::rendered_secret::CONFIG_FILES;
+use nova_config::oslo::{Entry, parse};
+use nova_config::rendered_secret::CONFIG_FILES;
+use operator_core::{hash, upstream_hash};
 
-pub use nova_operator::service_config::keys::is_loaded as is_read;
+pub use nova_config::file_names::is_loaded as is_read;
 
 /// What stands in the place of a secret value.
 pub const MASK: &str = "********";

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use common::conditions::{Condition, Severity, Truth};
+use api::conditions::{Condition, Severity, Truth};
 use tabwriter::TabWriter;
 
 /// Whether there are colours.

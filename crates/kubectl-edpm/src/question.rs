@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RunHost};
-use common::api::shared::VolMounts;
-use common::engine::inventory::{RUN_GROUP, run_inventory};
-use common::hash;
+use api::ansibleee::{AnsibleEe, AnsibleEeSpec, RunHost};
+use api::shared::VolMounts;
 use kube::ResourceExt;
+use operator_core::engine::inventory::{RUN_GROUP, run_inventory};
+use operator_core::hash;
 use serde_json::json;
 
 use crate::host::Host;
@@ -126,7 +126,7 @@ mod tests {
         let run = asked("cpu_models");
         assert_eq!((run.metadata.name.clone(), run.owner_references().len()), (None, 0));
         assert_eq!(run.labels().get(LABEL).map(String::as_str), Some(NOVA_OPTION));
-        assert!(common::engine::Run::of(&run).is_none());
+        assert!(operator_core::engine::Run::of(&run).is_none());
     }
 
     #[test]

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Service;
-use common::yaml;
-use dataplane_operator::data_sources::{Named as Source, sources_of};
-use dataplane_operator::default_services::LABEL as DEFAULT_LABEL;
-use dataplane_operator::inputs::service_type;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Service;
+use api::dataplane::service::DEFAULT_SERVICE_LABEL as DEFAULT_LABEL;
+use api::yaml;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::ResourceExt;
 use kube::api::ListParams;
-use nova_operator::annotations::DEFAULT_CONFIG;
-use nova_operator::conf::DEFAULT_FILE;
-use nova_operator::rendered_secret::compute_secret_name;
-use nova_operator::rival::NOVA_TYPE;
+use nova_config::annotations::DEFAULT_CONFIG;
+use nova_config::conf::DEFAULT_FILE;
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::NOVA_TYPE;
+use operator_core::data_sources::service_type;
+use operator_core::data_sources::{Named as Source, sources_of};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};

@@ -1,8 +1,8 @@
 //! Another attempt: which object is to get the annotation that asks for it, or which deployment is
 //! to be made.
 
-use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::conditions::READY;
+use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::conditions::READY;
 use kube::ResourceExt;
 
 use crate::error::{Error, Result};
@@ -111,7 +111,7 @@ fn failed(run: &AnsibleEe) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::api::dataplane::{Deployment, RunState};
+    use api::dataplane::{Deployment, RunState};
 
     use super::*;
     use crate::testdata;

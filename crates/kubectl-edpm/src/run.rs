@@ -1,8 +1,8 @@
 //! What a run tells of itself: its service, the object that it was made for, and how far it is.
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::engine::run::SERVICE_LABEL;
+use api::ansibleee::{AnsibleEe, JobStatus};
 use kube::ResourceExt;
+use operator_core::engine::run::SERVICE_LABEL;
 
 /// The service that a run deploys; nothing for one that was made by hand.
 pub fn service_of(run: &AnsibleEe) -> Option<&str> {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use common::api::dataplane::{Deployment, ServiceRun};
-use common::conditions::{self, Condition, Truth};
+use api::conditions::{self, Condition, Truth};
+use api::dataplane::{Deployment, ServiceRun};
 
 /// Another object that a host or a stage depends on.
 #[derive(Clone, Debug)]

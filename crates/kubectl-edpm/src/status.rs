@@ -1,6 +1,6 @@
 //! How far each host is: one row per host, as a table, JSON or YAML.
 
-use common::conditions::{READY, Truth};
+use api::conditions::{READY, Truth};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
@@ -149,7 +149,7 @@ pub fn document(rows: &[Row], output: Output) -> String {
             let text = serde_json::to_string_pretty(&document);
             text.expect("rows are texts") + "\n"
         }
-        Output::Yaml => common::yaml::to_string(&document).expect("rows are texts"),
+        Output::Yaml => api::yaml::to_string(&document).expect("rows are texts"),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use common::api::ansibleee::AnsibleEe;
-use common::{hash, yaml};
+use api::ansibleee::AnsibleEe;
+use api::yaml;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use nova_operator::rendered_secret::CONFIG_FILES;
+use nova_config::rendered_secret::CONFIG_FILES;
+use operator_core::hash;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 //! A road begins with what humans wrote ([`compute`], [`service`]) and ends in files that a run is to
 //! bring; from the run on all roads are one ([`carried`], [`reached`]).
 
-use nova_operator::oslo::parse;
+use nova_config::oslo::parse;
 
 use crate::named::Named;
 use crate::option_sources::Road;

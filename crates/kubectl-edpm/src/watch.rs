@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::process::ExitCode;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, Node, NodeSet, Role};
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, Node, NodeSet, Role};
+use api::nova::ExternalCompute;
 use futures::stream::{BoxStream, select_all};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::watcher::{self, Event};

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::{Condition, READY, find};
-use nova_operator::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
-use nova_operator::conditions::COMPUTE_CONDITION;
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, READY, find};
+use api::dataplane::{Deployment, Node, NodeSet, Role, ServiceRun};
+use api::nova::{Cell, ExternalCompute};
+use nova_config::conditions::COMPUTE_CONDITION;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};

@@ -3,15 +3,16 @@
 //!
 //! The controllers keep the same rules by the same functions, so nothing hangs on a webhook.
 
-use common::api::nova::ExternalComputeSpec;
+use api::nova::ExternalComputeSpec;
+use operator_core::object_key::Key;
+use operator_runtime::webhook::{Request, Verdict, Webhook};
 use serde_json::{Value, json};
-use shell::cache::Key;
-use shell::webhook::{Request, Verdict, Webhook};
 
-use crate::conditions::CONFIG_WARNINGS;
 use crate::images::{Images, default_images};
-use crate::oslo::{self, FIELD, Text};
-use crate::release::{Chosen, Releases, not_judged};
+use crate::release_cache::Releases;
+use nova_config::conditions::CONFIG_WARNINGS;
+use nova_config::oslo::{self, FIELD, Text};
+use nova_config::release::{Chosen, not_judged};
 
 pub mod caches;
 pub mod cell;
@@ -113,7 +114,7 @@ fn text(spec: &Value, field: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oslo::Release;
+    use nova_config::oslo::Release;
 
     fn images() -> Images {
         Images {

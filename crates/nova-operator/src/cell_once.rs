@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role};
-use common::api::nova::ExternalCompute;
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use shell::cache::Key;
+use operator_core::object_key::Key;
 
-use crate::annotations::{ALLOW_REMOVAL, CELL};
 use crate::compute_creation::effective::{Wish, wish, wish_of_role};
 use crate::indexes::BY_ROLE;
 use crate::watched::Watched;
+use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 mod mismatch;
 #[cfg(test)]

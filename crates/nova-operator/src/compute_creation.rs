@@ -19,12 +19,12 @@ pub use observe::Observed;
 
 use std::sync::Arc;
 
-use common::plan::Plan;
-use common::refusal::Refusal;
 use jiff::Timestamp;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use crate::images::Images;
 use crate::world::World;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use common::api::nova::Cell;
-use common::conditions::{READY, Truth, find};
-use shell::cache::Key;
+use api::conditions::{READY, Truth, find};
+use api::nova::Cell;
+use operator_core::object_key::Key;
 
 use crate::cell::credentials::CREDENTIALS;
 
@@ -66,8 +66,8 @@ pub fn bearing(cell: &Cell) -> Bearing {
 
 #[cfg(test)]
 mod tests {
-    use common::api::nova::CellStatus;
-    use common::conditions::{Finding, settle};
+    use api::conditions::{Finding, settle};
+    use api::nova::CellStatus;
     use jiff::Timestamp;
 
     use super::*;

@@ -6,23 +6,24 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use common::conditions::{Finding, READY};
+use api::conditions::{Finding, READY};
 use futures::FutureExt as _;
 use kube::core::DynamicObject;
 use kube::core::admission::AdmissionReview;
-use shell::webhook::Request;
+use operator_runtime::webhook::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::admission::caches::Known;
 use crate::admission::cell::{of_node, of_role};
 use crate::admission::{defaulted, judged};
 use crate::images::Images;
-use crate::oslo::{self, Entry, Release, TOLD, Text};
+use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};
-use crate::probe::{Broker, HostOutcome, TransportUrl};
-use crate::release::Chosen;
 use crate::watched::Watched;
+use nova_config::oslo::{self, Entry, Release, TOLD, Text};
+use nova_config::release::Chosen;
+use nova_config::transport_url::{Broker, TransportUrl};
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -1,6 +1,6 @@
 //! The images of a compute that names none.
 
-use common::api::nova::ExternalComputeSpec;
+use api::nova::ExternalComputeSpec;
 
 /// Images of a compute that names none; an empty text means that there is no default.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -1,10 +1,10 @@
 //! The indexes of the caches: their names, and the keys by which each object is found.
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use shell::cache::Key;
+use operator_core::object_key::Key;
 
 use crate::removal::labels::cleans_up_after;
 

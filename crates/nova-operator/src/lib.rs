@@ -2,26 +2,22 @@
 //! computes register in.
 
 pub mod admission;
-pub mod annotations;
 pub mod cell;
 pub mod cell_once;
 pub mod compute;
 pub mod compute_creation;
 pub mod concern;
-pub mod conditions;
-pub mod conf;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod holds;
 pub mod images;
 pub mod indexes;
 pub mod operator;
-pub mod oslo;
 pub mod own_condition;
 pub mod peers;
 pub mod probe;
 pub mod reasons;
-pub mod release;
+pub mod release_cache;
 pub mod removal;
 pub mod rendered_secret;
 pub mod rival;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use api::nova::{Cell, ExternalCompute};
 use clap::{ArgAction, Parser};
-use common::api::nova::{Cell, ExternalCompute};
-use common::keyed::Keys;
-use common::rbac::{EVENTS, Rule, definitions};
-use shell::args::{CommonArgs, DigestArgs, WebhookArgs};
-use shell::error::Result;
-use shell::leader::{Candidate, Leader};
-use shell::runtime::Runtime;
-use shell::webhook::stand_by;
+use operator_core::keyed::Keys;
+use operator_core::rbac::{EVENTS, Rule, definitions};
+use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::error::Result;
+use operator_runtime::leader::{Candidate, Leader};
+use operator_runtime::runtime::Runtime;
+use operator_runtime::webhook::stand_by;
 
 use crate::admission;
 use crate::admission::caches::Known;
@@ -18,12 +18,13 @@ use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
 use crate::compute_creation::ComputeCreation;
 use crate::images::Images;
-use crate::oslo::Release;
-use crate::release::{self, Releases};
+use crate::release_cache::Releases;
 use crate::removal::Orphans;
 use crate::service_config::ServiceConfig;
 use crate::watched::Watched;
 use crate::world::{Queues, World};
+use nova_config::oslo::Release;
+use nova_config::release::{self};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";

@@ -1,10 +1,10 @@
 //! The one condition that this operator keeps on an object of another operator.
 
-use common::conditions::{Condition, Finding, settle};
-use common::plan::{Step, Target, Write, notices};
+use api::conditions::{Condition, Finding, settle};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
+use operator_core::plan::{Step, Target, Write, notices};
 use serde_json::json;
 
 /// The step that makes the object's status hold this finding and nothing else of ours; no finding

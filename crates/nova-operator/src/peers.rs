@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
-use common::engine::rollout::{Limits, Standing};
-use shell::cache::Key;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
+use api::rollout_limits::Limits;
+use operator_core::engine::rollout::Standing;
+use operator_core::object_key::Key;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::compute::hold::Held;

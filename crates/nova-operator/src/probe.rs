@@ -8,7 +8,6 @@
 pub(crate) mod amqp;
 mod deadline;
 pub(crate) mod keystone;
-mod transport_url;
 
 #[cfg(test)]
 mod tests;
@@ -17,5 +16,4 @@ pub use amqp::amqp_login;
 pub use amqp::outcome::{HostOutcome, Login};
 pub use deadline::DEADLINE;
 pub use keystone::{KeystoneFault, keystone_answers};
-pub use shell::stream::{Trust, TrustFault};
-pub use transport_url::{Broker, TransportUrl, UrlFault};
+pub use operator_runtime::stream::{Trust, TrustFault};

@@ -1,10 +1,10 @@
 //! Every condition that nova-operator writes, and every reason, as the docs' table tells them.
 
-use common::conditions::declared::{
+use operator_core::condition_catalog::{
     ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Kind, Repeats, WRITES, Word, aspect, summary,
 };
 
-use crate::conditions::{
+use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION, INPUT_READY,
     KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED, SERVICE_CONFIG_READY,
 };

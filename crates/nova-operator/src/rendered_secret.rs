@@ -1,26 +1,10 @@
-//! The Secrets with rendered files of a compute or a cell: their names, their annotations, and whose
-//! they are.
+//! Whether a Secret with rendered files is this operator's own.
 
-use common::conditions::Finding;
+use api::conditions::Finding;
 use kube::Resource;
-use shell::owned::Owned;
-
-use crate::conditions::SERVICE_CONFIG_READY;
-
-/// Annotation with the digest of what the files were rendered from.
-pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
-/// Annotation with the list of files, as JSON.
-pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
-
-/// The Secret with a compute's files.
-pub fn compute_secret_name(compute: &str) -> String {
-    format!("{compute}-config-data")
-}
-
-/// The Secret with a cell's files, under the name that upstream's services mount.
-pub fn cell_secret_name(cell: &str) -> String {
-    format!("{cell}-compute-config")
-}
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::rendered_secret::CONFIG_HASH;
+use operator_runtime::owned::Owned;
 
 /// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
 pub fn is_of_others(parent: &impl Resource, controller: Option<&str>, owned: &Owned) -> bool {

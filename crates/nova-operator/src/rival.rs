@@ -1,15 +1,13 @@
 //! A service of type nova among those of a node: it would write the files of the node's compute.
 
-use common::api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role, Service};
 use kube::ResourceExt;
 
-use crate::annotations::CELL;
+use nova_config::annotations::CELL;
+use nova_config::services::NOVA_TYPE;
 
 /// The reason of a compute that such a service stands in the way of.
 pub const REASON: &str = "NovaServiceListed";
-
-/// The service type whose files are a compute's: it names their folder in the pods of runs.
-pub const NOVA_TYPE: &str = "nova";
 
 /// The service, and who lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -62,7 +60,7 @@ impl Rival {
 
 #[cfg(test)]
 mod tests {
-    use common::api::dataplane::{NodeSpec, RoleSpec, ServiceSpec};
+    use api::dataplane::{NodeSpec, RoleSpec, ServiceSpec};
 
     use super::*;
 

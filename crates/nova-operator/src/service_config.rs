@@ -4,7 +4,6 @@
 //! key with another name is without effect, and nobody on the host says so.
 
 pub mod decide;
-pub mod keys;
 pub mod observe;
 
 #[cfg(test)]
@@ -14,11 +13,11 @@ pub use observe::Observed;
 
 use std::sync::Arc;
 
-use common::plan::Plan;
 use jiff::Timestamp;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use crate::world::World;
 

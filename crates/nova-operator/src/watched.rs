@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use shell::cache::{Cache, Key};
-use shell::leader::Watches;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::leader::Watches;
 
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,

@@ -41,7 +41,7 @@ impl Rendered {
         let mut helm = Command::new(bin.join("helm"));
         helm.args(["template", RELEASE, CHART, "--namespace", NAMESPACE, "--include-crds"]);
         let text = said(helm.args(set(values))).await?;
-        let objects: Vec<Value> = common::yaml::documents(&text).context("what Helm rendered")?;
+        let objects: Vec<Value> = api::yaml::documents(&text).context("what Helm rendered")?;
         Ok(Self { objects: objects.into_iter().filter(|it| !it.is_null()).collect() })
     }
 

@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::thread;
 
-use common::hash;
-use common::plan::{Plan, Step, Write};
+use operator_core::hash;
+use operator_core::plan::{Plan, Step, Write};
 use serde_json::json;
 
 /// Environment variable with the folder in which plans are recorded; without it nothing is.
@@ -58,7 +58,7 @@ fn step_text(step: &Step) -> String {
         }
         Write::Create { object, identity } => json!({ "create": object, "identity": identity }),
         Write::Status { status, resource_version, notices } => {
-            let event = |it: &common::plan::Notice| json!([it.warning, it.reason, it.note]);
+            let event = |it: &operator_core::plan::Notice| json!([it.warning, it.reason, it.note]);
             let events: Vec<_> = notices.iter().map(event).collect();
             json!({ "status": status, "version": resource_version, "events": events })
         }
@@ -74,7 +74,7 @@ fn step_text(step: &Step) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::plan::{Kind, Target};
+    use operator_core::plan::{Kind, Target};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What goes wrong between a run and its host: one real host, and addresses where nobody answers.
 
 use anyhow::Result;
-use common::api::dataplane::Node;
+use api::dataplane::Node;
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE, SSH_SECRET};
 use e2e::{Host, Namespace, diagnosis, holds};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::Node;
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::Node;
 use e2e::Namespace;
 use k8s_openapi::api::batch::v1::Job;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, RunState};
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, RunState};
+use api::nova::ExternalCompute;
 use e2e::demo::{Demo, HOSTS, conditions};
 use e2e::journey::RUN;
 use e2e::{run, says};

@@ -2,7 +2,7 @@
 //! nova-compute itself.
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
+use api::ansibleee::AnsibleEe;
 use e2e::demo::Demo;
 use e2e::plugin::edpm;
 use kube::api::ListParams;

@@ -19,7 +19,7 @@ const TABLE_ENDS: &str = "<!-- End of the values -->\n";
 pub(super) fn definitions() -> Result<Vec<Generated>> {
     let mut files = Vec::new();
     let mut names = BTreeMap::new();
-    for mut crd in common::api::definitions::all() {
+    for mut crd in api::definitions::all() {
         let (kind, plural) = (crd.spec.names.kind.clone(), crd.spec.names.plural.clone());
         let path = format!("{CHART}/templates/crds/{}_{plural}.yaml", crd.spec.group);
         names.insert(kind.clone(), format!("{plural}.{}", crd.spec.group));
@@ -30,7 +30,7 @@ pub(super) fn definitions() -> Result<Vec<Generated>> {
              {{{{- if .Values.crds.{kind} }}}}\n\
              {}\
              {{{{- end }}}}\n",
-            escaped(&common::yaml::to_string(&crd)?)
+            escaped(&api::yaml::to_string(&crd)?)
         );
         files.push((path.into(), content));
     }

@@ -20,7 +20,7 @@ const HEADER: &str =
 pub(super) fn file(root: &Path) -> Result<Generated> {
     let folder = root.join(COLLECTION);
     let galaxy = fs::read_to_string(folder.join("galaxy.yml")).context("galaxy.yml")?;
-    let galaxy: Value = common::yaml::from_str(&galaxy)?;
+    let galaxy: Value = api::yaml::from_str(&galaxy)?;
     let said = |field: &str| galaxy[field].as_str().with_context(|| format!("galaxy.yml: {field}"));
     let name = format!("{}.{}", said("namespace")?, said("name")?);
     let list = json!({
@@ -28,7 +28,7 @@ pub(super) fn file(root: &Path) -> Result<Generated> {
         "playbooks": names(&folder.join("playbooks"), &name, ".yml")?,
         "roles": names(&folder.join("roles"), &name, "")?,
     });
-    Ok((LIST.into(), HEADER.to_owned() + &common::yaml::to_string(&list)?))
+    Ok((LIST.into(), HEADER.to_owned() + &api::yaml::to_string(&list)?))
 }
 
 /// The full names of what is in a folder of the collection and ends so.

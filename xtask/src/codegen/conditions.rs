@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use common::conditions::declared::{ATTEMPTS, Aspect, HELD, Kind, ON_EVERY_KIND, Repeats, WRITES};
-use common::engine::outcome::Reason;
+use operator_core::condition_catalog::{
+    ATTEMPTS, Aspect, HELD, Kind, ON_EVERY_KIND, Repeats, WRITES,
+};
+use operator_core::engine::outcome::Reason;
 
 use super::{Generated, written_or_current};
 use crate::paths;
@@ -277,9 +279,9 @@ fn no_reason_is_used_that_is_not_declared() {
 fn no_reason_is_declared_that_is_not_used() {
     // The summary's own word is a constant of the conditions; refusals and limits of a rollout are
     // told by one code.
-    let checking = common::engine::host_key_checking::ASPECT;
+    let checking = operator_core::engine::host_key_checking::ASPECT;
     let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
-    let types = [WRITES.type_, checking.type_, common::conditions::READY];
+    let types = [WRITES.type_, checking.type_, api::conditions::READY];
     let shared: Vec<&str> = words.chain(types).collect();
     for (operator, kinds) in OPERATORS {
         let used = quoted(operator);

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(names.len(), all().count());
         assert!(names.len() >= 25, "{}", names.len());
         for it in all() {
-            assert!(common::names::is_dns_label(&format!("e2e-fault-{}", it.name)), "{}", it.name);
+            assert!(api::names::is_dns_label(&format!("e2e-fault-{}", it.name)), "{}", it.name);
             assert!(it.done.ends_with('.'), "{}", it.done);
             let words: BTreeSet<&str> = it.words.into_iter().collect();
             assert_eq!(words.len(), 3, "{}", it.name);

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use crate::{paths, sh};
 
 /// Where the packed options are, from the project's root.
-const FOLDER: &str = "crates/nova-operator/data";
+const FOLDER: &str = "crates/nova-config/data";
 /// Installs packages as they were at a date, which pip cannot.
 const UV: &str = "uv==0.13.9";
 /// The oldest Python that the newest nova runs on, and the newest of the oldest nova.
@@ -94,7 +94,7 @@ fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use nova_operator::oslo::Release;
+    use nova_config::oslo::Release;
     use serde_json::Value;
 
     use super::{RELEASES, fs, paths};
@@ -110,7 +110,7 @@ mod tests {
         let offered = &schema["properties"]["nova"]["properties"]["release"]["enum"];
         assert_eq!(*offered, serde_json::json!(known));
         let values = fs::read_to_string(chart.join("values.yaml")).unwrap();
-        let values: Value = common::yaml::from_str(&values).unwrap();
+        let values: Value = api::yaml::from_str(&values).unwrap();
         let newest = Release::newest();
         assert_eq!(values["nova"]["release"], newest.name());
         // Which the lab's nova-compute is.

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::CommandFactory as _;
-use common::rbac::{DIGEST_KEY, ELECTION, Rule};
 use nova_operator::admission;
+use operator_core::rbac::{DIGEST_KEY, ELECTION, Rule};
 
 use super::chart::CHART;
 use super::{Generated, written_or_current};
@@ -119,7 +119,7 @@ fn every_definition_has_one_operator() {
         OPERATORS.iter().flat_map(|it| it.2.resource_names).copied().collect();
     asked.sort_unstable();
     let mut all: Vec<String> =
-        common::api::definitions::all().into_iter().filter_map(|it| it.metadata.name).collect();
+        api::definitions::all().into_iter().filter_map(|it| it.metadata.name).collect();
     all.sort_unstable();
     assert_eq!(asked, all);
 }

@@ -19,7 +19,7 @@ impl Entry {
 
 /// The Markdown table of all values, in the order of the file.
 pub(super) fn table(text: &str) -> Result<String> {
-    let values: Value = common::yaml::from_str(text)?;
+    let values: Value = api::yaml::from_str(text)?;
     let mut table = "| Value | Default | Meaning |\n| --- | --- | --- |\n".to_owned();
     for entry in entries(text)? {
         let default = values.pointer(&format!("/{}", entry.path.join("/")));
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn every_definition_has_its_switch_and_no_switch_is_left() {
-        let values: Value = common::yaml::from_str(&read("values.yaml")).unwrap();
+        let values: Value = api::yaml::from_str(&read("values.yaml")).unwrap();
         let switches: BTreeSet<String> =
             values["crds"].as_object().unwrap().keys().cloned().collect();
         let kinds: BTreeSet<String> =
-            common::api::definitions::all().into_iter().map(|it| it.spec.names.kind).collect();
+            api::definitions::all().into_iter().map(|it| it.spec.names.kind).collect();
         assert_eq!(switches, kinds);
     }
 }

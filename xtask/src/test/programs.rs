@@ -74,7 +74,7 @@ impl Program {
     }
 }
 
-/// The name in `path+file:///a/crates/common#0.1.0`, or in `path+file:///a/crates/c#common@0.1.0`.
+/// The name in `path+file:///a/crates/operator-core#0.1.0`, or in `path+file:///a/crates/c#common@0.1.0`.
 fn package(id: &str) -> Option<&str> {
     let (path, version) = id.rsplit_once('#')?;
     match version.split_once('@') {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
-use common::conditions::{self, Finding};
-use common::engine::outcome::Reason;
-use common::fault::Fault;
-use common::plan::{Plan, Step, Target};
-use common::refusal::Refusal;
+use api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
+use api::conditions::{self, Finding};
+use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+use operator_core::engine::outcome::Reason;
+use operator_core::plan::{Plan, Step, Target};
+use operator_core::refusal::Refusal;
 
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
 use super::trouble::{self, Trouble};

@@ -1,8 +1,8 @@
 //! Tests of the judgement on one run: what is written, in order, for each thing that may be seen.
 
-use common::conditions::declared::undeclared;
-use common::plan::Write;
-use common::yaml;
+use api::yaml;
+use operator_core::condition_catalog::undeclared;
+use operator_core::plan::Write;
 use testkit::golden::recorded;
 
 use super::*;
@@ -474,7 +474,7 @@ fn a_run_whose_variables_turn_the_check_of_host_keys_off_says_so() {
     for (run, expected) in [(run, 1), (new_run(), 0)] {
         let run = started(run);
         let conditions = run.status.unwrap().conditions;
-        let is_told = |it: &&common::conditions::Condition| {
+        let is_told = |it: &&api::conditions::Condition| {
             (it.type_.as_str(), it.reason.as_str()) == ("HostKeysChecked", "HostKeyCheckingOff")
         };
         assert_eq!(conditions.iter().filter(is_told).count(), expected);

@@ -1,8 +1,8 @@
 //! How a Job ended, and why where its run did not tell: from the words of Kubernetes and the runner.
 
-use common::api::ansibleee::AnsibleEe;
-use common::engine::outcome::Reason;
+use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
+use operator_core::engine::outcome::Reason;
 
 use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
 use crate::run::settings::is_engines;

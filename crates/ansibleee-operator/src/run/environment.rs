@@ -1,6 +1,6 @@
 //! What the operator decides about Ansible in every run, and what a namespace's ConfigMap may decide.
 
-use common::api::ansibleee::AnsibleEeSpec;
+use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource};
 use serde_json::{Value, json};
 

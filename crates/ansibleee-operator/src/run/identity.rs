@@ -1,8 +1,9 @@
 //! What makes two runs the same run: a digest that survives upgrades of ours.
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec};
-use common::{hash, names};
+use api::ansibleee::{AnsibleEe, AnsibleEeSpec};
+use api::names;
 use kube::ResourceExt;
+use operator_core::hash;
 use serde_json::{Map, Value, json};
 
 /// The fields of the spec that say what is run; the others say where, with what image and how long.
@@ -59,7 +60,7 @@ fn canonical(spec: &AnsibleEeSpec) -> Map<String, Value> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use common::yaml;
+    use api::yaml;
     use kube::CustomResourceExt as _;
 
     use super::*;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
-use common::engine::facts;
-use common::engine::owner::{CHECK, PLAYS_DIR};
-use common::names;
-use common::plan::{Kind, Step, Target};
+use api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
+use api::facts;
+use api::names;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
+use operator_core::engine::owner::{CHECK, PLAYS_DIR};
+use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Map, Value, json};
 
 use super::{environment, host_keys, identity, playbook};

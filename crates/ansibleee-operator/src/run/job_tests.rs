@@ -1,7 +1,7 @@
 //! Tests of the Job of a run: snapshots of what matters, and what never happens.
 
-use common::plan::Write;
-use common::yaml;
+use api::yaml;
+use operator_core::plan::Write;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,8 +1,8 @@
 //! What is said of a run that does not check hosts' own ssh keys: by its spec, and by what it told itself.
 
-use common::api::ansibleee::AnsibleEeSpec;
-use common::conditions::{Finding, trimmed};
-use common::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
+use api::ansibleee::AnsibleEeSpec;
+use api::conditions::{Finding, trimmed};
+use operator_core::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
 
 use super::summary::Unchecked;
 
@@ -58,7 +58,7 @@ fn place(by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::yaml;
+    use api::yaml;
 
     use super::*;
 

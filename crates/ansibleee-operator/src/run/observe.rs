@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::ansibleee::AnsibleEe;
-use common::plan::Plan;
-use common::refusal::Refusal;
+use api::ansibleee::AnsibleEe;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Absorb, Cache, IndexName, Key};
-use shell::clock;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Absorb, Cache, IndexName};
+use operator_runtime::clock;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};

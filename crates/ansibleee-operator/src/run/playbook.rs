@@ -1,9 +1,9 @@
 //! The playbook of a run of the engine: the check of the hosts' owner, the facts that it asks for, then
 //! what the run is for.
 
-use common::api::ansibleee::AnsibleEeSpec;
-use common::engine::facts;
-use common::engine::owner::{CHECK, PLAYS_DIR};
+use api::ansibleee::AnsibleEeSpec;
+use api::facts;
+use operator_core::engine::owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
 /// The play that compares owners, for [`CHECK`].
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_play_knows_the_kind_of_each_fact_that_can_be_asked_for() {
-        let plays: Value = common::yaml::from_str(FACTS).unwrap();
+        let plays: Value = api::yaml::from_str(FACTS).unwrap();
         let kind = |it: &str| plays[0]["vars"][it].as_array().unwrap().clone();
         let mut names = [kind("edpm_fact_lists"), kind("edpm_fact_maps"), kind("edpm_fact_texts")]
             .concat()
@@ -96,7 +96,9 @@ mod tests {
 
     #[test]
     fn a_refusal_is_known_by_a_task_that_the_check_has() {
-        assert!(OWNER_CHECK.contains(&format!("- name: {}\n", common::engine::owner::REFUSAL)));
+        assert!(
+            OWNER_CHECK.contains(&format!("- name: {}\n", operator_core::engine::owner::REFUSAL))
+        );
     }
 
     #[test]

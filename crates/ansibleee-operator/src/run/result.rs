@@ -1,12 +1,12 @@
 //! What a finished Job means: one result per host, a class, and words; nothing is guessed as good.
 
-use common::api::ansibleee::{
+use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
-use common::conditions::{Finding, READY};
-use common::engine::Run;
-use common::engine::outcome::Reason;
+use api::conditions::{Finding, READY};
 use kube::ResourceExt;
+use operator_core::engine::Run;
+use operator_core::engine::outcome::Reason;
 
 use super::end::End;
 use super::host_keys;

@@ -1,8 +1,8 @@
 //! Tests of what a Job's end means: a table of ends, each with its class, hosts and words.
 
-use common::conditions::declared::undeclared;
-use common::conditions::settle;
-use common::yaml;
+use api::conditions::settle;
+use api::yaml;
+use operator_core::condition_catalog::undeclared;
 
 use super::*;
 use crate::reasons::KINDS;

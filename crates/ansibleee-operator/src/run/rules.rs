@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use common::api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
-use common::engine::facts;
-use common::engine::owner::{self, TAKE_OVER};
-use common::fault::Fault;
-use common::names::{is_dns_label, is_dns_subdomain};
-use common::plays;
+use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use api::facts;
+use api::fault::Fault;
+use api::names::{is_dns_label, is_dns_subdomain};
+use api::plays;
 use k8s_openapi::api::core::v1::{Toleration, Volume};
+use operator_core::engine::owner::{self, TAKE_OVER};
 
 use super::environment;
 use super::job::{OWN_VOLUMES, files};

@@ -1,6 +1,6 @@
 //! A table of what is refused in a run's surroundings, and of what is not.
 
-use common::yaml;
+use api::yaml;
 
 use super::*;
 

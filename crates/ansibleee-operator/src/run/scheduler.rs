@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use common::api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
-use common::conditions::{Finding, printable};
-use common::host_address::endpoint;
-use common::plan::Plan;
+use api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
+use api::conditions::{Finding, printable};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::host_address::endpoint;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use super::decide::{Stage, faults_of, stage};
 use super::identity;
@@ -208,8 +208,8 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 #[cfg(test)]
 mod tests {
     use futures::executor::block_on;
+    use operator_runtime::cache::Absorb;
     use serde_json::{Value, json};
-    use shell::cache::Absorb;
 
     use super::*;
 

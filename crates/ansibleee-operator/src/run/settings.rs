@@ -1,6 +1,6 @@
 //! What the operator's own options say about runner pods, and how long a run may take.
 
-use common::api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
 /// How long a run of the engine may take unless it says otherwise.

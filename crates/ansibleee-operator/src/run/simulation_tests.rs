@@ -65,7 +65,7 @@ fn play(story: Story) -> Tale {
     let mut world = World::new(story);
     let mut leader = Leader::elected(&world, 1);
     // What an old leader had decided when it stood still, and its knowledge.
-    let mut late: Vec<(Leader, common::plan::Step)> = Vec::new();
+    let mut late: Vec<(Leader, operator_core::plan::Step)> = Vec::new();
     let mut handovers = story.handovers;
     let mut made = 0;
     while made < RUNS || handovers > 0 {

@@ -1,12 +1,12 @@
 //! How a run's status is put together: conditions, and the step that writes all of it.
 
-use common::api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
-use common::conditions::{self, Finding, READY, kstatus, ready, settle};
-use common::fault::Fault;
-use common::plan::{Step, Target, Write, status_step};
+use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
+use api::conditions::{self, Finding, READY, kstatus, ready, settle};
+use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+use operator_core::plan::{Step, Target, Write, status_step};
 
 use super::key_checks;
 use super::summary::Unchecked;

@@ -1,8 +1,8 @@
 //! The callback's message, read strictly. What only a later release writes is passed over: `v` tells
 //! whether the rest means what it means here.
 
-use common::api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
-use common::conditions::printable;
+use api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
+use api::conditions::printable;
 use serde::Deserialize;
 
 /// The callback's message, as the pod left it.

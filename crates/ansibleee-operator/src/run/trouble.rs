@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use common::engine::outcome::Reason;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::outcome::Reason;
 
 use crate::objects::{ContainerStatus, Pod, Waiting};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use common::api::ansibleee::AnsibleEeSpec;
-use common::engine::host_key::SCAN_LIMIT;
-use common::engine::inventory::HOST_KEYS_DIR;
-use common::fault::Fault;
-use common::names::is_dns_subdomain;
-use common::plays;
+use api::ansibleee::AnsibleEeSpec;
+use api::fault::Fault;
+use api::names::is_dns_subdomain;
+use api::plays;
+use operator_core::engine::host_key::SCAN_LIMIT;
+use operator_core::engine::inventory::HOST_KEYS_DIR;
 
 use super::host_keys;
 use super::job::{OWN_VOLUMES, files};
@@ -212,8 +212,8 @@ fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 
 #[cfg(test)]
 mod tests {
-    use common::api::ansibleee::RunHost;
-    use common::yaml;
+    use api::ansibleee::RunHost;
+    use api::yaml;
 
     use super::*;
 

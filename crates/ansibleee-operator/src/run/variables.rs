@@ -1,6 +1,6 @@
 //! The runner container's environment: the human's variables, and the contract with image and callback.
 
-use common::api::ansibleee::AnsibleEeSpec;
+use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::EnvVar;
 
 use super::environment::{self, plain};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::hash;
+use operator_core::hash;
 use proptest::prelude::*;
 
 use super::*;

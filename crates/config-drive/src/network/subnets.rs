@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use common::names::is_dns_subdomain;
+use api::names::is_dns_subdomain;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 

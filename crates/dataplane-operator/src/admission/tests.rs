@@ -1,8 +1,8 @@
 //! Tests: a review of the API server in, warnings out.
 
 use kube::core::admission::AdmissionReview;
+use operator_runtime::cache::Absorb;
 use serde_json::{Value, json};
-use shell::cache::Absorb;
 
 use super::*;
 
@@ -112,8 +112,8 @@ fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_nam
         "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1, "deployedHash": "h",
         "since": OLD,
     }], "deployedInputs": {
-        "ansibleHost": common::hash::short(&json!("192.0.2.1")),
-        "ansiblePort": common::hash::short(&json!(22)),
+        "ansibleHost": operator_core::hash::short(&json!("192.0.2.1")),
+        "ansiblePort": operator_core::hash::short(&json!(22)),
         "service s": "h",
     } });
     claim_caches.nodes.absorb(&theirs);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, UNASSIGNED};
+use api::baremetal::{BaremetalHost, BaremetalSet, UNASSIGNED};
 use jiff::Timestamp;
 use kube::ResourceExt;
 

@@ -87,8 +87,8 @@ mod tests {
     use config_drive::Secret;
     use ironic::{Request, State, Verb};
     use ironic_client::Credentials;
+    use operator_runtime::stream::Trust;
     use serde_json::Value;
-    use shell::stream::Trust;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 

@@ -3,21 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::baremetal::BaremetalSet;
-use common::finalizers::is_terminating;
-use common::plan::Plan;
-use common::refusal::Refusal;
+use api::baremetal::BaremetalSet;
 use ironic_client::Pool;
 use ironic_client::pool::Purpose;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Cache, Key};
-use shell::controller::Controller;
-use shell::error::Result;
-use shell::queue::Queue;
-use shell::sources::{SourceRef, Sources};
-use shell::vault::Vault;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+use operator_runtime::queue::Queue;
+use operator_runtime::sources::Sources;
+use operator_runtime::vault::Vault;
 
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
@@ -132,7 +134,7 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 }
 
 fn is_ours(set: &BaremetalSet) -> bool {
-    common::finalizers::is_held(set, crate::finalizers::MACHINES)
+    operator_core::finalizers::is_held(set, crate::finalizers::MACHINES)
 }
 
 /// Wakes the sets that a change concerns.

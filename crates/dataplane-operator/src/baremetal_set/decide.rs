@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use common::finalizers::{hold, is_terminating, release};
-use common::plan::Plan;
-use common::refusal::Refusal;
 use ironic::{Next, Step};
 use jiff::Timestamp;
+use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
 
 use crate::baremetal_set::hosts::{Host, Judged, Standing, judge};
 use crate::baremetal_set::metal3;

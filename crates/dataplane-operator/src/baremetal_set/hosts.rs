@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
-use common::keyed::Digest;
+use api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use config_drive::of_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::ramdisk::is_left;
@@ -12,6 +11,7 @@ use ironic::{
     instance_uuid, next, policy, release,
 };
 use jiff::Timestamp;
+use operator_core::keyed::Digest;
 use serde_json::Value;
 
 use crate::baremetal_set::addresses;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::baremetal::{BaremetalSet, Ironic};
-use common::hash;
-use common::keyed::Digest;
+use api::baremetal::{BaremetalSet, Ironic};
 use config_drive::Secret;
 use ironic::Error;
 use ironic_client::pool::Purpose;
 use ironic_client::{Credentials, Pool, Session};
-use shell::cache::Key;
-use shell::stream::Trust;
-use shell::vault::Content;
+use operator_core::hash;
+use operator_core::keyed::Digest;
+use operator_core::object_key::Key;
+use operator_runtime::stream::Trust;
+use operator_runtime::vault::Content;
 use tokio::time::timeout;
 
 use crate::baremetal_set::observe::{Machines, Secrets, Unseen, texts};
@@ -101,8 +101,8 @@ fn digests(content: Option<&Content>) -> Vec<(&str, Option<String>)> {
 
 #[cfg(test)]
 mod tests {
+    use operator_runtime::sources::Values;
     use serde_json::{Value, json};
-    use shell::sources::Values;
 
     use super::*;
 

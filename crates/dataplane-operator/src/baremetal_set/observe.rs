@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
-use common::finalizers::{is_held, is_terminating};
-use common::keyed::Keys;
+use api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
 use config_drive::of_set::Texts;
 use config_drive::{ApiVersion, Secret};
 use ironic::{Error, Node};
 use kube::ResourceExt;
-use shell::vault::Content;
+use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::keyed::Keys;
+use operator_runtime::vault::Content;
 
 use crate::applied::APPLIED;
 use crate::baremetal_set::metal3::seen::Seen;

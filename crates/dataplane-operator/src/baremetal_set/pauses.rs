@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::api::baremetal::BaremetalSet;
+use api::baremetal::BaremetalSet;
 use ironic::{Error, Node, State};
 use jiff::Timestamp;
 use kube::ResourceExt;

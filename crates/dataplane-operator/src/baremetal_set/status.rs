@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
-use common::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
-use common::keyed::{Inputs, Renewal};
-use common::plan::{Step as Write, Target};
-use common::refusal::{self, Refusal};
+use api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
+use api::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
 use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
+use operator_core::keyed::{Inputs, Renewal};
+use operator_core::plan::{Step as Write, Target};
+use operator_core::refusal::{self, Refusal};
 
 use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retained};
 use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalSet, HostStatus};
-use common::conditions::declared::undeclared;
-use common::conditions::{Condition, Truth, find};
-use common::keyed::{KEY_LOST, Keys};
-use common::plan::{Notice, Plan, Step, Write};
+use api::baremetal::{BaremetalSet, HostStatus};
+use api::conditions::{Condition, Truth, find};
 use ironic::model::Model;
 use ironic::{Error, State};
 use kube::ResourceExt as _;
+use operator_core::condition_catalog::undeclared;
+use operator_core::keyed::{KEY_LOST, Keys};
+use operator_core::plan::{Notice, Plan, Step, Write};
+use operator_runtime::sources::Values;
 use serde_json::{Value, json};
-use shell::sources::Values;
 use testkit::golden::recorded;
 
 use super::decide::decide;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, NodeSet, Role};
-use common::engine::host_key::HostKey;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, NodeSet, Role};
 use kube::ResourceExt;
-use shell::cache::{Cache, Key};
-use shell::leader::Watches;
+use operator_core::engine::host_key::HostKey;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::leader::Watches;
 
 use crate::claims::claim::{Claim, keys_of_node};
 use crate::claims::host_keys::key_of;

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{Node, NodeSet, Role};
-use common::engine::host_key::HostKey;
-use common::host_address;
+use api::dataplane::{Node, NodeSet, Role};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
-use shell::cache::Key;
+use operator_core::engine::host_key::HostKey;
+use operator_core::host_address;
+use operator_core::node_set_host;
+use operator_core::object_key::Key;
 
 use crate::claims::host_keys::{ACCEPT_SHARED, accepted, key_of};
-use crate::effective::{Effective, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port};
+use crate::effective::Effective;
 use crate::inputs;
-use crate::node_set::host;
 use crate::vars::Objects;
+use operator_core::engine::connection_vars::{
+    HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
 
 /// Annotation on a node or node set: a word for the network in which its addresses hold. An address
 /// with another word is another machine.
@@ -117,7 +120,7 @@ impl Claim {
             .collect();
         let scope = scope_of(set);
         let keys = set.status.as_ref().map(|it| &it.host_keys);
-        let claim = |it: host::Host<'_>| HostClaim {
+        let claim = |it: node_set_host::Host<'_>| HostClaim {
             names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
             address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
             scope: scope.clone(),
@@ -127,7 +130,7 @@ impl Claim {
             is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
             name: it.name,
         };
-        Self::of(set, host::hosts(set).into_iter().map(claim).collect())
+        Self::of(set, node_set_host::hosts(set).into_iter().map(claim).collect())
     }
 
     fn of<K: Resource<DynamicType = ()>>(object: &K, hosts: Vec<HostClaim>) -> Self {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use common::engine::host_key::HostKey;
-use shell::cache::Key;
+use operator_core::engine::host_key::HostKey;
+use operator_core::object_key::Key;
 
 /// Annotation on a node or node set: fingerprints, separated by commas or spaces, of keys that its hosts
 /// may show although others do as well.

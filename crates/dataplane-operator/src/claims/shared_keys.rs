@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::conditions;
-use common::engine::host_key::HostKey;
+use api::conditions;
+use operator_core::engine::host_key::HostKey;
 
 use crate::claims::claim::{Claim, HostClaim};
 use crate::claims::host_keys::ACCEPT_SHARED;

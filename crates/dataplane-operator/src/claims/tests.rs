@@ -1,8 +1,8 @@
 //! Tests: which of several objects has a host.
 
-use common::api::dataplane::{Node, NodeSet};
+use api::dataplane::{Node, NodeSet};
+use operator_core::object_key::Key;
 use serde_json::{Value, json};
-use shell::cache::Key;
 
 use super::*;
 
@@ -206,7 +206,7 @@ fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
 
 /// The recorded inputs of a deployment at that address.
 fn inputs_at(host: &str) -> Value {
-    let digest = |it: &Value| common::hash::short(it);
+    let digest = |it: &Value| operator_core::hash::short(it);
     json!({
         "ansibleHost": digest(&json!(host)), "ansiblePort": digest(&json!(22)), "service s": "h",
     })
@@ -216,7 +216,7 @@ const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
 fn with_keys(claim: Claim) -> Claim {
-    claim.showing(|_| common::engine::host_key::HostKey::parse(KEY))
+    claim.showing(|_| operator_core::engine::host_key::HostKey::parse(KEY))
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use common::api::dataplane::RoleSpec;
-use common::api::dataplane::service::faults::{faults, warnings};
-use common::api::definitions;
-use common::plan::Write;
+use api::dataplane::RoleSpec;
+use api::dataplane::service::faults::{faults, warnings};
+use api::definitions;
+use operator_core::plan::Write;
+use operator_runtime::cache::Absorb as _;
 use serde_json::Value;
-use shell::cache::Absorb as _;
 
 use super::*;
 use crate::collection;
-use crate::data_sources::sources_of;
+use operator_core::data_sources::sources_of;
 
 /// A default service as the API server has it after it was applied.
 fn applied(name: &str) -> Service {

@@ -3,30 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::NodeSet;
-use common::engine::State;
-use common::engine::build;
-use common::engine::chain::Need;
-use common::engine::layout::Layout;
-use common::engine::layout::NodeSets;
-use common::engine::recipe::{Deployed, Options, Reach, Recipe};
-use common::engine::run::Attempt;
-use common::engine::shards::{BATCH_SIZE, Shard, shards};
-use common::plan::{Step, Target};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::NodeSet;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
+use operator_core::engine::State;
+use operator_core::engine::build;
+use operator_core::engine::chain::Need;
+use operator_core::engine::layout::Layout;
+use operator_core::engine::layout::NodeSets;
+use operator_core::engine::recipe::{Deployed, Options, Reach, Recipe};
+use operator_core::engine::run::Attempt;
+use operator_core::engine::shards::{BATCH_SIZE, Shard, shards};
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::deployment::course::hash_of;
 use crate::deployment::judge::{NODE_SET_LABEL, attempts, is_ended};
 use crate::deployment::observed::Observed;
 use crate::deployment::part::{Judged, Part};
-use crate::deployment::progress::position;
 use crate::deployment::services::is_global;
 use crate::deployment::{hosts, tls};
 use crate::group::build::{play, sources};
-use crate::inputs::service_type;
+use operator_core::data_sources::service_type;
+use operator_core::engine::host_progress::position;
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";

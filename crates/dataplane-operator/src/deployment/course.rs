@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Deployment, NodeSetProgress};
-use common::engine::chain::{self, Chain};
-use common::engine::{Host, Run, State, Wanted};
-use common::hash;
-use common::keyed::Digest;
+use api::dataplane::{Deployment, NodeSetProgress};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::chain::{self, Chain};
+use operator_core::engine::{Host, Run, State, Wanted};
+use operator_core::hash;
+use operator_core::keyed::Digest;
 
 /// The list of fields in the hash of a service: another number would be another hash for everyone.
 const VERSION: &str = "v1";

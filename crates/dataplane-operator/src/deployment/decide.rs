@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use common::api::dataplane::NodeSetProgress;
-use common::engine::{Run, State, tidy};
-use common::finalizers::{hold, is_terminating};
-use common::plan::Plan;
-use common::refusal::{self, Refusal};
+use api::dataplane::NodeSetProgress;
 use jiff::Timestamp;
+use operator_core::engine::{Run, State, tidy};
+use operator_core::finalizers::{hold, is_terminating};
+use operator_core::plan::Plan;
+use operator_core::refusal::{self, Refusal};
 
 use crate::default_services;
 use crate::deployment::build::{New, new_runs};
@@ -18,13 +18,13 @@ use crate::deployment::hosts::hosts_of;
 use crate::deployment::judge::{self, Common};
 use crate::deployment::observed::Observed;
 use crate::deployment::part::{Holds, Part};
-use crate::deployment::progress::position;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
 use crate::deployment::{faults, services, turns};
 use crate::group::host_key::Offers;
 use crate::group::networks;
 use crate::problem::Fault;
+use operator_core::engine::host_progress::position;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

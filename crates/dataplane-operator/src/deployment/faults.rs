@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use common::api::dataplane::{NodeSet, NodeSetProgress, Service};
-use common::conditions::{self, Truth};
-use common::engine::mounts::node_sets;
-use common::engine::shards::BATCH_SIZE;
-use common::engine::ssh_secret::PRIVATE_KEY;
-use common::finalizers::is_terminating;
+use api::conditions::{self, Truth};
+use api::dataplane::{NodeSet, NodeSetProgress, Service};
 use kube::{Resource as _, ResourceExt};
+use operator_core::engine::mounts::node_sets;
+use operator_core::engine::shards::BATCH_SIZE;
+use operator_core::engine::ssh_secret::PRIVATE_KEY;
+use operator_core::finalizers::is_terminating;
 
-use crate::conditions::{INPUT_MISSING, INPUT_READY, SETUP_READY};
-use crate::data_sources::{Named, sources_of};
+use crate::conditions::INPUT_MISSING;
 use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
@@ -22,6 +21,8 @@ use crate::group::faults::{invalid, unreadable_service};
 use crate::group::networks;
 use crate::node_set::machines::PROVISION_READY;
 use crate::problem::Fault;
+use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use operator_core::data_sources::{Named, sources_of};
 
 /// How many hosts a message names.
 const NAMED: usize = 5;

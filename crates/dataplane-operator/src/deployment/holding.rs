@@ -1,11 +1,11 @@
 //! The finalizer on a deployment that is running: it is not deleted by accident.
 
-use common::api::dataplane::{Deployment, NodeSet};
-use common::conditions::Finding;
-use common::engine::Run;
-use common::finalizers::{is_held, is_terminating, release};
-use common::plan::Step;
+use api::conditions::Finding;
+use api::dataplane::{Deployment, NodeSet};
 use kube::ResourceExt;
+use operator_core::engine::Run;
+use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::plan::Step;
 
 use crate::deployment::observed::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{NodeSet, NodeSetHost};
-use common::engine::host_key::{HostKey, Trust};
-use common::engine::limit;
-use common::engine::recipe::Reach;
-use common::engine::ssh_secret::KNOWN_HOSTS;
-use shell::sources::{Digests, SourceRef};
+use api::dataplane::{NodeSet, NodeSetHost};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::host_key::{HostKey, Trust};
+use operator_core::engine::limit;
+use operator_core::engine::recipe::Reach;
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_runtime::sources::Digests;
 
 use crate::deployment::observed::Observed;
-use crate::node_set::host::{Host, hosts, machine_template};
+use operator_core::node_set_host::{Host, hosts, machine_template};
 
 /// The hosts of a node set by their names in the inventory.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{
+use api::dataplane::{
     Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
 };
-use common::engine::outcome::Reason;
-use common::engine::owner::take_over_command;
-use common::engine::retry::Retries;
-use common::engine::{Host, Run, State};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::outcome::Reason;
+use operator_core::engine::owner::take_over_command;
+use operator_core::engine::retry::Retries;
+use operator_core::engine::{Host, Run, State};
 
 use crate::deployment::course::Course;
 use crate::deployment::faults::Lacking;
@@ -19,11 +19,11 @@ use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_d
 use crate::deployment::news::{has_advanced, news, told_at};
 use crate::deployment::observed::{Doing, Observed};
 use crate::deployment::part::{Holds, Judged, Part};
-use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
 use crate::deployment::services::List;
 use crate::group::host_key::Offers;
-use crate::node_set::host::Host as Described;
 use crate::node_set::host_keys::{accept_command, trust};
+use operator_core::engine::host_progress::{begun, expanded, is_untouched, live, position};
+use operator_core::node_set_host::Host as Described;
 
 /// What is the same for all hosts of a node set.
 pub struct Common<'a> {

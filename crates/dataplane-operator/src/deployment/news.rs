@@ -1,14 +1,14 @@
 //! When the status tells what is new of the hosts: what runs tell shortly after each other is written
 //! together, and what fails at once.
 
-use common::api::dataplane::{HostProgress, NodeSetProgress, RunState};
-use common::engine::chain::Chain;
-use common::engine::{Run, State};
+use api::dataplane::{HostProgress, NodeSetProgress, RunState};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::engine::chain::Chain;
+use operator_core::engine::{Run, State};
 
 use crate::deployment::part::{Judged, News};
-use crate::deployment::progress::{compacted, position};
+use operator_core::engine::host_progress::{compacted, position};
 
 /// How long the news of one run waits for those of the others at the same service.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(10);

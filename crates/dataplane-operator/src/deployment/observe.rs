@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, NodeSet, Service};
-use common::engine::mounts::node_sets::inventory_name;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Cache, Key};
-use shell::error::Result;
-use shell::sources::{SourceRef, Sources};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::mounts::node_sets::inventory_name;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
+use operator_runtime::sources::Sources;
 
 use crate::attachments::Attachments;
-use crate::data_sources::sources_of;
 use crate::default_services::{Found, fault_of};
 use crate::deployment::holding::is_open;
 use crate::deployment::observed::{Observed, ca_bundle, listed, named};
@@ -23,6 +24,7 @@ use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
 use crate::node_set::observe::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::lender;
+use operator_core::data_sources::sources_of;
 
 /// The watched world.
 pub struct World {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, NodeSet, Service};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_runtime::sources::Digests;
 
 use crate::attachments::Networks;
 use crate::default_services;

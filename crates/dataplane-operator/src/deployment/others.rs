@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
-use common::engine::retry::Retries;
-use common::engine::{Host, Run, State};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::retry::Retries;
+use operator_core::engine::{Host, Run, State};
 
 use crate::deployment::course::Course;
 use crate::deployment::judge::{attempts_of, is_given_up, runs_of};
 use crate::deployment::observed::{Begun, Doing};
-use crate::deployment::progress::{begun, expanded, is_untouched, live, position};
-use crate::deployment::texts::is_failing;
+use operator_core::engine::host_progress::is_failing;
+use operator_core::engine::host_progress::{begun, expanded, is_untouched, live, position};
 
 /// Another deployment with its runs.
 #[derive(Clone, Debug)]

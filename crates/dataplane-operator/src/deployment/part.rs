@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
-use common::engine::chain::Chain;
-use common::engine::host_key::Trust;
-use common::engine::rollout::Hold;
+use api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
 use jiff::Timestamp;
+use operator_core::engine::chain::Chain;
+use operator_core::engine::host_key::Trust;
+use operator_core::engine::rollout::Hold;
 
 use crate::deployment::faults::Lacking;
 

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::api::dataplane::{
-    DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState,
-};
-use common::engine::Run;
-use common::engine::run::SERVICE_LABEL;
+use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::dataplane::{DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState};
 use kube::ResourceExt;
+use operator_core::engine::Run;
+use operator_core::engine::run::SERVICE_LABEL;
 
-use crate::data_sources::{Named, sources_of};
 use crate::deployment::observed::Observed;
-use crate::deployment::progress::{count, position};
 use crate::deployment::tls;
 use crate::node_set::observe::sources_of_vars;
+use operator_core::data_sources::{Named, sources_of};
+use operator_core::engine::host_progress::{count, position};
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:
 /// it equals no hash, so nobody takes one of them for deployed.

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::Service;
+use api::dataplane::Service;
 
-use crate::inputs::service_type;
+use operator_core::data_sources::service_type;
 
 /// Whether one run of the service is for all node sets of a deployment.
 pub fn is_global(service: &Service) -> bool {

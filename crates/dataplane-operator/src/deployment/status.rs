@@ -2,26 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{
-    Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState,
-};
-use common::conditions::{self, Condition, Finding, READY, settle};
-use common::engine::Run;
-use common::keyed::Renewal;
-use common::plan::{Step, Target};
+use api::conditions::{self, Condition, Finding, READY, settle};
+use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use jiff::Timestamp;
-use shell::sources::SourceRef;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::Run;
+use operator_core::keyed::Renewal;
+use operator_core::plan::{Step, Target};
 
-use crate::conditions::SETUP_READY;
 use crate::deployment::judge::{attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::observed::Observed;
 use crate::deployment::part::Part;
-use crate::deployment::progress::position;
 use crate::deployment::turns::Held;
 use crate::deployment::{record, texts};
 use crate::problem::Fault;
+use api::dataplane::condition_types::SETUP_READY;
+use operator_core::engine::host_progress::{is_failing, position};
 
-pub use crate::conditions::{DEPLOYMENT_READY, INPUT_READY};
+pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 
 /// Every service succeeded on every host of a node set.
 pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
@@ -198,7 +196,7 @@ impl Judgement<'_> {
             End::Open => {}
         }
         if let Some(first) = failures.first() {
-            let n_failing = hosts().filter(|it| texts::is_failing(it)).count();
+            let n_failing = hosts().filter(|it| is_failing(it)).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(texts::together(&all, n_failing));
             return Finding::warning(DEPLOYMENT_READY, &first.reason, text);
@@ -277,7 +275,7 @@ impl Judgement<'_> {
             let text = format!("Service {name} succeeded on {n_done} hosts.");
             return Finding::good(&type_, "Ready", text);
         }
-        let here = || hosts.iter().filter(|it| position(it) == idx && texts::is_failing(it));
+        let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
         let told: Vec<&DeploymentFailure> =
             failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();

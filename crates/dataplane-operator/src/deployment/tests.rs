@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::{Deployment, NodeSet, Service};
-use common::conditions::declared::undeclared;
-use common::conditions::find;
-use common::engine::Run;
-use common::plan::{Plan, Step, Write};
-use common::refusal::Refusal;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::conditions::find;
+use api::dataplane::{Deployment, NodeSet, Service};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::Run;
+use operator_core::plan::{Plan, Step, Write};
+use operator_core::refusal::Refusal;
+use operator_runtime::sources::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shell::sources::{Digests, SourceRef};
 use testkit::golden::recorded;
 
 use super::holding::RUNNING;
@@ -300,7 +301,7 @@ impl World {
         self.seen.deployment.has_ended()
     }
 
-    fn status(&self) -> &common::api::dataplane::DeploymentStatus {
+    fn status(&self) -> &api::dataplane::DeploymentStatus {
         self.seen.deployment.status.as_ref().unwrap()
     }
 

@@ -1,11 +1,12 @@
 //! The words in which a deployment tells of its hosts: names of conditions, and what failed where.
 
-use common::api::dataplane::{DeploymentFailure, HostProgress, RunState};
-use common::conditions::trimmed;
-use common::engine::State;
+use api::conditions::trimmed;
+use api::dataplane::{DeploymentFailure, HostProgress};
+use operator_core::engine::State;
+use operator_core::engine::host_progress::is_failing;
 
 use crate::deployment::part::{Judged, Part};
-use crate::deployment::progress::position;
+use operator_core::engine::host_progress::position;
 
 /// How many hosts are told of by name.
 pub const NAMED_HOSTS: usize = 5;
@@ -25,11 +26,6 @@ pub fn service_condition(service: &str) -> String {
         }
     }
     format!("Service{word}DeploymentReady")
-}
-
-/// Whether the present service of a host failed the last time, whether or not it is being tried again.
-pub fn is_failing(kept: &HostProgress) -> bool {
-    kept.state != RunState::Succeeded && kept.reason.is_some()
 }
 
 /// What failed on the first hosts that fail: on those that are given up before the others.

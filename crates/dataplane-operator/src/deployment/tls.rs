@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{NodeSet, Service};
-use common::conditions::{self, Truth};
-use common::engine::layout::Tls;
-use shell::sources::SourceRef;
+use api::conditions::{self, Truth};
+use api::dataplane::{NodeSet, Service};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::layout::Tls;
 
-use crate::data_sources::Named;
 use crate::deployment::observed::{Observed, ca_bundle};
-use crate::inputs::service_type;
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender_beside};
+use operator_core::data_sources::Named;
+use operator_core::data_sources::service_type;
 
 /// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
 /// service the certificates, then the CA bundle.

@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use common::api::dataplane::RunState;
-use common::engine::State;
-use common::engine::rollout::{Gate, Hold, Standing, Tally, named};
+use api::dataplane::RunState;
+use operator_core::engine::State;
+use operator_core::engine::rollout::{Gate, Hold, Standing, Tally, named};
 
 use crate::deployment::build::{is_for_all, place};
 use crate::deployment::hosts::in_service;
 use crate::deployment::judge::{attempts, is_ended};
 use crate::deployment::observed::{Begun, Doing, Observed};
 use crate::deployment::part::{Holds, Judged, Part};
-use crate::deployment::progress::{is_corrected, position};
-use crate::deployment::texts::is_failing;
+use operator_core::engine::host_progress::is_failing;
+use operator_core::engine::host_progress::{is_corrected, position};
 
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
 pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {

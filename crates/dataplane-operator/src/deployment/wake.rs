@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::Deployment;
+use api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
-use shell::cache::{Cache, Key};
-use shell::queue::Queue;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::queue::Queue;
 
 use crate::deployment::holding::is_open;
 use crate::deployment::observe::{World, is_ours, key};

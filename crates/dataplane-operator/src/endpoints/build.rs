@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use common::api::dataplane::service::ServicePort;
-use common::api::dataplane::{Node, Service};
-use common::engine::build::owner;
-use common::hash;
-use common::plan::{Kind, Step, Target};
+use api::dataplane::service::ServicePort;
+use api::dataplane::{Node, Service};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
+use operator_core::engine::build::owner;
+use operator_core::hash;
+use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
 use crate::claims::has_reached_host;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::conditions::{Finding, some};
-use common::plan::{Step, Target};
+use api::conditions::{Finding, some};
 use kube::{Resource, ResourceExt};
+use operator_core::plan::{Step, Target};
 
 use crate::endpoints::build::{exposed, slice, slices_of};
 use crate::endpoints::observe::Observed;

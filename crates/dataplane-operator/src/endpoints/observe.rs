@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role, Service};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Resource, ResourceExt};
-use shell::api::Api;
-use shell::cache::{Cache, Key};
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
 
 use crate::endpoints::build::{Addresses, slices_of};
 use crate::indexes::{BY_OWNER, BY_ROLE};

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Service};
-use common::conditions::declared::undeclared;
-use common::conditions::find;
-use common::hash;
-use common::plan::{Step, Write};
-use common::refusal::Refusal;
+use api::conditions::find;
+use api::dataplane::{Node, Service};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::hash;
+use operator_core::plan::{Step, Write};
+use operator_core::refusal::Refusal;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 

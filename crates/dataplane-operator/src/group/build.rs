@@ -2,30 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Node, Role, Service};
-use common::engine::inventory::{
-    HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
-};
-use common::engine::layout::Layout;
-use common::engine::owner::{self, HostOwner, TAKE_OVER};
-use common::engine::recipe::{Deployed, Play, Reach, Recipe, Source};
-use common::engine::sources::mounted;
-use common::engine::ssh_secret::KNOWN_HOSTS;
-use common::hash;
-use common::plan::{Step, Target};
+use api::dataplane::{Node, Role, Service};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::inventory::{
+    HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
+};
+use operator_core::engine::layout::Layout;
+use operator_core::engine::owner::{self, HostOwner, TAKE_OVER};
+use operator_core::engine::recipe::{Deployed, Play, Reach, Recipe, Source};
+use operator_core::engine::sources::mounted;
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::hash;
+use operator_core::plan::{Step, Target};
+use operator_runtime::sources::Digests;
 use serde_json::json;
-use shell::sources::{Digests, SourceRef};
 
-use crate::data_sources::sources_of;
 use crate::effective::Effective;
 use crate::group::host::{Judged, ssh_digests};
 use crate::group::host_key::known_host;
 use crate::group::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
 use crate::group::observed::{Group, Observed};
 use crate::group::{parts, secret_vars};
-use crate::inputs::{contents, service_type};
+use crate::inputs::contents;
+use operator_core::data_sources::service_type;
+use operator_core::data_sources::sources_of;
 
 /// The inventory objects that are not as they should be.
 pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
@@ -217,7 +219,7 @@ pub fn sources(
     namespace: &str,
     service: &Service,
 ) -> Vec<Source> {
-    let source = |named: crate::data_sources::Named| {
+    let source = |named: operator_core::data_sources::Named| {
         let digests = known.get(&named.source(namespace))?;
         let keys = digests.keys.keys().cloned().collect();
         Some(Source { is_secret: named.is_secret, name: named.name, keys })

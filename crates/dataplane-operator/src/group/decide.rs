@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Node, ServiceRun};
-use common::conditions::{Condition, Finding};
-use common::engine::build;
-use common::engine::chain::Need;
-use common::engine::recipe::Reach;
-use common::engine::rollout::Gate;
-use common::engine::shards::{Shard, shards};
-use common::engine::{Run, State, tidy};
-use common::plan::{Plan, Step};
-use common::refusal::{self, Refusal};
+use api::conditions::{Condition, Finding};
+use api::dataplane::{Node, ServiceRun};
 use jiff::Timestamp;
+use operator_core::engine::build;
+use operator_core::engine::chain::Need;
+use operator_core::engine::recipe::Reach;
+use operator_core::engine::rollout::Gate;
+use operator_core::engine::shards::{Shard, shards};
+use operator_core::engine::{Run, State, tidy};
+use operator_core::plan::{Plan, Step};
+use operator_core::refusal::{self, Refusal};
 
 use crate::default_services;
 use crate::effective::role_strategy;
@@ -230,7 +230,7 @@ fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {
 
 /// What the API server has recorded, by host.
 fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
-    let name = |it: &'_ std::sync::Arc<common::api::dataplane::Node>| it.metadata.name.is_some();
+    let name = |it: &'_ std::sync::Arc<api::dataplane::Node>| it.metadata.name.is_some();
     seen.nodes
         .iter()
         .filter(|it| name(it))

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Service, service};
-use common::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
-use common::plan::Target;
+use api::dataplane::{Node, Service, service};
 use kube::ResourceExt;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use operator_core::plan::Target;
+use operator_runtime::sources::Digests;
 
 use crate::claims::Claim;
-use crate::data_sources::{Named, sources_of};
 use crate::effective::Effective;
 use crate::group::observed::{Group, Observed};
 use crate::group::{networks, vars};
 use crate::problem::Fault;
+use operator_core::data_sources::{Named, sources_of};
 
 /// What keeps the services of a group from running, whatever the host.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Why a host waits for its turn, in words.
 
-use common::engine::rollout::Hold;
+use operator_core::engine::rollout::Hold;
 
 /// Why a host waits, in words.
 #[derive(Clone, Debug, Eq, PartialEq)]

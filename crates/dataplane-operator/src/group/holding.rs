@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::Role;
-use common::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
-use common::plan::Step;
+use api::dataplane::Role;
 use kube::ResourceExt;
+use operator_core::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use operator_core::plan::Step;
 
 use crate::finalizers::INVENTORY;
 use crate::group::build::{is_reachable, removal};

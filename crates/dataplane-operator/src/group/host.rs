@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{HostMachine, Node, RunState, ServiceRun};
-use common::engine::chain::{self, Chain, UNKNOWN, has_begun};
-use common::engine::host_key::{Trust, accept_command};
-use common::engine::owner::take_over_command;
-use common::engine::recipe::Options;
-use common::engine::retry::Retries;
-use common::engine::rollout::Standing;
-use common::engine::{Host, Run, State, Wanted, limit};
-use common::hash;
-use common::keyed::{Digest, short, texts};
+use api::dataplane::{HostMachine, Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::chain::{self, Chain, UNKNOWN, has_begun};
+use operator_core::engine::host_key::{Trust, accept_command};
+use operator_core::engine::owner::take_over_command;
+use operator_core::engine::recipe::Options;
+use operator_core::engine::retry::Retries;
+use operator_core::engine::rollout::Standing;
+use operator_core::engine::{Host, Run, State, Wanted, limit};
+use operator_core::hash;
+use operator_core::keyed::{Digest, short, texts};
+use operator_runtime::sources::Digests;
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
-use crate::data_sources::sources_of;
 use crate::effective::Effective;
 use crate::group::faults::{self, OfGroup};
 use crate::group::hold::Held;
@@ -28,6 +28,7 @@ use crate::group::{instance, parts, vars};
 use crate::inputs::{self, Inputs};
 use crate::machines::Course;
 use crate::problem::Fault;
+use operator_core::data_sources::sources_of;
 
 /// One host, judged.
 #[derive(Clone, Debug)]
@@ -333,11 +334,7 @@ fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
 }
 
 /// What hosts must agree in to share a run; variables may differ, they are in each host's hash.
-fn group(
-    effective: &Effective,
-    service: &common::api::dataplane::Service,
-    of_service: &Inputs,
-) -> String {
+fn group(effective: &Effective, service: &api::dataplane::Service, of_service: &Inputs) -> String {
     let options = &effective.options;
     hash::digest(&(
         texts(of_service),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{HostMachine, Node};
-use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
-use common::engine::known_hosts::{covers, line};
-use common::engine::ssh_secret::KNOWN_HOSTS;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{HostMachine, Node};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::sources::SourceRef;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use operator_core::engine::known_hosts::{covers, line};
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 
 use crate::claims::Claim;
 use crate::effective::{Effective, OWN_OPTIONS};

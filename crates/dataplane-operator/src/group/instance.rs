@@ -1,12 +1,10 @@
 //! Which instance of a host this is: the redeploy values that its role and itself were last given, and
 //! the installation on its machine.
 
-use common::api::dataplane::{Node, Role};
-use common::hash;
+use api::dataplane::node::REDEPLOY;
+use api::dataplane::{Node, Role};
 use kube::ResourceExt;
-
-/// Annotation on a role or a node; any new value asks for another attempt of every service.
-pub const REDEPLOY: &str = "dataplane.openstack.org/redeploy";
+use operator_core::hash;
 
 /// The values of redeployment that are in force.
 ///
@@ -47,11 +45,11 @@ mod tests {
     use super::*;
 
     fn node(annotation: Option<&str>, recorded: Option<&str>) -> Node {
-        let mut node = Node::new("n", common::api::dataplane::NodeSpec::default());
+        let mut node = Node::new("n", api::dataplane::NodeSpec::default());
         if let Some(value) = annotation {
             node.annotations_mut().insert(REDEPLOY.into(), value.into());
         }
-        node.status = Some(common::api::dataplane::NodeStatus {
+        node.status = Some(api::dataplane::NodeStatus {
             host_instance: recorded.map(str::to_owned),
             ..Default::default()
         });

@@ -1,7 +1,8 @@
 //! The objects that hold a group's inventory: their names, and what stands on them.
 
-use shell::owned::Owned;
-use shell::sources::{SourceRef, Sources};
+use operator_core::data_sources::SourceRef;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::Sources;
 
 /// Annotation with the hash of an inventory object's content.
 pub const INVENTORY_HASH: &str = "edpm.openstack.org/content-hash";

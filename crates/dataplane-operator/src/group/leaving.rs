@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
-use common::conditions::{self, Condition, Finding, READY, RECONCILING, STALLED, settle, some};
-use common::finalizers::{is_held_by_it_alone, is_terminating};
-use common::plan::{Step, Target, status_step};
-use common::refusal::WRITES_ACCEPTED;
+use api::baremetal::BaremetalSet;
+use api::conditions::{self, Condition, Finding, READY, RECONCILING, STALLED, settle, some};
+use api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
+use operator_core::finalizers::{is_held_by_it_alone, is_terminating};
+use operator_core::plan::{Step, Target, status_step};
+use operator_core::refusal::WRITES_ACCEPTED;
 
 use crate::effective::Effective;
 use crate::finalizers::INVENTORY;

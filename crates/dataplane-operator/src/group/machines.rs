@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet};
-use common::api::dataplane::{HostMachine, Node};
-use common::engine::host_key::HostKey;
-use common::finalizers::is_terminating;
-use common::names::is_dns_label;
-use common::plan::{Step, Target};
+use api::baremetal::{BaremetalHost, BaremetalSet};
+use api::dataplane::{HostMachine, Node};
+use api::names::is_dns_label;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::host_key::HostKey;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::claims::Claim;

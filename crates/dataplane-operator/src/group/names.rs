@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{HostMachine, Node};
+use api::baremetal::BaremetalSet;
+use api::dataplane::{HostMachine, Node};
 use kube::ResourceExt;
 
 use crate::machines::course::knows;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::api::dataplane::Node;
+use api::dataplane::Node;
 use kube::ResourceExt;
 
 use crate::attachments::Networks;

@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role, Service};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{DataPlane, Node, Role, Service};
 use kube::{Resource as _, ResourceExt};
-use shell::api::Api;
-use shell::cache::{Cache, Key};
-use shell::error::Result;
-use shell::sources::{SourceRef, Sources};
-use shell::vault::Vault;
+use operator_core::data_sources::SourceRef;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
+use operator_runtime::sources::Sources;
+use operator_runtime::vault::Vault;
 
 use crate::attachments::Attachments;
 use crate::claims::caches::told_keys;
 use crate::claims::{Claim, ClaimCaches};
-use crate::data_sources::sources_of;
 use crate::default_services::Found;
 use crate::effective::{Effective, machine_template};
 use crate::group::inventory::{Inventory, node_inventory_name};
@@ -28,6 +29,7 @@ use crate::machines::course::is_awaited;
 use crate::machines::{Machines, Seen};
 use crate::owner::controller;
 use crate::vars::{Objects, named};
+use operator_core::data_sources::sources_of;
 
 /// The watched world.
 pub struct World {

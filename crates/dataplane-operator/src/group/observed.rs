@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role, Service};
-use common::engine::rollout::Limits;
-use common::plan::Target;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{DataPlane, Node, Role, Service};
+use api::rollout_limits::Limits;
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_core::object_key::Key;
+use operator_core::plan::Target;
+use operator_runtime::sources::Digests;
 
 use crate::attachments::Networks;
 use crate::claims::Claim;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use common::hash;
 use kube::ResourceExt;
+use operator_core::hash;
 
 use crate::group::inventory::role_inventory_name;
 use crate::group::observed::{Group, Observed};

@@ -1,6 +1,6 @@
 //! What nodes and roles say of phase -1, the provisioning of their machines.
 
-use common::conditions::Finding;
+use api::conditions::Finding;
 
 use crate::group::host::Judged;
 use crate::group::machines::Asker;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use common::engine::secret_vars::{GROUP_KEY, files};
-use common::hash;
-use common::keyed::Digest;
-use common::plan::{Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use operator_core::engine::secret_vars::{GROUP_KEY, files};
+use operator_core::hash;
+use operator_core::keyed::Digest;
+use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
 use crate::effective::Effective;

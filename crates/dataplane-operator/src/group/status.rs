@@ -1,19 +1,17 @@
 //! The statuses of a node and of a role, from what was judged.
 
-use common::api::dataplane::{
-    Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun,
-};
-use common::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
-use common::engine::chain::{is_as_deployed, renew};
-use common::engine::rollout::Hold;
-use common::engine::{State, changed_text, host_key_checking};
-use common::keyed::{Renewal, kept};
-use common::plan::{Step, Target, status_step};
+use api::conditions::{self, Condition, Finding, READY, Severity, Truth, settle};
+use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::chain::{is_as_deployed, renew};
+use operator_core::engine::rollout::Hold;
+use operator_core::engine::{State, changed_text, host_key_checking};
+use operator_core::keyed::{Renewal, kept};
+use operator_core::plan::{Step, Target, status_step};
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE, input};
+use crate::conditions::input;
 use crate::group::build::is_reachable;
 use crate::group::host::{Judged, may_begin};
 use crate::group::instance::redeploy_command;
@@ -24,6 +22,7 @@ use crate::group::{faults, provisioning, secret_vars};
 use crate::inputs;
 use crate::machines::set;
 use crate::problem::Fault;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
 /// The data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";

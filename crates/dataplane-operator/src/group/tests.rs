@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::{Node, Role};
-use common::conditions::declared::undeclared;
-use common::conditions::{Severity, find};
-use common::plan::{Plan, Step, Write};
-use common::refusal::Refusal;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::conditions::{Severity, find};
+use api::dataplane::{Node, Role};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::{Plan, Step, Write};
+use operator_core::refusal::Refusal;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shell::owned::Owned;
-use shell::sources::{Digests, SourceRef};
 use testkit::golden::recorded;
 
 use super::{Group, Observed, decide};

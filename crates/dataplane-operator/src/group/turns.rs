@@ -1,7 +1,7 @@
 //! Who of a group counts for its limits, and what is told of a host that they hold back.
 
-use common::engine::rollout::{Tally, named};
 use kube::ResourceExt;
+use operator_core::engine::rollout::{Tally, named};
 
 use crate::group::host::Judged;
 

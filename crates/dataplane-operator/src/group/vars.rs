@@ -1,6 +1,6 @@
 //! Variables from ConfigMaps and Secrets: what is missing of them, and the Secret beside an inventory.
 
-use common::api::shared::DataSource;
+use api::shared::DataSource;
 use kube::ResourceExt;
 
 use crate::effective::Effective;
@@ -60,7 +60,7 @@ pub fn of_role(seen: &Observed) -> Vec<Fault> {
 }
 
 /// The faults of the node's list.
-pub fn of_node(seen: &Observed, node: &common::api::dataplane::Node) -> Vec<Fault> {
+pub fn of_node(seen: &Observed, node: &api::dataplane::Node) -> Vec<Fault> {
     let Some(section) = &node.spec.node else { return Vec::new() };
     let place = format!("spec.node.ansibleVarsFrom of OpenStackDataPlaneNode {}", node.name_any());
     faults(&seen.namespace, &seen.objects, &section.ansible_vars_from, &place)

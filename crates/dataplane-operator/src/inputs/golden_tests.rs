@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{Node, Role, Service};
-use common::hash;
-use common::keyed::texts;
+use api::dataplane::{Node, Role, Service};
+use operator_core::hash;
+use operator_core::keyed::texts;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use common::api::baremetal::{BaremetalSet, HostStatus, UNASSIGNED};
-use common::api::dataplane::HostMachine;
-use common::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
-use common::engine::host_key::HostKey;
-use common::finalizers::is_terminating;
-use common::hash;
+use api::baremetal::{BaremetalSet, HostStatus, UNASSIGNED};
+use api::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
+use api::dataplane::HostMachine;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::engine::host_key::HostKey;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
 
 /// How long services wait for an ssh server that does not answer the operator. Not for ever, for the
 /// pods of runs may reach what the operator's own pod cannot; the first run then tells what is wrong.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 /// How long it is at least until ssh is asked again.
-pub const ASK_AGAIN: Duration = shell::doors::PAUSE;
+pub const ASK_AGAIN: Duration = operator_runtime::doors::PAUSE;
 
 /// How long a set may be looked at by nobody before that is told.
 const ATTENTION: SignedDuration = SignedDuration::from_mins(5);

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::baremetal::BaremetalSet;
+use api::baremetal::BaremetalSet;
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Absorb, Key};
-use shell::doors::Doors;
-use shell::error::Result;
-use shell::leader::Watches;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Absorb;
+use operator_runtime::doors::Doors;
+use operator_runtime::error::Result;
+use operator_runtime::leader::Watches;
 
 use crate::machines::course::knows;
 use crate::optional::Optional;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
-use common::api::shared::AnyMap;
-use common::conditions::Finding;
-use common::finalizers::{is_held, is_terminating, release};
-use common::plan::{Kind, Step, Target, Write};
-use common::{hash, refusal};
+use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
+use api::conditions::Finding;
+use api::shared::AnyMap;
 use kube::ResourceExt;
+use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::plan::{Kind, Step, Target, Write};
+use operator_core::{hash, refusal};
 use serde_json::json;
 
 use crate::applied::{APPLIED, says};

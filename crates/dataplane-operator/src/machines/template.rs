@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet, BaremetalSetSpec};
-use common::api::shared::AnyMap;
+use api::baremetal::{BaremetalHost, BaremetalSet, BaremetalSetSpec};
+use api::shared::AnyMap;
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! What is told of machines: of one, and of all that somebody asks for.
 
-use common::conditions::{Finding, trimmed};
-use common::plan::Target;
+use api::conditions::{Finding, trimmed};
+use operator_core::plan::Target;
 
 use crate::machines::course::Course;
 use crate::problem::Fault;

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
-use common::engine::known_hosts::covers;
-use common::engine::mounts::node_sets::inventory_name;
-use common::hash;
-use common::plan::{Step, Target};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use operator_core::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
+use operator_core::engine::known_hosts::covers;
+use operator_core::engine::mounts::node_sets::inventory_name;
+use operator_core::hash;
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::group::inventory::INVENTORY_HASH;
-use crate::node_set::host::Host;
 use crate::node_set::observed::Observed;
+use operator_core::node_set_host::Host;
 
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;

@@ -6,18 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSet;
-use common::engine::build::owner;
-use common::plan::{Step, Target};
-use common::{hash, names};
+use api::dataplane::NodeSet;
+use api::names;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
+use operator_core::engine::build::owner;
+use operator_core::hash;
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::node_set::certificates::{
     Bundle, HOST, Hosts, Issued, Wish, name_of, secret, secret_of,
 };
-use crate::node_set::host::CTLPLANE;
+use operator_core::node_set_host::CTLPLANE;
 
 /// Annotation with their number and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";

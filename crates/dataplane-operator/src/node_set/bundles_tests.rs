@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use common::api::cert_manager::Certificate;
-use common::api::dataplane::Service;
-use common::plan::Write;
+use api::cert_manager::Certificate;
+use api::dataplane::Service;
+use operator_core::plan::Write;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::Values;
+use operator_runtime::vault::Content;
 use serde_json::Value;
-use shell::owned::Owned;
-use shell::sources::Values;
-use shell::vault::Content;
 
 use super::*;
-use crate::node_set::ipam::OnNetworks;
 use crate::node_set::ipam::tests::{object, two};
 use crate::node_set::tls::{tests, wishes};
+use operator_core::node_set_host::OnNetworks;
 
 fn service() -> Service {
     let cert = json!({ "contents": ["dnsnames"] });

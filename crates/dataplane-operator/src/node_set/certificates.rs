@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::cert_manager::{Certificate, CertificateStatus, Issuer};
-use common::api::dataplane::service::TlsCert;
-use common::api::dataplane::{NodeSet, Service};
-use common::api::infra::is_ready;
-use common::names;
-use common::plan::Target;
+use api::cert_manager::{Certificate, CertificateStatus, Issuer};
+use api::dataplane::service::TlsCert;
+use api::dataplane::{NodeSet, Service};
+use api::infra::is_ready;
+use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use shell::owned::Owned;
-use shell::vault::Content;
+use operator_core::plan::Target;
+use operator_runtime::owned::Owned;
+use operator_runtime::vault::Content;
 
-use crate::inputs::service_type;
-use crate::node_set::ipam::OnNetworks;
+use operator_core::data_sources::service_type;
+use operator_core::node_set_host::OnNetworks;
 
 /// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
 /// among the service's, and on what is of one host alone, the host.

@@ -4,26 +4,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::Service;
-use common::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
-use common::plan::{Plan, Step};
-use common::refusal::{self, Refusal};
+use api::dataplane::Service;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
+use operator_core::plan::{Plan, Step};
+use operator_core::refusal::{self, Refusal};
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
 use crate::default_services;
 use crate::finalizers::INVENTORY;
 use crate::group::networks;
-use crate::inputs::{Inputs, service_type};
+use crate::inputs::Inputs;
 use crate::machines::{course, observe, set};
-use crate::node_set::host::Host;
 use crate::node_set::judged::Judged;
 use crate::node_set::machines::{self, Machines};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::outcome::{self, Outcome};
 use crate::node_set::{build, faults, host_keys, inputs, inventory, others, served, status, tls};
 use crate::problem::Fault;
+use operator_core::data_sources::service_type;
+use operator_core::node_set_host::Host;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -1,11 +1,11 @@
 //! Names of a node set's hosts, where a DNS server of the control plane is in the cluster.
 
-use common::api::dataplane::NodeSet;
-use common::api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
-use common::conditions::Finding;
-use common::engine::build::owner;
-use common::plan::{Step, Target};
+use api::conditions::Finding;
+use api::dataplane::NodeSet;
+use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
 use kube::ResourceExt;
+use operator_core::engine::build::owner;
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name, told};

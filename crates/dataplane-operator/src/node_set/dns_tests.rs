@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use common::conditions::Truth;
-use common::plan::Write;
+use api::conditions::Truth;
+use operator_core::plan::Write;
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,25 +1,26 @@
 //! What is wrong with what the human wrote of a node set, or still missing, each with object, cause
 //! and next step.
 
-use common::api::dataplane::node_set::MAX_HOSTS;
-use common::api::dataplane::{AnsibleOpts, Service};
-use common::engine::mounts::node_sets::faults as source_faults;
-use common::engine::recipe::Source;
-use common::names::is_dns_label;
-use common::plan::Target;
+use api::dataplane::node_set::MAX_HOSTS;
+use api::dataplane::{AnsibleOpts, Service};
+use api::names::is_dns_label;
 use kube::ResourceExt;
-use shell::sources::SourceRef;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::mounts::node_sets::faults as source_faults;
+use operator_core::engine::recipe::Source;
+use operator_core::node_set_host;
+use operator_core::plan::Target;
 
 use crate::claims::Claim;
-use crate::data_sources::sources_of;
-use crate::effective::{HOST_VAR, PORT_VAR};
 use crate::group::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::group::{networks, vars};
-use crate::node_set::host::{self, Host};
 use crate::node_set::inventory::given;
 use crate::node_set::names::Names;
 use crate::node_set::observed::Observed;
 use crate::problem::Fault;
+use operator_core::data_sources::sources_of;
+use operator_core::engine::connection_vars::{HOST_VAR, PORT_VAR};
+use operator_core::node_set_host::Host;
 
 /// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;
@@ -31,7 +32,7 @@ pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
-    if host::machine_template(&seen.set).is_some() {
+    if node_set_host::machine_template(&seen.set).is_some() {
         let names = Names::of(seen);
         faults.extend(hosts.iter().filter_map(|it| names.fault(&seen.set, it)));
     }
@@ -179,7 +180,7 @@ fn of_variables(seen: &Observed) -> Vec<Fault> {
 fn undecided(seen: &Observed, opts: &AnsibleOpts) -> Vec<&'static str> {
     let given = given(&seen.namespace, opts, &seen.objects);
     let from_objects = [HOST_VAR, PORT_VAR].into_iter().filter(|it| given.contains_key(*it));
-    host::undecided(opts).into_iter().chain(from_objects).collect()
+    node_set_host::undecided(opts).into_iter().chain(from_objects).collect()
 }
 
 fn of_volumes(seen: &Observed) -> Vec<Fault> {

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{HostMachine, NodeSet};
-use common::engine::host_key::{ACCEPT, HostKey, Trust};
-use common::engine::known_hosts::{covers, line};
-use common::engine::ssh_secret::KNOWN_HOSTS;
+use api::dataplane::{HostMachine, NodeSet};
 use kube::ResourceExt;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::host_key::{ACCEPT, HostKey, Trust};
+use operator_core::engine::known_hosts::{covers, line};
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_runtime::sources::Digests;
 
 use crate::claims::Claim;
 use crate::effective::OWN_OPTIONS;
 use crate::group::host_key::Offers;
-use crate::node_set::host::Host;
 use crate::node_set::machines::Machines;
 use crate::node_set::observed::Observed;
+use operator_core::node_set_host::Host;
 
 /// What is trusted, by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, Trust>;

@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::AnsibleOpts;
-use common::hash;
-use common::keyed::{Digest, short, texts};
+use api::dataplane::AnsibleOpts;
+use operator_core::hash;
+use operator_core::keyed::{Digest, short, texts};
+use operator_core::node_set_host;
+use operator_runtime::vault::Content;
 use serde_json::json;
-use shell::vault::Content;
 
 use crate::inputs::{Inputs, insert_unless_empty, of_service};
-use crate::node_set::host::{self, Host};
 use crate::node_set::observed::Observed;
 use crate::node_set::served::{self, Served};
 use crate::vars::{named, title};
+use operator_core::node_set_host::Host;
 
 /// The list of parts below; a new number would mean another digest for everyone, so it never changes
 /// for what exists: new parts enter only where they are set.
@@ -30,7 +31,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
         ("env", json!(spec.env)),
         ("networkAttachments", json!(spec.network_attachments)),
         ("nodeTemplate.ansible.ansiblePort", json!(opts.ansible_port)),
-        ("nodeTemplate.ansible.ansibleUser", json!(host::user(&seen.set))),
+        ("nodeTemplate.ansible.ansibleUser", json!(node_set_host::user(&seen.set))),
         ("nodeTemplate.extraMounts", json!(template.extra_mounts)),
         ("nodeTemplate.managementNetwork", json!(template.management_network)),
         ("nodeTemplate.networks", json!(template.networks)),

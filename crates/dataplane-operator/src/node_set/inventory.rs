@@ -7,21 +7,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::node_section::Network;
-use common::api::dataplane::{AnsibleOpts, NodeSet, Service};
-use common::engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
-use common::engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
-use common::engine::owner::{self, HostOwner, TAKE_OVER};
-use common::yaml::{Tree, Var};
+use api::dataplane::node_section::Network;
+use api::dataplane::{AnsibleOpts, NodeSet, Service};
+use api::yaml::{Tree, Var};
 use kube::{Resource as _, ResourceExt};
+use operator_core::engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
+use operator_core::engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
+use operator_core::engine::owner::{self, HostOwner, TAKE_OVER};
+use operator_core::node_set_host;
 use serde_json::{Value, json};
 
-use crate::inputs::service_type;
-use crate::node_set::host::{self, CTLPLANE, Host};
 use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observed::Observed;
 use crate::node_set::served::Served;
 use crate::vars::{self, Objects};
+use operator_core::data_sources::service_type;
+use operator_core::node_set_host::{CTLPLANE, Host};
 
 /// Variable → value.
 pub type Vars = BTreeMap<String, Var>;
@@ -48,7 +49,7 @@ fn group_vars(seen: &Observed, served: &Served) -> Vars {
     files.push(format!("{HOST_KEYS_DIR}/{KNOWN_HOSTS_KEY}"));
     let mut vars = data([("ansible_ssh_common_args", json!(ssh_args(&files)))]);
     vars.extend(given(&seen.namespace, &opts, &seen.objects));
-    let user = AnsibleOpts { ansible_user: Some(host::user(set)), ..opts.clone() };
+    let user = AnsibleOpts { ansible_user: Some(node_set_host::user(set)), ..opts.clone() };
     vars.extend(fields(&user, Some(&template.management_network)));
     vars.extend(own(&opts));
     vars.extend(networks(&template.networks, &seen.infra));

@@ -5,16 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use common::api::dataplane::node_section::Network;
-use common::api::dataplane::{NodeSet, NodeSetNode};
-use common::api::infra::{
-    DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready,
-};
-use common::conditions::Finding;
-use common::engine::build::owner;
-use common::finalizers::is_terminating;
-use common::plan::{Step, Target};
+use api::conditions::Finding;
+use api::dataplane::node_section::Network;
+use api::dataplane::{NodeSet, NodeSetNode};
+use api::infra::{DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready};
 use kube::{Resource, ResourceExt};
+use operator_core::engine::build::owner;
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::OnNetworks;
+use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
 use crate::problem::Fault;
@@ -353,10 +352,6 @@ pub fn is_fqdn(name: &str) -> bool {
     let is_top = |it: &str| it.len() >= 2 && it.bytes().all(|it| it.is_ascii_alphabetic());
     name.rsplit_once('.').is_some_and(|(rest, top)| is_top(top) && rest.split('.').all(is_label))
 }
-
-/// What statuses tell of a host on each of its networks, by the network's name in lower case; one that
-/// serves as the network over which hosts are managed is found under that name too.
-pub type OnNetworks = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Host → network → address, of the hosts that have all of theirs.
 pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> OnNetworks {

@@ -1,7 +1,7 @@
 //! What is asked for each host, what is waited for, and what plays are told.
 
-use common::conditions::Truth;
-use common::plan::Write;
+use api::conditions::Truth;
+use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
 
 use super::*;

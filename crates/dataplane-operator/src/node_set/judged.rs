@@ -1,18 +1,18 @@
 //! A node set with all that follows from what was seen of it.
 
-use common::engine::mounts::node_sets::inventory_name;
-use common::plan::Step;
 use kube::ResourceExt;
+use operator_core::engine::mounts::node_sets::inventory_name;
+use operator_core::plan::Step;
 
 use crate::inputs::Inputs;
 use crate::node_set::build::Content;
-use crate::node_set::host::Host;
 use crate::node_set::host_keys::Trusts;
 use crate::node_set::machines::Machines;
 use crate::node_set::observed::Observed;
 use crate::node_set::outcome::Outcome;
 use crate::node_set::served::Served;
 use crate::problem::Fault;
+use operator_core::node_set_host::Host;
 
 /// A node set, judged.
 #[derive(Clone, Debug)]

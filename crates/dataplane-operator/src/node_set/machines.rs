@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::{BaremetalHost, BaremetalSet};
-use common::api::dataplane::{HostMachine, NodeSetMachines};
-use common::api::shared::AnyMap;
-use common::conditions::Finding;
-use common::engine::host_key::HostKey;
-use common::finalizers::is_terminating;
-use common::hash;
-use common::keyed::short;
-use common::plan::{Step, Target};
+use api::baremetal::{BaremetalHost, BaremetalSet};
+use api::conditions::Finding;
+use api::dataplane::{HostMachine, NodeSetMachines};
+use api::shared::AnyMap;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::host_key::HostKey;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::keyed::short;
+use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
 use crate::effective::OWN_OPTIONS;
@@ -22,12 +22,12 @@ use crate::machines::course::{Course, Known, is_awaited};
 use crate::machines::set::ELSEWHERE;
 use crate::machines::template::{merged, with_prefix};
 use crate::machines::{Wish, set, told};
-use crate::node_set::host::{Host, hosts, machine_template};
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::names::Names;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::served::Served;
 use crate::problem::Fault;
+use operator_core::node_set_host::{Host, hosts, machine_template};
 
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";

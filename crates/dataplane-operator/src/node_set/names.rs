@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::NodeSet;
+use api::dataplane::NodeSet;
 use kube::ResourceExt;
 
 use crate::machines::course::knows;
-use crate::node_set::host::{Host, machine_template};
 use crate::node_set::observed::{Observed, own_set};
 use crate::problem::Fault;
+use operator_core::node_set_host::{Host, machine_template};
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 

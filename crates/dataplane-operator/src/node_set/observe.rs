@@ -3,33 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
-use common::engine::mounts::node_sets::inventory_name;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
-use shell::api::Api;
-use shell::cache::{Cache, Key, MetadataCache};
-use shell::error::Result;
-use shell::owned::Owned;
-use shell::sources::{SourceRef, Sources, Values};
-use shell::vault::{Content, Vault};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::mounts::node_sets::inventory_name;
+use operator_core::node_set_host;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Cache, MetadataCache};
+use operator_runtime::error::Result;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::{Sources, Values};
+use operator_runtime::vault::{Content, Vault};
 
 use crate::attachments::Attachments;
 use crate::claims::caches::told_keys;
 use crate::claims::{Claim, ClaimCaches};
-use crate::data_sources::{Named, sources_of};
 use crate::default_services::Found;
 use crate::group::inventory::Inventory;
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::machines::{Machines, Seen};
 use crate::node_set::certificates::{Bundle, HOST, Issued};
-use crate::node_set::host::machine_template;
 use crate::node_set::machines::awaited;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::node_set::others::Others;
-use crate::node_set::{bundles, host, outcome, served};
+use crate::node_set::{bundles, outcome, served};
 use crate::vars::{Objects, named};
+use operator_core::data_sources::{Named, sources_of};
+use operator_core::node_set_host::machine_template;
 
 /// The watched world.
 pub struct World {
@@ -242,9 +245,10 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<Named> {
 
 /// Runs that were told the key of a host at one of the addresses.
 fn runs(world: &World, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
-    let of_host =
-        |it: host::Host<'_>| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()));
-    let found = host::hosts(set).into_iter().flat_map(of_host);
+    let of_host = |it: node_set_host::Host<'_>| {
+        world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
+    };
+    let found = node_set_host::hosts(set).into_iter().flat_map(of_host);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{Deployment, NodeSet, Service};
-use common::keyed::Keys;
-use common::plan::Target;
-use shell::sources::{Digests, SourceRef};
-use shell::vault::Content;
+use api::ansibleee::AnsibleEe;
+use api::baremetal::BaremetalSet;
+use api::dataplane::{Deployment, NodeSet, Service};
+use operator_core::data_sources::SourceRef;
+use operator_core::keyed::Keys;
+use operator_core::plan::Target;
+use operator_runtime::sources::Digests;
+use operator_runtime::vault::Content;
 
 use crate::attachments::Networks;
 use crate::claims::Claim;

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::cert_manager::{Certificate, Issuer};
-use common::api::dataplane::NodeSet;
-use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
-use common::rbac::Rule;
+use api::cert_manager::{Certificate, Issuer};
+use api::dataplane::NodeSet;
+use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
 use kube::ResourceExt;
-use shell::api::Api;
-use shell::cache::{Absorb, Key, Watchable};
-use shell::error::Result;
-use shell::leader::Watches;
+use operator_core::object_key::Key;
+use operator_core::rbac::Rule;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Absorb, Watchable};
+use operator_runtime::error::Result;
+use operator_runtime::leader::Watches;
 
 use crate::node_set::ipam::{Infra, names_networks};
 use crate::optional::Optional;

@@ -6,20 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::deployment::DeploymentSpec;
-use common::api::dataplane::{
+use api::conditions::Condition;
+use api::dataplane::deployment::DeploymentSpec;
+use api::dataplane::{
     Deployment, ExecutionSummary, HostProgress, HostState, NodeSet, NodeSetFailure, NodeSetHost,
     NodeSetProgress, NodeSetStatus, RunState,
 };
-use common::conditions::Condition;
-use common::keyed::Digest;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::keyed::Digest;
 use serde::Serialize;
 
-use crate::deployment::progress::is_untouched;
-use crate::node_set::host::{PREFIX, prefix};
 use crate::node_set::observed::UnreadableDeployment;
+use operator_core::engine::host_progress::is_untouched;
+use operator_core::node_set_host::{PREFIX, prefix};
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;

@@ -4,24 +4,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::node_set::NodeSetCertificates;
-use common::api::dataplane::{NodeSetStatus, Service};
-use common::conditions::Finding;
-use common::finalizers::is_terminating;
-use common::plan::Step;
+use api::conditions::Finding;
+use api::dataplane::node_set::NodeSetCertificates;
+use api::dataplane::{NodeSetStatus, Service};
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host;
+use operator_core::plan::Step;
 use serde_json::{Value, json};
 
-use crate::deployment::progress::count;
 use crate::inputs::{Inputs, insert_unless_empty};
 use crate::node_set::certificates::{Hosts, Wish};
-use crate::node_set::host::{self, Host};
-use crate::node_set::ipam::{self, Asked, Member, OnNetworks, networks_of};
+use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::observed::Observed;
 use crate::node_set::outcome::is_under_way;
 use crate::node_set::tls::{self, Wanted};
 use crate::node_set::{bundles, dns};
 use crate::problem::Fault;
+use operator_core::engine::host_progress::count;
+use operator_core::node_set_host::Host;
+use operator_core::node_set_host::OnNetworks;
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;
@@ -70,9 +72,9 @@ impl Served {
 
 /// The hosts, at the addresses that are reserved for them where the human gives none.
 pub fn hosts(seen: &Observed) -> Vec<Host<'_>> {
-    let plain = host::hosts(&seen.set);
+    let plain = node_set_host::hosts(&seen.set);
     let reserved = addresses(seen, &members(seen, &plain));
-    host::hosts_at(&seen.set, &reserved)
+    node_set_host::hosts_at(&seen.set, &reserved)
 }
 
 /// The label selectors of the Secrets with single hosts' certificates that are to be read.
@@ -81,7 +83,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
         return Vec::new();
     }
     let wishes = wishes(seen);
-    let plain = host::hosts(&seen.set);
+    let plain = node_set_host::hosts(&seen.set);
     let members = members(seen, &plain);
     let (names, addresses) = (names(seen, &members), addresses(seen, &members));
     let hosts = certified(seen, &members, &names, &addresses);

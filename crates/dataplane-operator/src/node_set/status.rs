@@ -2,25 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use common::api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
-use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::{changed_text, host_key_checking};
-use common::finalizers::{is_held_by_it_alone, is_terminating};
-use common::keyed::{Renewal, kept};
-use common::plan::{Step, Target};
+use api::conditions::{self, Finding, READY, settle, trimmed};
+use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::sources::{Digests, SourceRef};
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::{changed_text, host_key_checking};
+use operator_core::finalizers::{is_held_by_it_alone, is_terminating};
+use operator_core::keyed::{Renewal, kept};
+use operator_core::plan::{Step, Target};
+use operator_runtime::sources::Digests;
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-use crate::conditions::{
-    DEPLOYMENT_READY, INPUT_MISSING, INPUT_READY, SETUP_READY, UP_TO_DATE, input,
-};
-use crate::data_sources::{Named, sources_of};
+use crate::conditions::{INPUT_MISSING, input};
 use crate::finalizers::INVENTORY;
 use crate::inputs::changed;
 use crate::node_set::dns::DNS_DATA_READY;
-use crate::node_set::host::{Host, PREFIX};
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::judged::{Judged, published_inventory};
 use crate::node_set::observe::brings_certificates;
@@ -29,6 +26,9 @@ use crate::node_set::outcome::FAILURES;
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
 use crate::problem::Fault;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use operator_core::data_sources::{Named, sources_of};
+use operator_core::node_set_host::{Host, PREFIX};
 
 /// The account of the runs is there; it takes nothing from `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";

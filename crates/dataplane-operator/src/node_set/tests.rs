@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{Deployment, HostState, NodeSet, Service};
-use common::conditions::declared::undeclared;
-use common::conditions::find;
-use common::plan::{Plan, Step, Write};
-use common::yaml;
+use api::conditions::find;
+use api::dataplane::{Deployment, HostState, NodeSet, Service};
+use api::yaml;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::{Plan, Step, Write};
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::{Digests, Values};
+use operator_runtime::vault::Content;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shell::owned::Owned;
-use shell::sources::{Digests, SourceRef, Values};
-use shell::vault::Content;
 use testkit::golden::recorded;
 
 use super::{decide, outcome};

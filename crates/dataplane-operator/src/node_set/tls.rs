@@ -3,26 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::cert_manager::{
-    Certificate, CertificateSpec, Issuer, IssuerRef, SecretTemplate, Subject,
-};
-use common::api::dataplane::{NodeSet, Service};
-use common::conditions::Finding;
-use common::engine::build::owner;
-use common::names;
-use common::plan::{Step, Target};
+use api::cert_manager::{Certificate, CertificateSpec, Issuer, IssuerRef, SecretTemplate, Subject};
+use api::conditions::Finding;
+use api::dataplane::{NodeSet, Service};
+use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
+use operator_core::engine::build::owner;
+use operator_core::object_key::Key;
+use operator_core::plan::{Step, Target};
 use serde_json::json;
-use shell::cache::Key;
 
 use crate::node_set::certificates::{
     HOST, Hosts, Issued, SET, Wish, name_of, secret, secret_name, secret_of,
 };
-use crate::node_set::host::CTLPLANE;
 use crate::node_set::ipam::{is_of, is_standing, told};
 use crate::problem::Fault;
+use operator_core::node_set_host::CTLPLANE;
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::NodeSet;
+use api::dataplane::NodeSet;
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::queue::Queue;
+use operator_core::node_set_host;
+use operator_core::object_key::Key;
+use operator_runtime::queue::Queue;
 
 use crate::claims::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
-use crate::node_set::host;
 use crate::node_set::observe::World;
 use crate::node_set::tls::{lender, node_set_of};
 
@@ -114,7 +114,7 @@ fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
             .collect();
         let is_here = |it: &&Arc<NodeSet>| it.namespace() == run.namespace();
         let has = |set: &NodeSet| {
-            host::hosts(set).iter().any(|it| addresses.contains(&it.address().as_str()))
+            node_set_host::hosts(set).iter().any(|it| addresses.contains(&it.address().as_str()))
         };
         for set in all.all().iter().filter(is_here).filter(|it| has(it)) {
             to.push(Key::of(&**set));

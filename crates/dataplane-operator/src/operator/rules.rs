@@ -1,6 +1,6 @@
 //! What the operator may do in the cluster: its part of the chart's roles.
 
-use common::rbac::{EVENTS, Rule, definitions};
+use operator_core::rbac::{EVENTS, Rule, definitions};
 
 use crate::baremetal_set::metal3;
 use crate::node_set::others;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role};
+use api::dataplane::{Node, Role};
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::queue::Queue;
-use shell::sources::Sources;
+use operator_core::object_key::Key;
+use operator_runtime::queue::Queue;
+use operator_runtime::sources::Sources;
 
 use crate::attachments::Attachments;
 use crate::caches::{Watched, namespace};

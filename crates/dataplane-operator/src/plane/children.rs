@@ -1,10 +1,10 @@
 //! The entries of the maps: what each states, and how the object of its name stands to it.
 
-use common::api::dataplane::DataPlane;
-use common::api::shared::AnyMap;
-use common::names;
-use common::plan::Step;
+use api::dataplane::DataPlane;
+use api::names;
+use api::shared::AnyMap;
 use kube::ResourceExt;
+use operator_core::plan::Step;
 
 use crate::applied::APPLIED;
 use crate::owner::controller;

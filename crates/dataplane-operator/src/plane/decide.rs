@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use common::plan::{Plan, Step};
-use common::refusal::Refusal;
 use jiff::Timestamp;
+use operator_core::plan::{Plan, Step};
+use operator_core::refusal::Refusal;
 
 use crate::plane::children::{self, Entry, Standing};
 use crate::plane::observe::Observed;

@@ -1,7 +1,7 @@
 //! The two maps of a data plane: roles and nodes.
 
-use common::api::dataplane::{Node, Role};
-use common::plan::Kind;
+use api::dataplane::{Node, Role};
+use operator_core::plan::Kind;
 
 /// Which of the two maps an entry is in.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

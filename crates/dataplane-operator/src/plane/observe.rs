@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{DataPlane, Node, Role};
+use api::dataplane::{DataPlane, Node, Role};
 use kube::ResourceExt;
-use shell::cache::{Cache, Key};
-use shell::error::Result;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
 
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
@@ -63,7 +64,7 @@ pub fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 }
 
 /// The objects of these names, and those of this owner.
-fn found<'a, K: shell::cache::Watchable>(
+fn found<'a, K: operator_runtime::cache::Watchable>(
     cache: &Cache<K>,
     namespace: &str,
     owner: &Key,

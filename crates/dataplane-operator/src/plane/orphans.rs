@@ -1,7 +1,7 @@
 //! What belongs to a data plane and is no longer in its maps.
 
-use common::plan::Target;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use operator_core::plan::Target;
 
 use crate::owner::controller;
 use crate::plane::map::Map;

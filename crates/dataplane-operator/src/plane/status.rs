@@ -1,11 +1,11 @@
 //! The status of a data plane, from what was judged.
 
-use common::api::dataplane::{DataPlane, DataPlaneStatus};
-use common::conditions::{self, Finding, READY, Truth, settle};
-use common::plan::{Step, Target, status_step};
-use common::refusal::{Refusal, WRITES_ACCEPTED};
+use api::conditions::{self, Finding, READY, Truth, settle};
+use api::dataplane::{DataPlane, DataPlaneStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::plan::{Step, Target, status_step};
+use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
 
 use crate::plane::children::{ADOPT, Entry, Standing, title};
 use crate::plane::map::Map;

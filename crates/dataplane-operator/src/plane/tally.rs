@@ -1,14 +1,14 @@
 //! How far the roles and nodes of a data plane are, counted, and the first causes by name.
 
-use common::api::dataplane::{Node, ObservedRole, Role};
-use common::conditions::{self, Condition, Finding, READY, Severity, Truth};
+use api::conditions::{self, Condition, Finding, READY, Severity, Truth};
+use api::dataplane::{Node, ObservedRole, Role};
 use kube::ResourceExt;
 
-use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use crate::plane::children::{Entry, Standing, title};
 use crate::plane::map::Map;
 use crate::plane::observe::Observed;
 use crate::plane::orphans::Orphan;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 
 /// How long the part of a message about one cause may be.
 const TEXT: usize = 300;

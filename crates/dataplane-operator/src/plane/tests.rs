@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::{DataPlane, Node, Role};
-use common::conditions::declared::undeclared;
-use common::conditions::find;
-use common::plan::{Plan, Write};
-use common::refusal::Refusal;
+use api::conditions::find;
+use api::dataplane::{DataPlane, Node, Role};
 use jiff::Timestamp;
+use operator_core::condition_catalog::undeclared;
+use operator_core::plan::{Plan, Write};
+use operator_core::refusal::Refusal;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use common::api::dataplane::{DataPlane, DeployStrategy, Node, Role};
+use api::dataplane::{DataPlane, DeployStrategy, Node, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use shell::cache::Key;
-use shell::queue::Queue;
+use operator_core::object_key::Key;
+use operator_runtime::queue::Queue;
 
 use crate::group::Group;
 use crate::group::observed::data_plane_of;

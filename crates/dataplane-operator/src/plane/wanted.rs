@@ -1,12 +1,13 @@
 //! What the object of an entry must say, and whether it says so.
 
-use common::api::dataplane::DataPlane;
-use common::api::shared::AnyMap;
-use common::engine::build::owner;
-use common::plan::{Step, Target, Write};
-use common::{hash, names};
+use api::dataplane::DataPlane;
+use api::names;
+use api::shared::AnyMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
+use operator_core::engine::build::owner;
+use operator_core::hash;
+use operator_core::plan::{Step, Target, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 

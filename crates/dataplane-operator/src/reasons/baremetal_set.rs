@@ -1,6 +1,6 @@
 //! The conditions of a set of machines.
 
-use common::conditions::declared::{Aspect, WRITES, Word, aspect, summary};
+use operator_core::condition_catalog::{Aspect, WRITES, Word, aspect, summary};
 
 use crate::baremetal_set::status::{INPUT_READY, PROVISIONED, SERVER_READY, UP_TO_DATE};
 

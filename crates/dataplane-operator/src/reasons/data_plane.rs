@@ -1,10 +1,10 @@
 //! The conditions of a data plane.
 
-use common::conditions::Truth;
-use common::conditions::declared::{Aspect, Repeats, WRITES, Word, aspect, summary};
+use api::conditions::Truth;
+use operator_core::condition_catalog::{Aspect, Repeats, WRITES, Word, aspect, summary};
 
-use crate::conditions::DEPLOYMENT_READY;
 use crate::plane::status::{ORPHANED, SETUP_READY};
+use api::dataplane::condition_types::DEPLOYMENT_READY;
 
 const ALL_READY: Word = Word::good(
     "RolesAndNodesReady",

@@ -1,14 +1,14 @@
 //! The conditions of deployments, and the reasons that they may have.
 
-use common::conditions::declared::{Aspect, QUEUED, Repeats, WRITES, Word, aspect, summary};
-use common::engine::outcome::Reason;
+use operator_core::condition_catalog::{Aspect, QUEUED, Repeats, WRITES, Word, aspect, summary};
+use operator_core::engine::outcome::Reason;
 
-use crate::conditions::SETUP_READY;
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 use crate::reasons::inputs::{
     DATA_SOURCE_NOT_FOUND, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID,
     SERVICE_NOT_FOUND, SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
+use api::dataplane::condition_types::SETUP_READY;
 
 /// Of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[Aspect] = &[

@@ -1,6 +1,6 @@
 //! The reasons of inputs that are missing or wrong, which several kinds have.
 
-use common::conditions::declared::{Aspect, Word, aspect};
+use operator_core::condition_catalog::{Aspect, Word, aspect};
 
 use crate::claims::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 

@@ -1,6 +1,6 @@
 //! What is said of machines that are provisioned for hosts.
 
-use common::conditions::declared::{ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Word, aspect};
+use operator_core::condition_catalog::{ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Word, aspect};
 
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY as OF_ROLE};
 use crate::node_set::machines::PROVISION_READY as OF_NODE_SET;

@@ -1,15 +1,14 @@
 //! The conditions of a node set.
 
-use common::conditions::declared::{
+use operator_core::condition_catalog::{
     Aspect, INPUTS_CHANGED, NEVER_DEPLOYED, Repeats, UP_TO_DATE as CURRENT, WRITES, Word, aspect,
     summary,
 };
-use common::engine::host_key_checking;
-use common::engine::outcome::Reason;
+use operator_core::engine::host_key_checking;
+use operator_core::engine::outcome::Reason;
 
 use super::machines;
 use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
-use crate::conditions::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons::inputs::{
     DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, KEY_SHARED,
@@ -17,6 +16,7 @@ use crate::reasons::inputs::{
     SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND, VARIABLES_INVALID,
     VARIABLES_NOT_FOUND,
 };
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
 const UNDER_WAY: Word = Word::bad(
     "Deploying",

@@ -1,6 +1,6 @@
 //! The conditions of a node set that tell of what others serve: addresses, names and certificates.
 
-use common::conditions::declared::{Aspect, Word, aspect};
+use operator_core::condition_catalog::{Aspect, Word, aspect};
 
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;

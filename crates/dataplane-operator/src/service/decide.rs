@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::dataplane::{Service, ServiceStatus};
-use common::conditions::settle;
-use common::finalizers::is_terminating;
-use common::plan::{Notice, Plan, Step, Target, Write, status_step};
-use common::refusal::Refusal;
+use api::conditions::settle;
+use api::dataplane::{Service, ServiceStatus};
 use jiff::Timestamp;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Notice, Plan, Step, Target, Write, status_step};
+use operator_core::refusal::Refusal;
 
 use crate::default_services;
 use crate::endpoints::decide::{LOOK_AGAIN, writes};

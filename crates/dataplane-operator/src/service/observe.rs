@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::{NodeSet, Service};
-use common::finalizers::is_terminating;
+use api::dataplane::{NodeSet, Service};
 use kube::{Resource, ResourceExt};
-use shell::cache::{Cache, Key};
-use shell::error::Result;
-use shell::sources::{SourceRef, Sources};
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
+use operator_runtime::sources::Sources;
 
-use crate::data_sources::sources_of;
 use crate::{default_services, endpoints};
+use operator_core::data_sources::sources_of;
 
 /// How the names begin under which services read sources: groups read the same ones.
 pub const READER: &str = "service/";

@@ -1,18 +1,18 @@
 //! What a service says: its faults, its playbook, its data sources and its ports.
 
-use common::api::dataplane::Service;
-use common::api::dataplane::service::faults::{faults, warnings};
-use common::conditions::{self, Condition, Finding, READY, Truth, some};
-use common::engine::recipe::{Play, Source};
-use common::engine::sources::clashes;
-use common::fault::Fault;
-use common::refusal::{Refusal, WRITES_ACCEPTED};
+use api::conditions::{self, Condition, Finding, READY, Truth, some};
+use api::dataplane::Service;
+use api::dataplane::service::faults::{faults, warnings};
+use api::fault::Fault;
 use kube::ResourceExt;
+use operator_core::engine::recipe::{Play, Source};
+use operator_core::engine::sources::clashes;
+use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
 
-use crate::data_sources::{Named, sources_of, title};
 use crate::group::build::play;
 use crate::service::observe::Observed;
 use crate::{collection, endpoints};
+use operator_core::data_sources::{Named, sources_of, title};
 
 /// The service can be deployed as it is written.
 pub const SPEC_VALID: &str = "SpecValid";

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::Service;
-use common::conditions::declared::undeclared;
-use common::conditions::{Condition, Truth, find};
-use common::plan::{Notice, Step, Write};
-use common::refusal::Refusal;
+use api::conditions::{Condition, Truth, find};
+use api::dataplane::Service;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::{Notice, Step, Write};
+use operator_core::refusal::Refusal;
 use serde_json::{Value, json};
-use shell::sources::SourceRef;
 use testkit::golden::recorded;
 
 use super::decide::{decide, refused};

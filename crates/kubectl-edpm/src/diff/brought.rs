@@ -1,9 +1,9 @@
 //! The options that a deployment would bring: those of the files that changed inputs end in.
 
-use dataplane_operator::data_sources::title;
-use nova_operator::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
-use nova_operator::oslo::Entry;
-use nova_operator::rendered_secret::compute_secret_name;
+use nova_config::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
+use nova_config::oslo::Entry;
+use nova_config::rendered_secret::compute_secret_name;
+use operator_core::data_sources::title;
 
 use super::changes::Changes;
 use crate::cluster::Read;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use common::conditions::{READY, Truth};
-use common::hash;
+use api::conditions::{READY, Truth};
+use operator_core::hash;
 use serde_json::json;
 
 use crate::cluster::Read;

@@ -1,8 +1,8 @@
 //! Tests of what a deployment would change, on a compute whose options differ in every way.
 
-use common::api::dataplane::{RunState, Service};
-use common::conditions::Truth;
-use dataplane_operator::data_sources::sources_of;
+use api::conditions::Truth;
+use api::dataplane::{RunState, Service};
+use operator_core::data_sources::sources_of;
 
 use super::changes::listed;
 use super::*;

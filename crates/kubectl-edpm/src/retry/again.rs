@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::deployment::DeploymentSpec;
-use common::api::dataplane::{Deployment, HostProgress, NodeSetProgress};
-use common::conditions::READY;
-use dataplane_operator::deployment::progress::position;
-use dataplane_operator::deployment::texts::is_failing;
+use api::ansibleee::AnsibleEe;
+use api::conditions::READY;
+use api::dataplane::deployment::DeploymentSpec;
+use api::dataplane::{Deployment, HostProgress, NodeSetProgress};
 use kube::ResourceExt;
+use operator_core::engine::host_progress::is_failing;
+use operator_core::engine::host_progress::position;
 
 use super::order::Order;
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! What is written so that something is tried again: an annotation, or another deployment.
 
-use common::api::dataplane::Deployment;
-use dataplane_operator::group::instance::REDEPLOY as NODE_REDEPLOY;
-use nova_operator::annotations::REDEPLOY;
+use api::dataplane::Deployment;
+use api::dataplane::node::REDEPLOY as NODE_REDEPLOY;
+use nova_config::annotations::REDEPLOY;
 
 /// What is to be written so that something is tried again.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! What the run that only reads found out: files of host and container, and the process's own word.
 
-use common::conditions::printable;
+use api::conditions::printable;
 use serde::Deserialize;
 use serde_json::Value;
 

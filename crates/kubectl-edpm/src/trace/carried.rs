@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::RunState;
-use common::conditions::Truth;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Truth;
+use api::dataplane::RunState;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
 use kube::ResourceExt;
@@ -215,7 +215,7 @@ fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::yaml;
+    use api::yaml;
 
     use super::*;
 

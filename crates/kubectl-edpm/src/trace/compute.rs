@@ -1,12 +1,12 @@
 //! The road of a compute: what was written for it, and the Secret that is rendered from that.
 
-use common::conditions::Truth;
+use api::conditions::Truth;
 use kube::ResourceExt;
-use nova_operator::compute::build::NOVA;
-use nova_operator::conditions::SERVICE_CONFIG_READY;
-use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
-use nova_operator::oslo::{Entry, parse};
-use nova_operator::rendered_secret::compute_secret_name;
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
+use nova_config::oslo::{Entry, parse};
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::NOVA;
 
 use super::occurrences::{places, winners};
 use super::seen::Seen;

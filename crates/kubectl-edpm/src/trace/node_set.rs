@@ -1,11 +1,11 @@
 //! What the road of a service has beside on hosts of node sets: what kustomize generated, the
 //! deployment, and what a human does next.
 
-use common::api::dataplane::Deployment;
-use common::conditions::{READY, find};
-use common::keyed::is_keyed;
-use dataplane_operator::data_sources::Named as Source;
+use api::conditions::{READY, find};
+use api::dataplane::Deployment;
 use kube::ResourceExt;
+use operator_core::data_sources::Named as Source;
+use operator_core::keyed::is_keyed;
 
 use super::occurrences::places;
 use super::seen::Seen;

@@ -1,6 +1,6 @@
 //! Where an option is set: one line of text for each place.
 
-use nova_operator::oslo::Entry;
+use nova_config::oslo::Entry;
 
 use crate::named::Named;
 use crate::options::{File, shown};

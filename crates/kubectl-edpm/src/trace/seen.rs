@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use nova_operator::oslo::parse;
+use nova_config::oslo::parse;
 
 use super::answer::Answer;
 use super::stop::{Mark, Stop};

@@ -1,9 +1,9 @@
 //! The road of a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts, and
 //! who lists it. Hosts of node sets have more steps on it: [`node_set`].
 
-use common::conditions::Truth;
-use dataplane_operator::data_sources::Named as Source;
+use api::conditions::Truth;
 use kube::ResourceExt;
+use operator_core::data_sources::Named as Source;
 
 use super::carried::reported;
 use super::node_set;

@@ -1,11 +1,11 @@
 //! Tests of the way of an option, with each step in turn being the one that is missing.
 
-use common::api::ansibleee::JobStatus;
-use common::api::dataplane::RunState;
+use api::ansibleee::JobStatus;
+use api::dataplane::RunState;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use nova_operator::conf::{DEFAULT_FILE, OVERRIDE_FILE};
-use nova_operator::oslo::Release;
+use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
+use nova_config::oslo::Release;
 
 use super::answer::Answer;
 use super::*;

@@ -1,7 +1,7 @@
 //! The way up to the files that a run is to bring, the file of it that decides, and its service.
 
-use common::api::ansibleee::AnsibleEe;
-use nova_operator::oslo::Entry;
+use api::ansibleee::AnsibleEe;
+use nova_config::oslo::Entry;
 
 use super::stop::Stop;
 use crate::host::Progress;

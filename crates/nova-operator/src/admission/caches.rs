@@ -3,4 +3,4 @@
 use crate::watched::Watched;
 
 /// The caches that the webhooks of nodes and roles answer from.
-pub type Known = shell::webhook::Known<Watched>;
+pub type Known = operator_runtime::webhook::Known<Watched>;

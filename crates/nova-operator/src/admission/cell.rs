@@ -2,9 +2,9 @@
 //!
 //! They answer from caches, on every replica, and never ask the API server.
 
-use common::api::dataplane::{Node, NodeSpec, Role};
+use api::dataplane::{Node, NodeSpec, Role};
 use kube::core::DynamicObject;
-use shell::webhook::{Request, Verdict, Webhook};
+use operator_runtime::webhook::{Request, Verdict, Webhook};
 
 use crate::admission::caches::Known;
 use crate::cell_once::{Fault, faults_of_node, faults_of_role, refusal};

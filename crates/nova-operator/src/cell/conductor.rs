@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::service_run::RunState;
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::Finding;
-use common::finalizers::is_terminating;
+use api::conditions::Finding;
+use api::dataplane::service_run::RunState;
+use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 
 use crate::cell::rollout::first_of;
-use crate::compute::build::NOVA_REGISTERED;
-use crate::conditions::CONDUCTOR_ANSWERS;
+use nova_config::conditions::CONDUCTOR_ANSWERS;
+use nova_config::services::NOVA_REGISTERED;
 
 /// The play's words for a conductor that does not answer a compute.
 const SILENT: &str = "nova-conductor does not answer over the message bus";

@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::Cell;
-use common::conditions::Finding;
-use common::engine::build::owner;
-use common::keyed::Digest;
-use common::plan::{Step, Target};
-use common::upstream_hash;
+use api::conditions::Finding;
+use api::nova::Cell;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use operator_core::engine::build::owner;
+use operator_core::keyed::Digest;
+use operator_core::plan::{Step, Target};
+use operator_core::upstream_hash;
 use serde_json::json;
 
 use crate::cell::observe::{Observed, Rendered};
-use crate::conditions::SERVICE_CONFIG_READY;
-use crate::conf::{self, CellView, Source};
-use crate::rendered_secret::{CONFIG_HASH, cell_secret_name, is_of_others, not_ours};
+use crate::rendered_secret::{is_of_others, not_ours};
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::conf::{self, CellView, Source};
+use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
 const OPAQUE: &str = "Opaque";
 

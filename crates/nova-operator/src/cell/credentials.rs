@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::Cell;
-use common::hash;
-use common::keyed::Inputs;
+use api::nova::Cell;
 use kube::ResourceExt;
-use shell::vault::Content;
+use operator_core::hash;
+use operator_core::keyed::Inputs;
+use operator_runtime::vault::Content;
 
-use crate::conf::{
+use nova_config::conf::{
     CA_BUNDLE, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,
     SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN,
 };

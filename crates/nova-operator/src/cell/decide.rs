@@ -4,26 +4,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::api::nova::{Cell, CellStatus};
-use common::conditions::{self, Finding, READY, settle};
-use common::finalizers::{hold, is_terminating, release};
-use common::keyed::{Digest, Inputs, Renewal, kept, short};
-use common::plan::{Notice, Plan, Step, Target, Write};
-use common::refusal::{Refusal, WRITES_ACCEPTED};
+use api::conditions::{self, Finding, READY, settle};
+use api::nova::{Cell, CellStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
+use operator_core::plan::{Notice, Plan, Step, Target, Write};
+use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
 
-use crate::annotations::ALLOW_REMOVAL;
 use crate::cell::conductor;
 use crate::cell::config;
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
 use crate::cell::rollout::{self, Count, first_of};
-use crate::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
-use crate::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
 use crate::holds;
-use crate::rendered_secret::cell_secret_name;
+use nova_config::annotations::ALLOW_REMOVAL;
+use nova_config::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
+use nova_config::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
+use nova_config::rendered_secret::cell_secret_name;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::nova::cell::LEFTOVERS;
-use common::api::nova::{Cell, ExternalCompute, Leftover};
-use common::conditions::Truth;
-use common::finalizers::is_terminating;
-use common::plan::Notice;
+use api::conditions::Truth;
+use api::nova::cell::LEFTOVERS;
+use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::Notice;
 
 use crate::cell::observe::Observed;
 use crate::cell::rollout::first_of;

@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::api::nova::{Cell, ExternalCompute};
-use common::finalizers::{is_held, is_terminating};
-use common::keyed::Keys;
-use shell::cache::Key;
-use shell::error::Result;
-use shell::owned::Owned;
-use shell::sources::SourceRef;
-use shell::vault::Content;
+use api::nova::{Cell, ExternalCompute};
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::keyed::Keys;
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
+use operator_runtime::owned::Owned;
+use operator_runtime::vault::Content;
 use tokio::time::Instant;
 
-use crate::conf::{CellFault, CellInput, CellView, SecretView};
 use crate::holds;
 use crate::indexes::BY_CELL;
 use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
-use crate::rendered_secret::{CONFIG_HASH, cell_secret_name};
 use crate::world::World;
+use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
+use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
 /// How long a good answer counts.
 const PACE_GOOD: Duration = Duration::from_secs(30);
@@ -200,6 +200,7 @@ pub fn view(
     let of = |it: &'_ NamedSecret| Some((it.name.clone(), it.content.clone()?));
     let (secret, message_bus) = (of(secret)?, of(message_bus)?);
     Some(CellView::read(&CellInput {
+        is_ca_bundle: Trust::is_bundle,
         keystone_auth_url: &cell.spec.keystone_auth_url,
         service_user: &cell.spec.service_user,
         secret: secret_view(namespace, &secret.0, &secret.1),

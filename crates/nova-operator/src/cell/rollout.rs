@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use common::api::nova::ExternalCompute;
-use common::conditions::{Finding, some};
-use common::keyed::{Inputs, changed};
+use api::conditions::{Finding, some};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use operator_core::keyed::{Inputs, changed};
 
 use crate::cell::credentials::of_cell_among;
-use crate::conditions::COMPUTES_UP_TO_DATE;
+use nova_config::conditions::COMPUTES_UP_TO_DATE;
 
 /// How many computes a message names.
 const NAMED: usize = 5;

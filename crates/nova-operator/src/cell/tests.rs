@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::api::nova::{Cell, CellStatus, ExternalCompute};
-use common::conditions::declared::undeclared;
-use common::conditions::{Condition, Truth, find};
-use common::keyed::{Inputs, Keys, texts};
-use common::plan::{Plan, Write};
-use common::refusal::Refusal;
+use api::conditions::{Condition, Truth, find};
+use api::nova::{Cell, CellStatus, ExternalCompute};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use operator_core::condition_catalog::undeclared;
+use operator_core::keyed::{Inputs, Keys, texts};
+use operator_core::plan::{Plan, Write};
+use operator_core::refusal::Refusal;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::Values;
+use operator_runtime::vault::Content;
 use serde_json::{Value, json};
-use shell::owned::Owned;
-use shell::sources::Values;
-use shell::vault::Content;
 use testkit::golden::recorded;
 
 use super::credentials::{CREDENTIALS, of_cell};
@@ -25,7 +25,7 @@ use super::{Observed, decide};
 use crate::holds;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
 use crate::reasons::KINDS;
-use crate::rendered_secret::CONFIG_HASH;
+use nova_config::rendered_secret::CONFIG_HASH;
 
 const PASSWORD: &str = "bus-password";
 
@@ -245,7 +245,7 @@ fn the_files_that_computes_share_are_in_a_secret_of_the_cell_without_a_host() {
     assert!(text.contains(&format!("transport_url = rabbit://nova:{PASSWORD}@")));
     let options = |key: &str| text.lines().any(|it| it.starts_with(&format!("{key} = ")));
     assert!(!options("host") && !options("my_ip"), "the play of each host adds them");
-    let hash = common::upstream_hash::of_secret(&data, "Opaque");
+    let hash = operator_core::upstream_hash::of_secret(&data, "Opaque");
     assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(&hash));
     assert_eq!(object["metadata"]["annotations"][CONFIG_HASH], hash);
     assert_eq!(condition(&seen, "ServiceConfigReady").reason, "Rendered");

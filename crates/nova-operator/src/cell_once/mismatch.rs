@@ -1,9 +1,9 @@
 //! A compute whose node asks for another cell, or for none, and what a human can do about it.
 
-use common::api::nova::ExternalCompute;
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
 
-use crate::annotations::{ALLOW_REMOVAL, CELL};
+use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 /// A compute that stays where it is although its node asks for something else.
 #[derive(Clone, Debug, Eq, PartialEq)]

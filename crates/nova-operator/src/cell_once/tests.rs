@@ -1,8 +1,8 @@
 //! Which changes of nodes and roles are refused, in a world of watched objects.
 
+use operator_runtime::cache::Absorb;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shell::cache::Absorb;
 
 use super::*;
 

@@ -2,25 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::ConfigFile;
-use common::engine::host_key::{self, ACCEPT, HostKey, Trust};
-use common::engine::layout::Layout;
-use common::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
-use common::engine::ssh_secret::KNOWN_HOSTS;
-use common::plan::Target;
+use api::nova::ConfigFile;
 use kube::ResourceExt;
+use operator_core::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use operator_core::engine::layout::Layout;
+use operator_core::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::plan::Target;
 use serde_json::{Value, json};
 
 use crate::compute::observe::Observed;
-use crate::rendered_secret::compute_secret_name;
-use crate::rival::NOVA_TYPE;
-
-/// Runs libvirt on the host.
-pub const LIBVIRT: &str = "libvirt";
-/// Runs nova-compute on the host.
-pub const NOVA: &str = "nova";
-/// Asks the cell whether the compute has registered since.
-pub const NOVA_REGISTERED: &str = "nova-registered";
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 
 /// The play that asks: the operator's own, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");

@@ -2,25 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::{ConfigFile, ExternalCompute};
-use common::conditions::Finding;
-use common::engine::build::owner;
-use common::hash;
-use common::keyed::{Digest, Inputs};
-use common::plan::{Step, Target};
+use api::conditions::Finding;
+use api::nova::{ConfigFile, ExternalCompute};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
+use operator_core::engine::build::owner;
+use operator_core::hash;
+use operator_core::keyed::{Digest, Inputs};
+use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::compute::config_inputs::Complete;
 use crate::compute::observe::{Observed, Rendered};
-use crate::conditions::SERVICE_CONFIG_READY;
-use crate::conf::{self, Source, Text, further_fault};
-use crate::oslo;
-use crate::rendered_secret::{
-    CONFIG_FILES, CONFIG_HASH, compute_secret_name, is_of_others, not_ours,
-};
+use crate::rendered_secret::{is_of_others, not_ours};
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::conf::{self, Source, Text, further_fault};
+use nova_config::oslo;
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 
 /// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
 const RENDERER: u32 = 2;

@@ -1,9 +1,9 @@
 //! What the files of a compute are rendered from: the cell, the host and the role's default
 //! configuration.
 
-use shell::vault::Content;
+use operator_runtime::vault::Content;
 
-use crate::conf::{CellView, DEFAULT_FILE, HostView};
+use nova_config::conf::{CellView, DEFAULT_FILE, HostView};
 
 /// The inputs of a configuration, complete and fit for files.
 #[derive(Clone, Debug)]

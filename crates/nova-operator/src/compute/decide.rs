@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use common::api::nova::ConfigFile;
-use common::conditions::Severity;
-use common::engine::chain::{self, Chain, Need, UNKNOWN};
-use common::engine::host_key::accept_command;
-use common::engine::owner::take_over_command;
-use common::engine::retry::Retries;
-use common::engine::shards::shards;
-use common::engine::{Host, Run, State, Wanted, build as engine, tidy};
-use common::finalizers::hold;
-use common::keyed::Digest;
-use common::plan::{Plan, Step};
-use common::refusal::{self, Refusal};
+use api::conditions::Severity;
+use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::chain::{self, Chain, Need, UNKNOWN};
+use operator_core::engine::host_key::accept_command;
+use operator_core::engine::owner::take_over_command;
+use operator_core::engine::retry::Retries;
+use operator_core::engine::shards::shards;
+use operator_core::engine::{Host, Run, State, Wanted, build as engine, tidy};
+use operator_core::finalizers::hold;
+use operator_core::keyed::Digest;
+use operator_core::plan::{Plan, Step};
+use operator_core::refusal::{self, Refusal};
 
-use crate::annotations::REDEPLOY;
 use crate::cell_once::has_run;
-use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED, reach, recipe, ssh, trust};
+use crate::compute::build::{reach, recipe, ssh, trust};
 use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::hold::Held;
@@ -31,6 +30,8 @@ use crate::compute::observe::Observed;
 use crate::compute::waits;
 use crate::compute::{config, status, warnings};
 use crate::{holds, removal};
+use nova_config::annotations::REDEPLOY;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -1,7 +1,7 @@
 //! Whether changes are deployed to a compute, by its own `deploy` and that of its node.
 
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 
 /// Whether changes are deployed: the compute's own field follows the node's; a compute that a human
 /// made may leave it out.

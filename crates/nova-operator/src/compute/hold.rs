@@ -1,6 +1,6 @@
 //! Why a compute does not begin with a deployment although nothing is missing for it.
 
-use common::engine::rollout::Hold;
+use operator_core::engine::rollout::Hold;
 
 /// What it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]

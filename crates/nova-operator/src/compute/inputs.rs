@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use common::api::nova::ExternalCompute;
-use common::hash;
-use common::keyed::Digest;
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use operator_core::hash;
+use operator_core::keyed::Digest;
 use serde_json::{Value, json};
 
-use crate::annotations::REDEPLOY;
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observe::Observed;
+use nova_config::annotations::REDEPLOY;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
 /// for what exists: new fields enter only where they are set.
@@ -21,7 +21,7 @@ const VERSION: &str = "v1";
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
 /// Input name → digest. Inputs that are not set are left out.
-pub use common::keyed::{Inputs, changed, short};
+pub use operator_core::keyed::{Inputs, changed, short};
 
 /// The inputs of each service.
 #[derive(Clone, Debug, PartialEq)]

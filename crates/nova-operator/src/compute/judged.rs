@@ -1,10 +1,10 @@
 //! What was judged of a compute: from it come the steps and the status.
 
-use common::api::nova::ConfigFile;
-use common::conditions::Finding;
-use common::engine::Wanted;
-use common::engine::chain::Chain;
-use common::keyed::Inputs;
+use api::conditions::Finding;
+use api::nova::ConfigFile;
+use operator_core::engine::Wanted;
+use operator_core::engine::chain::Chain;
+use operator_core::keyed::Inputs;
 
 use crate::compute::config::Renewing;
 use crate::compute::hold::Held;

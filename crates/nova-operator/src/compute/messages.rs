@@ -1,9 +1,9 @@
 //! Texts that conditions and Events of a compute share.
 
-use common::api::nova::ExternalCompute;
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
 
-use crate::annotations::REDEPLOY;
+use nova_config::annotations::REDEPLOY;
 
 /// The command that deploys a compute once more.
 pub fn redeploy_command(compute: &ExternalCompute) -> String {

@@ -3,30 +3,31 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
-use common::api::nova::{Cell, ExternalCompute};
-use common::engine::inventory::INVENTORY_KEY;
-use common::finalizers::{is_held, is_terminating};
-use common::keyed::Keys;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
+use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::error::Result;
-use shell::owned::Owned;
-use shell::sources::{Digests, SourceRef};
-use shell::vault::Content;
+use operator_core::data_sources::SourceRef;
+use operator_core::engine::inventory::INVENTORY_KEY;
+use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::keyed::Keys;
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
+use operator_runtime::owned::Owned;
+use operator_runtime::sources::Digests;
+use operator_runtime::vault::Content;
 
-use crate::annotations::DEFAULT_CONFIG;
 use crate::cell_once::owns;
 use crate::holds;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
-use crate::oslo::Release;
 use crate::peers::Turn;
-use crate::release::{self, Chosen};
-use crate::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 use crate::rival::Rival;
 use crate::world::World;
+use nova_config::annotations::DEFAULT_CONFIG;
+use nova_config::oslo::Release;
+use nova_config::release::{self, Chosen};
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 
 /// The ConfigMap that a role's annotation names.
 #[derive(Clone, Debug)]

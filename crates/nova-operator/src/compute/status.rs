@@ -1,17 +1,16 @@
 //! The status of a compute, from what was judged.
 
-use common::api::dataplane::ServiceRun;
-use common::api::nova::{ExternalCompute, ExternalComputeStatus};
-use common::conditions::{self, Finding, READY, settle, trimmed};
-use common::engine::chain::{has_begun, is_as_deployed, renew};
-use common::engine::{State, changed_text};
-use common::keyed::{Renewal, kept};
-use common::plan::{Step, Target};
+use api::conditions::{self, Finding, READY, settle, trimmed};
+use api::dataplane::ServiceRun;
+use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::chain::{has_begun, is_as_deployed, renew};
+use operator_core::engine::{State, changed_text};
+use operator_core::keyed::{Renewal, kept};
+use operator_core::plan::{Step, Target};
 
 use crate::cell_once::{Standing, owns, standing};
-use crate::compute::build::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use crate::compute::hold::Held;
 use crate::compute::inputs;
 use crate::compute::judged::Judged;
@@ -19,7 +18,8 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::waits::previous;
 use crate::compute_creation::effective::wish;
-use crate::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
+use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 /// In `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";

@@ -2,23 +2,26 @@
 
 use std::net::IpAddr;
 
-use common::api::dataplane::Node;
-use common::api::nova::Cell;
-use common::conditions::{self, Finding, READY, find};
-use common::engine::inventory::INVENTORY_KEY;
-use common::engine::ssh_secret::PRIVATE_KEY;
-use common::keyed::short;
+use api::conditions::{self, Finding, READY, find};
+use api::dataplane::Node;
+use api::nova::Cell;
 use kube::ResourceExt;
+use operator_core::engine::inventory::INVENTORY_KEY;
+use operator_core::engine::ssh_secret::PRIVATE_KEY;
+use operator_core::keyed::short;
+use operator_runtime::stream::Trust;
 
-use crate::annotations::{CELL, DEFAULT_CONFIG};
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_once::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
 use crate::compute_creation::effective::{Wish, wish};
-use crate::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
-use crate::conf::{CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL};
-use crate::oslo::Value;
+use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+use nova_config::conf::{
+    CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
+};
+use nova_config::oslo::Value;
 
 /// The node's own controller has still to say how the host is reached: an ordinary step.
 const NOT_PUBLISHED: &str = "InventoryNotPublished";
@@ -95,12 +98,13 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
     let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
     let view = |name, content| SecretView { namespace: &namespace, name, data: content };
     let input = CellInput {
+        is_ca_bundle: Trust::is_bundle,
         keystone_auth_url: &spec.keystone_auth_url,
         service_user: &spec.service_user,
         secret: view(&spec.secret, secret.entries().collect()),
         message_bus: view(&spec.cell_message_bus_secret_name, bus.entries().collect()),
     };
-    let report = |found: Vec<crate::conf::CellFault>| {
+    let report = |found: Vec<nova_config::conf::CellFault>| {
         faults.extend(found.into_iter().map(|it| ("SecretIncomplete", format!("{}.", it.message))));
     };
     CellView::read(&input).map_err(report).ok()

@@ -1,13 +1,13 @@
 //! What a human should know of the options that they wrote: a condition that does not affect Ready.
 
-use common::conditions::{Finding, Truth};
+use api::conditions::{Finding, Truth};
 
 use crate::compute::config_inputs::default_text;
 use crate::compute::observe::Observed;
-use crate::conditions::CONFIG_WARNINGS;
-use crate::conf::is_read;
-use crate::oslo::{self, TOLD, Text};
-use crate::release::{Chosen, not_judged};
+use nova_config::conditions::CONFIG_WARNINGS;
+use nova_config::conf::is_read;
+use nova_config::oslo::{self, TOLD, Text};
+use nova_config::release::{Chosen, not_judged};
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
 pub fn finding(seen: &Observed) -> Finding {

@@ -1,9 +1,9 @@
 //! The fields of a compute that the operator owns, and nothing of the human's.
 
-use common::api::nova::ExternalCompute;
-use common::engine::build::owner;
-use common::plan::{Step, Target, Write};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use operator_core::engine::build::owner;
+use operator_core::plan::{Step, Target, Write};
 use serde_json::{Map, Value, json};
 
 use crate::cell_once::owns;

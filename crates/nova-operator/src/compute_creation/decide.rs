@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
-use common::conditions::{Condition, Finding, READY, Severity, Truth, find};
-use common::finalizers::is_terminating;
-use common::plan::{Kind, Plan, Step, Target, Write};
-use common::refusal::Refusal;
+use api::conditions::{Condition, Finding, READY, Severity, Truth, find};
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Kind, Plan, Step, Target, Write};
+use operator_core::refusal::Refusal;
 
 use crate::cell_once::{Standing, owns, standing};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
@@ -17,8 +17,8 @@ use crate::compute_creation::effective::{Wish, wish};
 use crate::compute_creation::observe::{Observed, own_condition};
 use crate::compute_creation::outcome::Outcome;
 use crate::compute_creation::removal;
-use crate::conditions::COMPUTE_CONDITION;
 use crate::{own_condition, rival};
+use nova_config::conditions::COMPUTE_CONDITION;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

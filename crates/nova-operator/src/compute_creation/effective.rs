@@ -1,10 +1,10 @@
 //! What a node and its role ask for: a cell, none, or something that cannot be.
 
-use common::api::dataplane::{Node, Role};
-use common::names::is_dns_subdomain;
+use api::dataplane::{Node, Role};
+use api::names::is_dns_subdomain;
 use kube::ResourceExt;
 
-use crate::annotations::CELL;
+use nova_config::annotations::CELL;
 
 /// What the annotations ask for.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role};
-use common::api::nova::ExternalCompute;
-use common::conditions::{Condition, find};
-use common::finalizers::{is_held, is_terminating};
-use shell::cache::Key;
-use shell::error::Result;
+use api::conditions::{Condition, find};
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
+use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
 
-use crate::conditions::COMPUTE_CONDITION;
 use crate::holds;
 use crate::images::Images;
 use crate::rival::Rival;
 use crate::world::World;
+use nova_config::conditions::COMPUTE_CONDITION;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]

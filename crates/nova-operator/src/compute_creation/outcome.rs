@@ -1,7 +1,7 @@
 //! What is decided on a node: the writes to its compute, and what the node is told.
 
-use common::conditions::Finding;
-use common::plan::Step;
+use api::conditions::Finding;
+use operator_core::plan::Step;
 
 /// Writes to the compute, and what the node is told; nothing to tell removes the condition.
 pub type Outcome = (Vec<Step>, Option<Finding>);

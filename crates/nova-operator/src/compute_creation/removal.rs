@@ -1,18 +1,18 @@
 //! What holds a node, and what becomes of one that is being deleted while it has a compute.
 
-use common::api::nova::ExternalCompute;
-use common::conditions::{Finding, Severity, find};
-use common::finalizers::{hold, is_terminating, release};
-use common::plan::{Step, Target};
+use api::conditions::{Finding, Severity, find};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::plan::{Step, Target};
 
 use crate::cell_once::owns;
 use crate::compute_creation::observe::{Observed, own_condition};
 use crate::compute_creation::outcome::Outcome;
-use crate::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use crate::holds;
 use crate::removal::decide::{LEFT_IN_NOVA, concluded};
 use crate::removal::words;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 
 /// What is written of a node that is being deleted: its compute goes first, then it is released.
 pub fn of_node(seen: &Observed) -> Option<Outcome> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use common::api::dataplane::{Node, Role};
-use common::api::nova::ExternalCompute;
-use common::conditions::declared::undeclared;
-use common::conditions::{Condition, find};
-use common::plan::{Plan, Write};
-use common::refusal::Refusal;
+use api::conditions::{Condition, find};
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::plan::{Plan, Write};
+use operator_core::refusal::Refusal;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
@@ -17,11 +17,11 @@ use testkit::golden::recorded;
 use super::decide::refused;
 use super::effective::{Wish, wish};
 use super::{Images, Observed, decide};
-use crate::annotations::CELL;
-use crate::conditions::COMPUTE_CONDITION;
 use crate::holds;
 use crate::reasons::KINDS;
 use crate::rival::Rival;
+use nova_config::annotations::CELL;
+use nova_config::conditions::COMPUTE_CONDITION;
 
 mod cell;
 mod names;

@@ -2,22 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::dataplane::{Node, RunState};
-use common::api::nova::{ExternalCompute, ExternalComputeStatus};
-use common::conditions;
-use common::engine::chain::has_begun;
-use common::engine::rollout::{Gate, Hold, Limits, Standing, Tally, named};
-use common::finalizers::is_terminating;
-use common::hash;
-use shell::cache::Key;
+use api::conditions;
+use api::dataplane::{Node, RunState};
+use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::rollout_limits::Limits;
+use operator_core::engine::chain::has_begun;
+use operator_core::engine::rollout::{Gate, Hold, Standing, Tally, named};
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::object_key::Key;
 
 use crate::cell::credentials::of_cell_among;
 use crate::compute::deploy_strategy::{deploys, is_left_out};
 use crate::compute::hold::Held;
-use crate::conditions::{
+use crate::indexes::{cell_key, role_key};
+use nova_config::conditions::{
     DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
 };
-use crate::indexes::{cell_key, role_key};
 
 /// What others need to know of a compute.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,10 +1,10 @@
 //! Who decides alone, who is woken, and which cells count again.
 
-use common::api::dataplane::{RunState, ServiceRun};
+use api::dataplane::{RunState, ServiceRun};
 use futures::FutureExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_runtime::cache::Absorb;
 use serde_json::{Value, json};
-use shell::cache::Absorb;
 
 use super::*;
 use crate::compute::hold::Held;

@@ -8,10 +8,10 @@ pub(crate) mod outcome;
 mod wire;
 
 use super::deadline::DEADLINE;
-use super::transport_url::{Broker, TransportUrl};
 use futures::future::join_all;
+use nova_config::transport_url::{Broker, TransportUrl};
+use operator_runtime::stream::{ConnectFault, Stream, Trust, connect};
 use outcome::{HostOutcome, Login};
-use shell::stream::{ConnectFault, Stream, Trust, connect};
 use std::time::Duration;
 use tokio::time::timeout;
 

@@ -2,8 +2,8 @@
 
 use super::deadline::DEADLINE;
 use http::{Request, StatusCode, Uri, header};
-use shell::stream::Trust;
-use shell::web::{self, WebFault};
+use operator_runtime::stream::Trust;
+use operator_runtime::web::{self, WebFault};
 use std::fmt;
 
 /// A version document has a few hundred bytes.

@@ -1,9 +1,9 @@
 //! The probes against servers of this process: silent, closed, foreign, and with TLS.
 
 use super::{
-    DEADLINE, HostOutcome, KeystoneFault, Login, TransportUrl, Trust, TrustFault, amqp_login,
-    keystone_answers,
+    DEADLINE, HostOutcome, KeystoneFault, Login, Trust, TrustFault, amqp_login, keystone_answers,
 };
+use nova_config::transport_url::TransportUrl;
 use std::{
     net::SocketAddr,
     sync::Arc,

@@ -1,16 +1,16 @@
 //! The conditions of a compute and their reasons.
 
-use common::conditions::Truth;
-use common::conditions::declared::{
+use api::conditions::Truth;
+use operator_core::condition_catalog::{
     self, ALREADY_EXISTS, Aspect, FORBIDDEN, INVALID, Repeats, WRITES, Word, aspect, summary,
 };
-use common::engine::outcome::Reason;
+use operator_core::engine::outcome::Reason;
 
-use crate::conditions::{
+use crate::reasons::shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
+use nova_config::conditions::{
     CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, INPUT_READY, NODE_READY,
     NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
 };
-use crate::reasons::shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
 
 /// All of them.
 pub(super) const CONDITIONS: &[Aspect] = &[
@@ -52,9 +52,9 @@ pub(super) const CONDITIONS: &[Aspect] = &[
         UP_TO_DATE,
         "The last deployment used the present inputs.",
         &[
-            declared::UP_TO_DATE,
-            declared::NEVER_DEPLOYED,
-            declared::INPUTS_CHANGED,
+            condition_catalog::UP_TO_DATE,
+            condition_catalog::NEVER_DEPLOYED,
+            condition_catalog::INPUTS_CHANGED,
             Word::bad(
                 "InputMissing",
                 "Inputs are missing, so it cannot be told.",
@@ -288,8 +288,8 @@ const SERVICE_CONFIG: &[Word] = &[
 const DEPLOYMENT: &[Word] = &[
     Word::good("Deployed", "They run, and the compute has registered; `UpToDate` tells the rest."),
     Word::bad("Deploying", "They are being deployed.", "Yes.", "Wait."),
-    declared::QUEUED,
-    declared::NOT_REQUESTED,
+    condition_catalog::QUEUED,
+    condition_catalog::NOT_REQUESTED,
     Word::bad(
         "WaitingForTurn",
         "As many computes of the role that were in service as `maxUnavailable` allows are being \

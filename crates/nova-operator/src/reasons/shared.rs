@@ -1,6 +1,6 @@
 //! Reasons that conditions of several kinds have.
 
-use common::conditions::declared::Word;
+use operator_core::condition_catalog::Word;
 
 use crate::rival;
 

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::engine::build::run;
-use common::engine::chain::Need;
-use common::engine::recipe::{Play, Reach};
-use common::engine::shards::shards;
-use common::plan::{Step, Write};
 use kube::ResourceExt;
+use operator_core::engine::build::run;
+use operator_core::engine::chain::Need;
+use operator_core::engine::recipe::{Play, Reach};
+use operator_core::engine::shards::shards;
+use operator_core::plan::{Step, Write};
 use serde_json::json;
 
 use crate::compute::build::plain_recipe;
 use crate::compute::observe::Observed;
 use crate::removal::labels::{CLEANUP_OF, COMPUTE_NAME};
-use crate::rival::NOVA_TYPE;
+use nova_config::services::NOVA_TYPE;
 
 /// The service of these runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";

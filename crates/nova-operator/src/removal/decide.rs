@@ -2,34 +2,35 @@
 
 use std::time::Duration;
 
-use common::api::dataplane::ServiceRun;
-use common::api::dataplane::service_run::RunState;
-use common::api::nova::ExternalCompute;
-use common::conditions::{self, Condition, Finding, READY, Severity, Truth, find, settle};
-use common::engine::chain::{self, Need};
-use common::engine::outcome::Reason;
-use common::engine::recipe::Reach;
-use common::engine::retry::Retries;
-use common::engine::ssh_secret::PRIVATE_KEY;
-use common::engine::{Chain, Host, Run, State, Wanted};
-use common::finalizers::{is_held, is_terminating, release};
-use common::hash;
-use common::keyed::Digest;
-use common::plan::{Notice, Plan, Step, Target, Write, status_step};
-use common::refusal::Refusal;
+use api::conditions::{self, Condition, Finding, READY, Severity, Truth, find, settle};
+use api::dataplane::ServiceRun;
+use api::dataplane::service_run::RunState;
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::engine::chain::{self, Need};
+use operator_core::engine::outcome::Reason;
+use operator_core::engine::recipe::Reach;
+use operator_core::engine::retry::Retries;
+use operator_core::engine::ssh_secret::PRIVATE_KEY;
+use operator_core::engine::{Chain, Host, Run, State, Wanted};
+use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::hash;
+use operator_core::keyed::Digest;
+use operator_core::plan::{Notice, Plan, Step, Target, Write, status_step};
+use operator_core::refusal::Refusal;
 
-use crate::annotations::SKIP_CLEANUP;
 use crate::cell_once::{has_run, owns};
-use crate::compute::build::{self, LIBVIRT, ssh, trust};
+use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observe::{Ending, Observed};
-use crate::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use crate::holds;
 use crate::removal::build::{NOVA_CLEANUP, cleanup};
 use crate::removal::labels::cleans_up_after;
 use crate::removal::words;
+use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::services::LIBVIRT;
 
 /// Reason on the node when the host is done with.
 pub const LEFT_IN_NOVA: &str = "LeftInNova";
@@ -335,8 +336,7 @@ fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>
         .filter_map(|it| it.object.status.as_ref())
         .next_back();
     let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-    match failures.iter().find(|it| it.host == *host).map(common::api::ansibleee::HostFailure::gist)
-    {
+    match failures.iter().find(|it| it.host == *host).map(api::ansibleee::HostFailure::gist) {
         Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
         _ => reason.to_owned(),
     }

@@ -1,8 +1,8 @@
 //! Label and annotation of a run that cleans up after a compute: they tell which compute that is.
 
-use common::api::ansibleee::AnsibleEe;
+use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
-use shell::cache::Key;
+use operator_core::object_key::Key;
 
 /// Label with the UID of the compute that a run cleans up after.
 pub const CLEANUP_OF: &str = "nova.openstack.org/cleanup-of";

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::finalizers::is_terminating;
-use common::plan::{Plan, Step, Target};
+use api::ansibleee::AnsibleEe;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::controller::Controller;
-use shell::error::Result;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_core::plan::{Plan, Step, Target};
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
 
 use super::labels::{cleans_up_after, compute_of};
 use crate::world::World;

@@ -3,34 +3,34 @@
 
 use std::sync::Arc;
 
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Node;
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::declared::undeclared;
-use common::conditions::{Condition, find};
-use common::finalizers::is_terminating;
-use common::keyed::Keys;
-use common::plan::{Plan, Step, Write};
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, find};
+use api::dataplane::Node;
+use api::nova::{Cell, ExternalCompute};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt};
+use operator_core::condition_catalog::undeclared;
+use operator_core::finalizers::is_terminating;
+use operator_core::keyed::Keys;
+use operator_core::plan::{Plan, Step, Write};
+use operator_runtime::sources::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shell::sources::Digests;
 use testkit::golden::recorded;
 
 use super::labels::cleans_up_after;
 use super::orphans;
-use crate::annotations::CELL;
 use crate::cell::observe::NamedSecret;
 use crate::compute::observe::Ending;
-use crate::conditions::COMPUTE_CONDITION;
 use crate::images::Images;
-use crate::oslo::Release;
 use crate::peers::Turn;
 use crate::reasons::KINDS;
-use crate::release::Chosen;
 use crate::{cell, compute, compute_creation};
+use nova_config::annotations::CELL;
+use nova_config::conditions::COMPUTE_CONDITION;
+use nova_config::oslo::Release;
+use nova_config::release::Chosen;
 
 mod cases;
 mod hosts;

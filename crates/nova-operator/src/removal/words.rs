@@ -1,10 +1,10 @@
 //! What a human reads of a compute that goes: what was done on the host, and what is left to do.
 
-use common::api::nova::ExternalCompute;
-use common::conditions::{Condition, trimmed};
+use api::conditions::{Condition, trimmed};
+use api::nova::ExternalCompute;
 use kube::ResourceExt;
 
-use crate::annotations::SKIP_CLEANUP;
+use nova_config::annotations::SKIP_CLEANUP;
 
 /// How long the cause of a failed attempt may be.
 const CAUSE_LIMIT: usize = 300;

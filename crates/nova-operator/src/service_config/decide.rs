@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::conditions::Finding;
-use common::finalizers::is_terminating;
-use common::plan::Plan;
+use api::conditions::Finding;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use shell::sources::SourceRef;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::Plan;
 
-use crate::conditions::CONFIG_CONDITION;
 use crate::own_condition::step;
-use crate::service_config::keys::{Effect, HOST_FILE, effect, working_name};
 use crate::service_config::observe::{Observed, own_condition};
+use nova_config::conditions::CONFIG_CONDITION;
+use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::api::dataplane::{Service, ServiceSpec};
-use common::conditions::{Condition, find};
+use api::conditions::{Condition, find};
+use api::dataplane::{Service, ServiceSpec};
 use kube::ResourceExt;
-use shell::cache::Key;
-use shell::error::Result;
-use shell::sources::SourceRef;
+use operator_core::data_sources::SourceRef;
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
 
-use crate::conditions::CONFIG_CONDITION;
-use crate::rival::NOVA_TYPE;
 use crate::world::World;
+use nova_config::conditions::CONFIG_CONDITION;
+use nova_config::services::NOVA_TYPE;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]

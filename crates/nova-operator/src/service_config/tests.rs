@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::api::dataplane::Service;
-use common::conditions::declared::undeclared;
-use common::conditions::{Finding, READY, Severity, settle};
-use common::plan::{Notice, Write};
+use api::conditions::{Finding, READY, Severity, settle};
+use api::dataplane::Service;
 use jiff::Timestamp;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::{Notice, Write};
 use serde_json::{Value, json};
-use shell::sources::SourceRef;
 use testkit::golden::recorded;
 
 use super::decide::decide;
 use super::observe::{Observed, own_condition};
-use crate::conditions::CONFIG_CONDITION;
 use crate::reasons::KINDS;
+use nova_config::conditions::CONFIG_CONDITION;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {
     let object = json!({

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::api::ansibleee::HostFailure;
-use common::engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
+use api::ansibleee::HostFailure;
+use operator_core::engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
 use serde_json::Value;
 use tokio::sync::watch;
 

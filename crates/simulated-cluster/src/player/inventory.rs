@@ -14,10 +14,10 @@ pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMa
     let mut found = BTreeMap::new();
     let inventories = files.iter().filter(|(path, _)| is_inventory(path));
     let groups: Vec<Value> =
-        inventories.filter_map(|(_, text)| common::yaml::from_str(text).ok()).collect();
+        inventories.filter_map(|(_, text)| api::yaml::from_str(text).ok()).collect();
     for (path, text) in files {
         if path == &format!("{FOLDER}group_vars/all") {
-            merge(&mut found, &common::yaml::from_str(text).unwrap_or_default());
+            merge(&mut found, &api::yaml::from_str(text).unwrap_or_default());
         }
     }
     let (mut shared, mut own) = (Vec::new(), Vec::new());
@@ -28,7 +28,7 @@ pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMa
         merge(&mut found, vars);
     }
     if let Some(text) = files.get(&format!("{FOLDER}host_vars/{host}")) {
-        merge(&mut found, &common::yaml::from_str(text).unwrap_or_default());
+        merge(&mut found, &api::yaml::from_str(text).unwrap_or_default());
     }
     found
 }
@@ -52,7 +52,7 @@ pub(crate) fn is_within_limit(files: &BTreeMap<String, String>, host: &str) -> b
 /// Whether a group of an inventory has the host.
 fn has_host(files: &BTreeMap<String, String>, group: &str, host: &str) -> bool {
     let inventories = files.iter().filter(|(path, _)| is_inventory(path));
-    let parsed = inventories.filter_map(|(_, text)| common::yaml::from_str::<Value>(text).ok());
+    let parsed = inventories.filter_map(|(_, text)| api::yaml::from_str::<Value>(text).ok());
     parsed.into_iter().any(|it| it[group]["hosts"].get(host).is_some())
 }
 

@@ -4,16 +4,16 @@
 //! Job that is complete while nobody has written so.
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::{AnsibleEe, JobStatus};
-use common::api::dataplane::{Node, RunState};
-use common::api::nova::ExternalCompute;
-use common::engine::run::SERVICE_LABEL;
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::dataplane::{Node, RunState};
+use api::nova::ExternalCompute;
 use e2e::journey::{RUN, SERVICE, ready};
 use e2e::{Namespace, says};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
+use operator_core::engine::run::SERVICE_LABEL;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
 

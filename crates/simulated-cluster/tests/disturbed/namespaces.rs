@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use e2e::Namespace;
 use serde_json::{Value, json};
 use simulated_cluster::{Options, Simulation};

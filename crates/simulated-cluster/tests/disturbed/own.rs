@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use common::api::dataplane::Node;
+use api::dataplane::Node;
 use e2e::Namespace;
 use e2e::journey::ready;
 use simulated_cluster::{Host, Operator, Options, Simulation};

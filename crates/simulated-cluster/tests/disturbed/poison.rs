@@ -2,7 +2,7 @@
 //! their authors look, and are taken up again when they are corrected.
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::dataplane::{Node, Role};
+use api::dataplane::{Node, Role};
 use e2e::journey::{conditions, role};
 use e2e::{run, says};
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use common::api::dataplane::{Node, Role};
-use common::api::nova::ExternalCompute;
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
 use e2e::journey::ROLE;
 use e2e::{Namespace, run};
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use e2e::journey::{SERVICE, ready};
 use e2e::{Kind, Namespace};
 use kube::api::PropagationPolicy;

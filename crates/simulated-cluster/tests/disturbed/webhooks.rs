@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::{Cell, ExternalCompute};
+use api::dataplane::{Node, Role, Service};
+use api::nova::{Cell, ExternalCompute};
 use e2e::{Kind, Namespace};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,

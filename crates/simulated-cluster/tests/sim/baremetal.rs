@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
-use common::conditions::Condition;
+use api::baremetal::BaremetalSet;
+use api::conditions::Condition;
+use api::dataplane::{Deployment, HostState, Node, NodeSet, Role};
 use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, conditions_of_set};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::events::v1::Event;

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::Condition;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role, Service};
+use api::nova::{Cell, ExternalCompute};
 use e2e::cells::{self, BUS, CELL, demo_value};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::ExternalCompute;
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role, Service};
+use api::nova::ExternalCompute;
 use e2e::{Namespace, cells, holds, run, says};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::nova::{Cell, ExternalCompute};
 use e2e::cells::{self, CELL};
 use e2e::{Namespace, run, says};
 use serde_json::{Value, json};

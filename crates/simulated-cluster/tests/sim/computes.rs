@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role, Service};
+use api::nova::{Cell, ExternalCompute};
 use e2e::journey::{ROLE, SERVICE, SSH_SECRET, role};
 use e2e::{Namespace, holds};
 use serde_json::json;

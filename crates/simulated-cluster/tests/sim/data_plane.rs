@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{DataPlane, Node, Role};
-use common::conditions::Condition;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Condition;
+use api::dataplane::{DataPlane, Node, Role};
 use e2e::{Namespace, says};
 use kube::ResourceExt;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
-use common::conditions::Condition;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Condition;
+use api::dataplane::{Deployment, DeploymentStatus, NodeSet, Service};
 use e2e::journey::{RUN, SSH_SECRET};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::batch::v1::Job;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::Node;
-use common::api::nova::{Cell, ExternalCompute, Leftover};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Node;
+use api::nova::{Cell, ExternalCompute, Leftover};
 use e2e::Namespace;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;

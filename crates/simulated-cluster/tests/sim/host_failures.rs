@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Service};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Service};
 use e2e::journey::{RUN, SERVICE, SSH_SECRET, ready, told};
 use e2e::says;
 use k8s_openapi::api::core::v1::Pod;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
 use e2e::Namespace;
 use e2e::journey::{self, ROLE, SSH_SECRET, ready, told};
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,8 +1,8 @@
 //! What is installed is what the chart has: its webhooks, and the rights of its operators.
 
 use anyhow::{Context as _, Result, bail};
-use common::api::ansibleee::AnsibleEe;
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::nova::ExternalCompute;
 use e2e::Kind;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,

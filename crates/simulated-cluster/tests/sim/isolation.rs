@@ -1,7 +1,7 @@
 //! One host that is away: the others are deployed, and nobody touches them again when it returns.
 
 use anyhow::Result;
-use common::api::dataplane::Role;
+use api::dataplane::Role;
 use e2e::journey::{self, ROLE, ready, told};
 use e2e::says;
 use serde_json::json;

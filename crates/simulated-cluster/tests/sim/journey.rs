@@ -1,7 +1,7 @@
 //! The smallest deployment: a role whose service greets each host, once per run.
 
 use anyhow::Result;
-use common::api::dataplane::{Role, Service};
+use api::dataplane::{Role, Service};
 use e2e::Namespace;
 use e2e::journey::{ROLE, SERVICE, SSH_SECRET, node, role};
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::dataplane::Node;
-use common::api::nova::ExternalCompute;
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use e2e::journey::{SERVICE, ready, told as node_told};
 use e2e::plugin::{Answer, edpm_in, started_in};
 use e2e::{Namespace, holds, says};

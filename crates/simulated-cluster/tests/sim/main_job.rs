@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::nova::{Cell, ExternalCompute};
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::nova::{Cell, ExternalCompute};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::ExternalCompute;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role, Service};
+use api::nova::ExternalCompute;
 use e2e::journey::{self, ROLE, SERVICE, SSH_SECRET, conditions, ready};
 use e2e::says;
 use k8s_openapi::api::core::v1::Service as CoreService;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::baremetal::BaremetalSet;
+use api::baremetal::BaremetalSet;
 use e2e::Namespace;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::baremetal::BaremetalSet;
-use common::api::metal3::BareMetalHost;
-use common::conditions::Condition;
+use api::baremetal::BaremetalSet;
+use api::conditions::Condition;
+use api::metal3::BareMetalHost;
 use e2e::{Namespace, holds, metal3, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;

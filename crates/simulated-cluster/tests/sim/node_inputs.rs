@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, Service};
-use common::conditions::Condition;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role, Service};
 use e2e::{Namespace, attachments, says};
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
+use api::dataplane::{Deployment, HostState, Node, NodeSet, Service};
 use e2e::journey::{self, RUN, SERVICE, SSH_SECRET, conditions_of_set as conditions, ready};
 use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};

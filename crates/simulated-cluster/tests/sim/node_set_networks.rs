@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::cert_manager::Certificate;
-use common::api::dataplane::{Deployment, NodeSet, Service};
-use common::api::infra::{DnsData, IpSet};
+use api::ansibleee::AnsibleEe;
+use api::cert_manager::Certificate;
+use api::dataplane::{Deployment, NodeSet, Service};
+use api::infra::{DnsData, IpSet};
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
 use e2e::{Namespace, holds, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;

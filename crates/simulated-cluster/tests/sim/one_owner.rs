@@ -4,8 +4,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::dataplane::Node;
-use common::conditions::find;
+use api::conditions::find;
+use api::dataplane::Node;
 use e2e::journey::{conditions, node, ready};
 use e2e::says;
 use kube::api::DeleteParams;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use common::api::dataplane::Node;
-use common::api::nova::{Cell, ExternalCompute};
+use api::dataplane::Node;
+use api::nova::{Cell, ExternalCompute};
 use e2e::journey::ready;
 use e2e::{Namespace, says};
 use k8s_openapi::api::core::v1::Namespace as CoreNamespace;

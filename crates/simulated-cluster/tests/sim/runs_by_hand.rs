@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::ansibleee::{AnsibleEe, HostOutcome};
+use api::ansibleee::{AnsibleEe, HostOutcome};
 use e2e::{Namespace, says};
 use serde_json::{Map, Value, json};
 use simulated_cluster::Behaviour;

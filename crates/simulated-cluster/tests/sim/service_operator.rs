@@ -1,8 +1,8 @@
 //! An operator that nobody here has heard of brings its service to a host, through objects alone.
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::{AnsibleEe, HostOutcome};
-use common::api::dataplane::Node;
+use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::dataplane::Node;
 use e2e::journey::{self, conditions, ready};
 use e2e::{Namespace, says};
 use kube::ResourceExt as _;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use common::api::dataplane::{Role, Service};
-use common::conditions::{Condition, Truth};
+use api::conditions::{Condition, Truth};
+use api::dataplane::{Role, Service};
 use e2e::journey::{self, ROLE, ready};
 use e2e::{Namespace, holds, run, says};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,7 +42,7 @@ async fn role(ns: &Namespace, services: &[&str]) -> Result<()> {
 fn shipped() -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(FILES)? {
-        let service: Service = common::yaml::from_str(&std::fs::read_to_string(entry?.path())?)?;
+        let service: Service = api::yaml::from_str(&std::fs::read_to_string(entry?.path())?)?;
         let playbook = service.spec.playbook.clone().context("a file without a playbook")?;
         found.insert(service.name_any(), playbook);
     }

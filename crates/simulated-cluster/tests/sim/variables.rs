@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role};
-use common::keyed::is_keyed;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
 use e2e::journey::{self, ROLE, conditions, ready};
 use e2e::says;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
+use operator_core::keyed::is_keyed;
 use serde_json::json;
 
 use simulated_cluster::Host;

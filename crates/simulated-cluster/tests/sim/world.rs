@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::nova::Cell;
+use api::nova::Cell;
 use e2e::{Namespace, cluster};
 use k8s_openapi::api::core::v1::Namespace as CoreNamespace;
 use kube::Api;

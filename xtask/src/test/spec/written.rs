@@ -31,7 +31,7 @@ impl Sources {
             }
             sources.crates.insert(stem(&folder), all);
         }
-        for folder in ["e2e/tests", "ansible/tests", "crates/nova-operator/tests/oslo"] {
+        for folder in ["e2e/tests", "ansible/tests", "crates/nova-config/tests/oslo"] {
             for file in children(&root.join(folder))? {
                 // What is no text has no tests.
                 let mut text = fs::read_to_string(&file).unwrap_or_default();

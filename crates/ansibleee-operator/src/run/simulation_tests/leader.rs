@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::ansibleee::AnsibleEe;
-use common::plan::{Plan, Step};
+use api::ansibleee::AnsibleEe;
 use futures::executor::block_on;
 use kube::ResourceExt;
+use operator_core::object_key::Key;
+use operator_core::plan::{Plan, Step};
+use operator_runtime::cache::Absorb;
+use operator_runtime::controller::Controller;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shell::cache::{Absorb, Key};
-use shell::controller::Controller;
 
 use super::Dice;
 use super::world::{Id, World};

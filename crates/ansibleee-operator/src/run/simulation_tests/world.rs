@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::plan::{Step, Target, Write};
 use jiff::{SignedDuration, Timestamp};
+use operator_core::plan::{Step, Target, Write};
 use serde_json::{Value, json};
 
 use super::leader::Leader;

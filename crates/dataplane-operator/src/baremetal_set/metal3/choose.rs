@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use common::api::baremetal::template::HardwareReqs;
-use common::api::metal3::{BareMetalHost, Cpu, Disk};
+use api::baremetal::template::HardwareReqs;
+use api::metal3::{BareMetalHost, Cpu, Disk};
 use kube::ResourceExt;
 
 use super::seen::{UID, consumer_title, has_image, is_detached, is_paused, state};

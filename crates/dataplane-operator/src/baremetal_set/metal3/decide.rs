@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use common::api::baremetal::UNASSIGNED;
-use common::finalizers::{hold, is_terminating, release};
-use common::plan::Plan;
-use common::refusal::Refusal;
+use api::baremetal::UNASSIGNED;
 use jiff::Timestamp;
+use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
 
 use super::hosts::judge;
 use super::{status, writes};

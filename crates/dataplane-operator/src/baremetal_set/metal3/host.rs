@@ -1,7 +1,7 @@
 //! A host of a set, and what Metal3 is to do with its machine.
 
-use common::api::baremetal::BaremetalHost;
-use common::api::metal3::{BareMetalHost, Image};
+use api::baremetal::BaremetalHost;
+use api::metal3::{BareMetalHost, Image};
 use config_drive::Drive;
 
 use super::choose::NoMachine;

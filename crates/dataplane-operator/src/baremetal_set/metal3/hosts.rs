@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::baremetal::BaremetalHost;
-use common::api::metal3::{BareMetalHost, Image};
+use api::baremetal::BaremetalHost;
+use api::metal3::{BareMetalHost, Image};
 use ironic::instance_uuid;
 use kube::ResourceExt;
 

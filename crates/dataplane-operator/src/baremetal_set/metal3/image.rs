@@ -1,8 +1,8 @@
 //! The image that the hosts of a set get, or what is missing for it.
 
-use common::api::baremetal::BaremetalSetSpec;
-use common::api::baremetal::template::ImageDeployment;
-use common::api::metal3::{Image, ProvisionServer};
+use api::baremetal::BaremetalSetSpec;
+use api::baremetal::template::ImageDeployment;
+use api::metal3::{Image, ProvisionServer};
 
 /// How the URL of an image begins that has its checksum in itself: Metal3 takes any other one only with
 /// its checksum (baremetal-operator, `Image.GetChecksum`).

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use common::api::baremetal::{BaremetalSet, Provisioner};
-use common::api::metal3::{BareMetalHost, ProvisionServer};
-use common::rbac::Rule;
+use api::baremetal::{BaremetalSet, Provisioner};
+use api::metal3::{BareMetalHost, ProvisionServer};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::PartialObjectMeta;
-use shell::api::Api;
-use shell::cache::{Absorb, Cache, Key, MetadataCache};
-use shell::error::Result;
-use shell::leader::Candidate;
-use shell::queue::Queue;
+use operator_core::object_key::Key;
+use operator_core::rbac::Rule;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Absorb, Cache, MetadataCache};
+use operator_runtime::error::Result;
+use operator_runtime::leader::Candidate;
+use operator_runtime::queue::Queue;
 
 use super::seen::{Made, Seen, UID, is_of};
 use super::writes::of_hosts;

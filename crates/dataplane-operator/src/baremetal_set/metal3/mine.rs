@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
-use common::api::metal3::BareMetalHost;
+use api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
+use api::metal3::BareMetalHost;
 use kube::ResourceExt;
 
 use super::seen::{host_label, host_of, other_consumer, state, title};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::baremetal::BaremetalSet;
-use common::api::metal3::{BareMetalHost, ProvisionServer};
+use api::baremetal::BaremetalSet;
+use api::metal3::{BareMetalHost, ProvisionServer};
 use kube::{Resource, ResourceExt};
 
 /// The label with the UID of the set that has a `BareMetalHost`, or for which a Secret was made.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use common::api::baremetal::HostStatus;
-use common::api::metal3::BareMetalHost;
-use common::conditions::Finding;
-use common::plan::Step;
-use common::refusal::Refusal;
+use api::baremetal::HostStatus;
+use api::conditions::Finding;
+use api::metal3::BareMetalHost;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::plan::Step;
+use operator_core::refusal::Refusal;
 
 use super::advice::lost;
 use super::image::NoImage;
@@ -80,7 +80,7 @@ fn server(judged: &Judged<'_>) -> Finding {
 }
 
 fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
-    use common::conditions::Severity::{Error, Info, Warning};
+    use api::conditions::Severity::{Error, Info, Warning};
     let of = |severity, reason, message: String| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };

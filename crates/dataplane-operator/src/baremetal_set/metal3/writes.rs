@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use common::api::baremetal::{BaremetalSet, Provisioner};
-use common::api::metal3::{BareMetalHost, Image};
-use common::plan::{Kind, Step, Target};
+use api::baremetal::{BaremetalSet, Provisioner};
+use api::metal3::{BareMetalHost, Image};
 use config_drive::Drive;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
+use operator_core::object_key::Key;
+use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
-use shell::cache::Key;
 
 use super::seen::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
 use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};

@@ -1,8 +1,8 @@
 //! What becomes of a set of Metal3: a model of Metal3 and of the API server's part, in memory.
 
-use common::api::metal3::{BareMetalHost, ProvisionServer};
-use common::plan::Target;
+use api::metal3::{BareMetalHost, ProvisionServer};
 use jiff::Timestamp;
+use operator_core::plan::Target;
 
 use super::*;
 use crate::baremetal_set::metal3::Seen;

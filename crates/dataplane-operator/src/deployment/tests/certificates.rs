@@ -1,6 +1,6 @@
 //! The certificates and CA bundles that runs mount, and what is recorded of them.
 
-use common::api::dataplane::node_set::NodeSetCertificates;
+use api::dataplane::node_set::NodeSetCertificates;
 
 use super::*;
 

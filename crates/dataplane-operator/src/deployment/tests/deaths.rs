@@ -49,7 +49,7 @@ fn end(seed: u64, deaths: &[usize]) -> World {
 /// What counts of an end: no times, no runs.
 fn essence(world: &World) -> Value {
     let status = world.status();
-    let host = |(name, it): (&String, &common::api::dataplane::HostProgress)| {
+    let host = |(name, it): (&String, &api::dataplane::HostProgress)| {
         (name.clone(), json!([it.done, it.state, it.attempt, it.reason]))
     };
     let hosts = status.progress.values().flat_map(|it| &it.hosts).map(host);

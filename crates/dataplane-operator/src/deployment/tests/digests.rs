@@ -1,9 +1,9 @@
 //! What a deployment records of the Secrets that it used: keyed, and the same after an upgrade.
 
-use common::keyed::Keys;
-use common::upstream_hash;
 use k8s_openapi::ByteString;
-use shell::sources::Values;
+use operator_core::keyed::Keys;
+use operator_core::upstream_hash;
+use operator_runtime::sources::Values;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! How a deployment ends: attempts that fail, and runs that are lost.
 
-use common::api::dataplane::RunState;
+use api::dataplane::RunState;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use common::api::dataplane::{HostState, NodeSetHost};
+use api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
 use crate::deployment::holding;

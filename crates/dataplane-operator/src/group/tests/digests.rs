@@ -1,10 +1,10 @@
 //! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key runs nothing.
 
-use common::hash;
-use common::keyed::{KEY_LOST, Keys};
-use common::plan::Notice;
-use shell::sources::Values;
-use shell::vault::Content;
+use operator_core::hash;
+use operator_core::keyed::{KEY_LOST, Keys};
+use operator_core::plan::Notice;
+use operator_runtime::sources::Values;
+use operator_runtime::vault::Content;
 
 use super::*;
 

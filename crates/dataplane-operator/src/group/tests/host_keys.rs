@@ -1,8 +1,8 @@
 //! Host keys: learned at first contact, kept, refused when they change, and accepted by a human.
 
-use common::api::ansibleee::HostKeyScan;
-use common::engine::host_key::{ACCEPT, HostKey};
-use common::engine::ssh_secret::KNOWN_HOSTS;
+use api::ansibleee::HostKeyScan;
+use operator_core::engine::host_key::{ACCEPT, HostKey};
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
 use crate::claims::{ACCEPT_SHARED, Claim};

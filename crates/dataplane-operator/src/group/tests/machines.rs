@@ -1,16 +1,16 @@
 //! Hosts whose machines are provisioned: what is asked for, what waits for it, and how it is given back.
 
-use common::api::baremetal::BaremetalSet;
-use common::engine::host_key::{ACCEPT, HostKey};
+use api::baremetal::BaremetalSet;
 use jiff::ToSpan as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResourceExt as _, Resource as _};
+use operator_core::engine::host_key::{ACCEPT, HostKey};
 use proptest::prelude::*;
 
 use super::*;
-use crate::group::instance::REDEPLOY;
 use crate::group::names::known_name;
 use crate::machines::set::{FOR, IN_USE, MAX_HOSTS};
+use api::dataplane::node::REDEPLOY;
 
 pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =

@@ -1,7 +1,7 @@
 //! What stands beside a group's own: words of other operators, hosts that join, objects of equal
 //! names, and what humans leave out or add.
 
-use common::api::dataplane::NodeSet;
+use api::dataplane::NodeSet;
 
 use super::*;
 use crate::claims::Claim;

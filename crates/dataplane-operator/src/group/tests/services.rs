@@ -1,6 +1,6 @@
 //! What a group makes of a service that a human wrote wrongly, and of sources with one key.
 
-use common::api::dataplane::Service;
+use api::dataplane::Service;
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! Variables from ConfigMaps and Secrets: what reaches a run, what does not, and what waits.
 
 use k8s_openapi::ByteString;
-use shell::sources::Values;
-use shell::vault::Content;
+use operator_runtime::sources::Values;
+use operator_runtime::vault::Content;
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key makes nothing
 //! out of date.
 
-use common::hash;
-use common::keyed::{KEY_LOST, Keys};
-use common::plan::Notice;
+use operator_core::hash;
+use operator_core::keyed::{KEY_LOST, Keys};
+use operator_core::plan::Notice;
 
 use super::*;
 
@@ -47,7 +47,7 @@ impl World {
         let digest = hash::of_bytes(VALUE);
         let of_object = hash::short(&BTreeMap::from([("password", &digest)]));
         let data = [("password".to_owned(), ByteString(VALUE.into()))].into();
-        let published = common::upstream_hash::of_secret(&data, "Opaque");
+        let published = operator_core::upstream_hash::of_secret(&data, "Opaque");
         let all = [digest, of_object, published];
         all.into_iter().filter(|it| visible.contains(&it[..10])).collect()
     }

@@ -1,7 +1,7 @@
 //! What stands in a node set's inventory, and who learns keys.
 
-use common::api::ansibleee::AnsibleEe;
-use common::engine::ssh_secret::KNOWN_HOSTS;
+use api::ansibleee::AnsibleEe;
+use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Node sets whose machines are provisioned.
 
-use common::engine::host_key::HostKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::engine::host_key::HostKey;
 
 use super::*;
 use crate::machines::set::{FOR, IN_USE};
@@ -43,7 +43,7 @@ impl World {
         world
     }
 
-    fn machine(&self, host: &str) -> &common::api::dataplane::HostMachine {
+    fn machine(&self, host: &str) -> &api::dataplane::HostMachine {
         &self.seen.set.status.as_ref().unwrap().machines[host]
     }
 }

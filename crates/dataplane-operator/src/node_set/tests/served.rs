@@ -1,8 +1,8 @@
 //! Addresses, names and certificates, from the first wish to the inventory and the runs.
 
-use common::api::cert_manager::Certificate;
-use common::api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
-use common::refusal::Refusal;
+use api::cert_manager::Certificate;
+use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use operator_core::refusal::Refusal;
 
 use super::*;
 use crate::node_set::bundles::MADE_FROM;

@@ -1,9 +1,9 @@
 //! The twelve steps on the road of a host of a node set, each in turn being the one that is missing.
 
-use common::api::dataplane::{Deployment, HostProgress, RunState, Service};
-use dataplane_operator::data_sources::sources_of;
+use api::dataplane::{Deployment, HostProgress, RunState, Service};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_core::data_sources::sources_of;
 
 use super::*;
 use crate::option_sources::Given;

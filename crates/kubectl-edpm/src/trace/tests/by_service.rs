@@ -1,9 +1,9 @@
 //! The same on the road of a service that mounts the human's ConfigMap.
 
-use common::api::dataplane::Service;
-use common::yaml;
-use dataplane_operator::data_sources::sources_of;
+use api::dataplane::Service;
+use api::yaml;
 use kube::ResourceExt;
+use operator_core::data_sources::sources_of;
 
 use super::*;
 use crate::option_sources::Given;
@@ -53,7 +53,7 @@ spec:
     progress.name = "nova-custom".into();
     world.nodes[0].status.as_mut().unwrap().services.push(progress);
     let run = &mut world.runs[0];
-    run.labels_mut().insert(common::engine::run::SERVICE_LABEL.into(), "nova-custom".into());
+    run.labels_mut().insert(operator_core::engine::run::SERVICE_LABEL.into(), "nova-custom".into());
     let owner = &mut run.metadata.owner_references.as_mut().unwrap()[0];
     (owner.kind, owner.name) = ("OpenStackDataPlaneRole".into(), "edpm-compute".into());
     run.spec.extra_mounts = yaml::from_str(

@@ -1,14 +1,14 @@
 //! Requests as the API server sends them, and the conditions by which it decides whether to send one.
 
-use common::api::dataplane::Node as NodeKind;
+use api::dataplane::Node as NodeKind;
 use kube::core::admission::AdmissionReview;
 use kube::{Resource, ResourceExt};
 use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
+use operator_runtime::cache::Absorb;
 use serde_json::{Value, json};
-use shell::cache::Absorb;
 
 use super::*;
-use crate::annotations::{ALLOW_REMOVAL, CELL};
+use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 /// A node or role with these annotations and that role.
 fn object(kind: &str, annotations: &Value, role: Option<&str>) -> Value {

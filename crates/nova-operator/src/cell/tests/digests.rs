@@ -1,7 +1,7 @@
 //! Digests of a cell's Secrets: keyed in its status, and an upgrade or a lost key makes nothing behind.
 
-use common::keyed::{KEY_LOST, changed};
-use common::{hash, upstream_hash};
+use operator_core::keyed::{KEY_LOST, changed};
+use operator_core::{hash, upstream_hash};
 
 use super::*;
 use crate::compute::inputs;

@@ -1,7 +1,7 @@
 //! A cell that has computes stays, and remembers what those that went have left in nova.
 
-use common::api::nova::Leftover;
-use common::api::nova::cell::LEFTOVERS;
+use api::nova::Leftover;
+use api::nova::cell::LEFTOVERS;
 use kube::ResourceExt;
 
 use super::*;

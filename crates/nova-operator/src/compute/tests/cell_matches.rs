@@ -1,7 +1,7 @@
 //! A compute whose node asks for another cell, and one whose role or cell is not there.
 
 use super::*;
-use crate::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::annotations::{CELL, DEFAULT_CONFIG};
 
 /// A deployed compute that its node owns, and whose node says that.
 fn asked(cell: Option<&str>) -> World {

@@ -1,8 +1,8 @@
 //! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key runs nothing.
 
-use common::hash;
-use common::keyed::KEY_LOST;
-use common::plan::Notice;
+use operator_core::hash;
+use operator_core::keyed::KEY_LOST;
+use operator_core::plan::Notice;
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use shell::cache::{Absorb, Key};
+use operator_core::object_key::Key;
+use operator_runtime::cache::Absorb;
 
 use super::*;
 use crate::cell::credentials::of_cell;

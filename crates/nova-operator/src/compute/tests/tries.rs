@@ -1,7 +1,7 @@
 //! Many computes of one role that have failed: how many of them are tried at once.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use shell::cache::Key;
+use operator_core::object_key::Key;
 
 use super::rollout::{Fleet, absorb};
 use super::*;

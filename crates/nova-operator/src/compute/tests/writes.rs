@@ -1,6 +1,6 @@
 //! What is written again when others change it, and what is told when the API server refuses it.
 
-use common::refusal::Refusal;
+use operator_core::refusal::Refusal;
 
 use super::super::decide::refused;
 use super::*;

@@ -4,9 +4,9 @@ use super::{
     outcome::Login,
     wire::{self, Arguments, Method, ReadFault, method},
 };
-use crate::probe::transport_url::Broker;
-use common::conditions::printable;
-use shell::stream::Stream;
+use api::conditions::printable;
+use nova_config::transport_url::Broker;
+use operator_runtime::stream::Stream;
 use std::io;
 use tokio::io::AsyncWriteExt;
 

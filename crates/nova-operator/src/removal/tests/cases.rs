@@ -1,8 +1,8 @@
 //! The ways in which a compute goes.
 
 use super::*;
-use crate::annotations::ALLOW_REMOVAL;
 use crate::holds;
+use nova_config::annotations::ALLOW_REMOVAL;
 
 /// What is written from the end of the clean-up on, where the node goes too; sorted.
 const END: [&str; 8] = [

@@ -2,8 +2,8 @@
 //! again in a namespace of each fault; no host is touched.
 
 use anyhow::{Context as _, Result, bail};
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::{Cell, ExternalCompute};
+use api::dataplane::{Node, Role, Service};
+use api::nova::{Cell, ExternalCompute};
 use e2e::cells::{self, BUS, CELL as CELL1, demo_value};
 use e2e::faults::{Fault, cells::FAULTS};
 use e2e::{Namespace, diagnosis, holds, says};

@@ -1,8 +1,8 @@
 //! What goes wrong between a run and its host, and is seen in the API alone.
 
 use anyhow::{Context as _, Result};
-use common::api::ansibleee::AnsibleEe;
-use common::api::dataplane::{Node, Role, RunState, Service};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role, RunState, Service};
 use e2e::faults::{Fault, hosts::FAULTS};
 use e2e::journey::{self, ROLE};
 use e2e::{Namespace, cells, diagnosis, holds};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use common::api::baremetal::BaremetalSet;
-use common::api::dataplane::{Node, Role};
+use api::baremetal::BaremetalSet;
+use api::dataplane::{Node, Role};
 use e2e::faults::{Fault, machines};
 use e2e::{Namespace, cluster, diagnosis, says};
 use k8s_openapi::api::core::v1::Secret;

@@ -1,7 +1,7 @@
 //! What a human may get wrong about nodes, roles and data planes; nothing runs.
 
 use anyhow::{Result, bail};
-use common::api::dataplane::{DataPlane, Node, Role, Service};
+use api::dataplane::{DataPlane, Node, Role, Service};
 use e2e::faults::{Fault, nodes::FAULTS};
 use e2e::{Namespace, attachments, diagnosis, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};

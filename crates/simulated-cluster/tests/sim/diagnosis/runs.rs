@@ -2,7 +2,7 @@
 //! suites of real Ansible have seen of them.
 
 use anyhow::{Context as _, Result, bail};
-use common::api::ansibleee::AnsibleEe;
+use api::ansibleee::AnsibleEe;
 use e2e::faults::{Fault, runs::FAULTS};
 use e2e::{Namespace, diagnosis};
 use k8s_openapi::api::batch::v1::Job;

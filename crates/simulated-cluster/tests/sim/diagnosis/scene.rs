@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::api::dataplane::{Node, Role, Service};
-use common::api::nova::Cell;
-use common::conditions::Condition;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role, Service};
+use api::nova::Cell;
 use e2e::{Namespace, cells, holds};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};

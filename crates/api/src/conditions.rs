@@ -1,0 +1,310 @@
+//! Conditions as Kubernetes' API conventions want them, with upstream's optional `severity`.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::terminal;
+
+/// The type of the condition that sums up all others.
+pub const READY: &str = "Ready";
+/// kstatus' condition for an object that is still on its way; absent when it is not.
+pub const RECONCILING: &str = "Reconciling";
+/// kstatus' condition for an object that only a human can help; absent when it is not.
+pub const STALLED: &str = "Stalled";
+
+/// Whether a condition holds.
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be told, or has not been looked at yet.
+    Unknown,
+}
+
+/// How much a False condition should worry its reader; absent for True and Unknown.
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+pub enum Severity {
+    /// It does not heal without a human.
+    Error,
+    /// It is tried again by itself.
+    Warning,
+    /// It is an ordinary step on the way.
+    Info,
+}
+
+/// One observed aspect of an object.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Name of the aspect, unique in the list.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// Whether it holds.
+    pub status: Truth,
+    /// How much a False condition should worry its reader; absent for True and Unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// The `metadata.generation` that the condition speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When `status` last changed.
+    pub last_transition_time: Time,
+    /// One CamelCase word for the cause. Upstream's operators leave out what is empty.
+    #[serde(default)]
+    pub reason: String,
+    /// Object, cause and next step, in words that do not change while the cause does not.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// A condition before it is compared with what the object carries: no times, no generation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Name of the aspect.
+    pub type_: String,
+    /// Whether it holds.
+    pub status: Truth,
+    /// How much a False condition should worry its reader.
+    pub severity: Option<Severity>,
+    /// One CamelCase word for the cause.
+    pub reason: String,
+    /// Object, cause and next step.
+    pub message: String,
+}
+
+impl Finding {
+    /// A condition that holds.
+    pub fn good(type_: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(type_, Truth::True, None, reason, message)
+    }
+
+    /// A condition that does not hold yet, which is an ordinary step on the way.
+    pub fn waiting(type_: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(type_, Truth::False, Some(Severity::Info), reason, message)
+    }
+
+    /// A condition that does not hold, and that is tried again by itself.
+    pub fn warning(type_: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(type_, Truth::False, Some(Severity::Warning), reason, message)
+    }
+
+    /// A condition that does not hold until a human changes something.
+    pub fn error(type_: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(type_, Truth::False, Some(Severity::Error), reason, message)
+    }
+
+    /// A condition of which nothing is known yet.
+    pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(type_, Truth::Unknown, None, reason, message)
+    }
+
+    /// The same finding under another type: how a summary repeats its cause.
+    #[must_use]
+    pub fn under(mut self, type_: &str) -> Self {
+        type_.clone_into(&mut self.type_);
+        self
+    }
+
+    /// Whether the condition holds.
+    pub fn holds(&self) -> bool {
+        self.status == Truth::True
+    }
+
+    fn new(
+        type_: &str,
+        status: Truth,
+        severity: Option<Severity>,
+        reason: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            type_: type_.into(),
+            status,
+            severity,
+            reason: reason.into(),
+            message: printable(&message.into()),
+        }
+    }
+}
+
+/// The summary of findings: good when all hold, else the first worst one in the order given.
+///
+/// The order given is the order in which things happen, so of equally bad findings the first one is
+/// the one that blocks the others.
+pub fn ready(findings: &[Finding], good: Finding) -> Finding {
+    let badness = |it: &Finding| match (it.status, it.severity) {
+        (Truth::False, Some(Severity::Error)) => 0,
+        (Truth::False, Some(Severity::Warning)) => 1,
+        (Truth::False, _) => 2,
+        (Truth::Unknown, _) => 3,
+        (Truth::True, _) => 4,
+    };
+    match findings.iter().min_by_key(|it| badness(it)) {
+        Some(worst) if !worst.holds() => worst.clone().under(READY),
+        _ => good.under(READY),
+    }
+}
+
+/// kstatus' two extra conditions for a summary: `Stalled` where a human is needed, `Reconciling`
+/// where the operator goes on by itself, neither when ready.
+pub fn kstatus(ready: &Finding) -> Option<Finding> {
+    match (ready.status, ready.severity) {
+        (Truth::True, _) => None,
+        (Truth::False, Some(Severity::Error)) => {
+            Some(Finding::good(STALLED, &ready.reason, ready.message.clone()))
+        }
+        _ => Some(Finding::good(RECONCILING, &ready.reason, ready.message.clone())),
+    }
+}
+
+/// Turns findings into the list that is written: `Ready` first, the others sorted by type, the time
+/// of transition kept where `status` did not change.
+///
+/// Conditions of `previous` that are not among the findings are dropped: each field manager writes
+/// only its own.
+pub fn settle(
+    previous: &[Condition],
+    findings: Vec<Finding>,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let mut settled: Vec<Condition> = findings
+        .into_iter()
+        .map(|it| {
+            let before = previous.iter().find(|old| old.type_ == it.type_);
+            let since = match before {
+                Some(old) if old.status == it.status => old.last_transition_time.clone(),
+                _ => Time(now),
+            };
+            Condition {
+                type_: it.type_,
+                status: it.status,
+                severity: it.severity,
+                observed_generation: generation,
+                last_transition_time: since,
+                reason: it.reason,
+                message: it.message,
+            }
+        })
+        .collect();
+    settled.sort_by(|a, b| (a.type_ != READY, &a.type_).cmp(&(b.type_ != READY, &b.type_)));
+    settled
+}
+
+/// The condition of that type.
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|it| it.type_ == type_)
+}
+
+/// Whether the condition of that type is True.
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    find(conditions, type_).is_some_and(|it| it.status == Truth::True)
+}
+
+/// Whether the condition of that type was said to be True of that generation.
+///
+/// What goes missing later takes nothing from what stands; an edit whose inputs were never complete
+/// has nothing that could stand.
+pub fn has_held(conditions: &[Condition], type_: &str, generation: Option<i64>) -> bool {
+    find(conditions, type_)
+        .is_some_and(|it| it.status == Truth::True && it.observed_generation == generation)
+}
+
+/// A text cut at `limit` bytes on a character boundary, with a mark where something was left out.
+pub fn trimmed(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}
+
+/// A text without control characters but the ends of lines, and without marks that turn its direction.
+///
+/// Words in messages come from hosts, servers and whoever wrote an object, and a terminal obeys what
+/// is in them.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|it| *it == '\n' || !terminal::is_obeyed(*it)).collect()
+}
+
+/// A few names, or the first `limit` ones and how many more there are.
+pub fn some(names: &[impl AsRef<str>], limit: usize) -> String {
+    let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().checked_sub(limit) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_holds_nothing_that_a_terminal_obeys() {
+        let finding =
+            Finding::error(READY, "Broken", "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
+        assert_eq!(finding.message, "machine [2Jab\nIronic says é");
+    }
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_time_of_transition_changes_only_with_the_status() {
+        let first = time("2026-01-01T00:00:00Z");
+        let later = time("2026-01-01T00:00:09Z");
+        let old = settle(&[], vec![Finding::waiting("A", "Waiting", "for x")], Some(1), first);
+        let same = settle(&old, vec![Finding::error("A", "Broken", "y")], Some(2), later);
+        assert_eq!(same[0].last_transition_time.0, first);
+        let changed = settle(&same, vec![Finding::good("A", "Done", "")], Some(2), later);
+        assert_eq!(changed[0].last_transition_time.0, later);
+    }
+
+    #[test]
+    fn ready_stands_first_and_the_others_are_sorted() {
+        let now = time("2026-01-01T00:00:00Z");
+        let findings =
+            ["Zebra", READY, "Ape"].map(|it| Finding::good(it, "Done", "")).into_iter().collect();
+        let types: Vec<_> =
+            settle(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
+        assert_eq!(types, [READY, "Ape", "Zebra"]);
+    }
+
+    #[test]
+    fn ready_repeats_the_first_of_the_worst_findings() {
+        let findings = [
+            Finding::good("A", "Done", ""),
+            Finding::waiting("B", "Waiting", "b"),
+            Finding::error("C", "First", "c"),
+            Finding::error("D", "Second", "d"),
+        ];
+        let summary = ready(&findings, Finding::good(READY, "Ready", ""));
+        assert_eq!((summary.reason.as_str(), summary.type_.as_str()), ("First", READY));
+        assert_eq!(kstatus(&summary).map(|it| it.type_), Some(STALLED.to_owned()));
+    }
+
+    #[test]
+    fn a_trimmed_text_keeps_whole_characters() {
+        assert_eq!(trimmed("äöü", 5), "ä…");
+        assert_eq!(trimmed("abc", 3), "abc");
+    }
+
+    #[test]
+    fn long_lists_end_with_a_number() {
+        assert_eq!(some(&["a", "b"], 2), "a, b");
+        assert_eq!(some(&["a", "b", "c"], 2), "a, b and 1 more");
+    }
+}

@@ -1,0 +1,13 @@
+//! The types of conditions that several kinds of the data plane have.
+
+/// Everything that a deployment needs is there.
+pub const INPUT_READY: &str = "InputReady";
+
+/// Every service succeeded.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: &str = "UpToDate";
+
+/// There is an inventory that deployments can begin with.
+pub const SETUP_READY: &str = "SetupReady";

@@ -1,0 +1,304 @@
+//! `OpenStackDataPlaneDeployment`: one deployment of node sets, and how far it is.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::{CustomResource, KubeSchema, ResourceExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::execution_summary::ExecutionSummary;
+use super::node_section::max_unavailable_schema;
+use super::node_set::NodeSet;
+use super::service_run::RunState;
+use crate::conditions::{Condition, Severity, Truth, find};
+use crate::rollout_limits::Limits;
+use crate::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
+
+/// What is deployed once; it cannot be changed afterwards.
+#[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "dataplane.openstack.org",
+    version = "v1beta1",
+    kind = "OpenStackDataPlaneDeployment",
+    root = "Deployment",
+    doc = "OpenStackDataPlaneDeployment deploys services to the hosts of node sets, once.",
+    namespaced,
+    status = "DeploymentStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    category = "edpm",
+    shortname = "osdpd",
+    shortname = "osdpdeployment",
+    shortname = "osdpdeployments",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    validation = Rule::new("self.metadata.name.size() <= 63")
+        .message("the name is also the value of labels: at most 63 characters"),
+    printcolumn(name = "NodeSets", type_ = "string", json_path = ".spec.nodeSets"),
+    printcolumn(
+        name = "Status",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#
+    )
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self == oldSelf")
+    .message("OpenStackDataPlaneDeployment Spec is immutable: make another deployment"))]
+pub struct DeploymentSpec {
+    /// Names of the `OpenStackDataPlaneNodeSets` in the same namespace that are deployed.
+    #[schemars(length(min = 1, max = 64), inner(length(max = 253), regex(pattern = DNS_SUBDOMAIN)))]
+    pub node_sets: Vec<String>,
+    /// How often a service is tried again on a host before the host counts as failed.
+    #[serde(default = "default_backoff_limit")]
+    #[schemars(range(min = 0))]
+    pub backoff_limit: i32,
+    /// Whether the Jobs stay after their results were recorded; false lets them go ten minutes
+    /// later.
+    #[serde(default = "default_true")]
+    pub preserve_jobs: bool,
+    /// Only tasks with one of these tags run (`--tags`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub ansible_tags: Option<String>,
+    /// Only these hosts are touched (`--limit`); the others keep their state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub ansible_limit: Option<String>,
+    /// Tasks with one of these tags do not run (`--skip-tags`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub ansible_skip_tags: Option<String>,
+    /// Variables of any type that win over all others (`--extra-vars`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "any_map")]
+    pub ansible_extra_vars: AnyMap,
+    /// Names of the `OpenStackDataPlaneServices` that are deployed instead of those that the node
+    /// sets list; none means that the node sets' lists hold.
+    // The default is part of the schema, so that an absent list and an empty one are the same spec.
+    #[serde(default)]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = DNS_SUBDOMAIN)))]
+    pub services_override: Vec<String>,
+    /// After how many seconds what is missing is looked for again; accepted without effect, for
+    /// what is missing is noticed as it appears.
+    #[serde(default = "default_requeue_time")]
+    #[schemars(range(min = 1))]
+    pub deployment_requeue_time: i64,
+    /// Labels of the Kubernetes nodes that the pods of the runs may be on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub ansible_job_node_selector: BTreeMap<String, String>,
+    /// A `ConfigMap` whose keys become environment variables of the runs, if it exists.
+    #[serde(rename = "ansibleEEEnvConfigMapName", default = "default_env_config_map_name")]
+    #[schemars(length(max = 253))]
+    pub ansible_ee_env_config_map_name: String,
+    /// How many hosts that were in service may be out of it at once, because they are deployed
+    /// again, fail or are down: a number, or a share in percent of all hosts of the deployment,
+    /// rounded down and at least one; 20% when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether no further host is begun with while one of the deployment fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_failure: Option<bool>,
+}
+
+impl DeploymentSpec {
+    /// What is allowed of a rollout.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_unavailable: self.max_unavailable.clone(),
+            pause_on_failure: self.pause_on_failure.unwrap_or(false),
+        }
+    }
+}
+
+impl Default for DeploymentSpec {
+    fn default() -> Self {
+        serde_json::from_str(r#"{"nodeSets": []}"#).expect("every other field has a default")
+    }
+}
+
+fn default_backoff_limit() -> i32 {
+    6
+}
+
+fn default_true() -> bool {
+    true
+}
+
+fn default_requeue_time() -> i64 {
+    15
+}
+
+fn default_env_config_map_name() -> String {
+    "openstack-aee-default-env".into()
+}
+
+/// What was seen of the deployment.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The aspects of the deployment, `Ready` first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// The conditions of each node set's part, by the node set's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_set_conditions: BTreeMap<String, Vec<Condition>>,
+    /// How far each node set is, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub progress: BTreeMap<String, NodeSetProgress>,
+    /// What failed on the first five hosts that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<DeploymentFailure>,
+    /// Digest of the inputs of each run, by the run's name.
+    #[serde(rename = "ansibleEEHashes", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub ansible_ee_hashes: BTreeMap<String, String>,
+    /// What Ansible counted in each run that ended, by the run's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub ansible_execution_summaries: BTreeMap<String, ExecutionSummary>,
+    /// Digest of each `ConfigMap` that was used, by its name; `mixed` where hosts or services were
+    /// given different contents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub config_map_hashes: BTreeMap<String, String>,
+    /// Digest of each Secret that was used, by its name; `mixed` where hosts or services were given
+    /// different contents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub secret_hashes: BTreeMap<String, String>,
+    /// The `configHash` of each node set that was deployed, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub node_set_hashes: BTreeMap<String, String>,
+    /// Digest of the bare metal of each node set that was deployed, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub bmh_ref_hashes: BTreeMap<String, String>,
+    /// Images of the control plane's version that were deployed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub container_images: BTreeMap<String, String>,
+    /// The control plane's version that was deployed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed_version: Option<String>,
+    /// Whether everything was deployed: nothing happens afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<bool>,
+}
+
+/// The type of a deployment's condition that tells how far it is.
+pub const DEPLOYMENT_READY: &str = "DeploymentReady";
+/// The reason of [`DEPLOYMENT_READY`] of a deployment that failed for good.
+pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
+
+impl Deployment {
+    /// Whether it is over, well or not: nothing of it runs any more, and nothing ever will.
+    pub fn has_ended(&self) -> bool {
+        let Some(status) = &self.status else { return false };
+        let has_failed = find(&status.conditions, DEPLOYMENT_READY).is_some_and(|it| {
+            it.status == Truth::False
+                && it.severity == Some(Severity::Error)
+                && it.reason == BACKOFF_LIMIT_EXCEEDED
+        });
+        status.deployed == Some(true) || has_failed
+    }
+
+    /// How far it is with a node set; nothing where it has not begun there, or began with another
+    /// one of that name.
+    pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
+        let progress = self.status.as_ref()?.progress.get(&node_set.name_any())?;
+        progress.is_of(node_set).then_some(progress)
+    }
+}
+
+/// How far a deployment is with one node set.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSetProgress {
+    /// UID of the node set with which the deployment began: another one of its name is not meant.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The services that run on this node set's hosts, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<String>,
+    /// Those of them that begin with another node set and are for all: they come last here, and what
+    /// precedes them does not wait for the other node set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
+    /// The node set's `configHash` when its deployment began.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub config_hash: String,
+    /// How far each host is, by its name in the inventory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, HostProgress>,
+}
+
+impl NodeSetProgress {
+    /// Whether it tells of this node set, and not of one that had its name before.
+    pub fn is_of(&self, node_set: &NodeSet) -> bool {
+        node_set.uid().is_some_and(|it| it == self.uid)
+    }
+}
+
+/// How far a deployment is with one host: at most one of the services is on its way.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostProgress {
+    /// How many of the services have succeeded.
+    #[serde(default)]
+    pub done: i64,
+    /// How the newest attempt of the next service stands; of the last one where all are done.
+    pub state: RunState,
+    /// Number of the newest attempt of that service; 0 where the host is not begun with yet, and where
+    /// all services are done.
+    #[serde(default)]
+    pub attempt: i64,
+    /// How many attempts of that service failed; without a reason, that the deployment before failed
+    /// on this host.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: i64,
+    /// One CamelCase word for why the newest attempt failed or waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the state was entered, as far as it matters for what comes next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// Name of the `OpenStackAnsibleEE` that is on its way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+/// What failed on a host.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentFailure {
+    /// The host's node set.
+    pub node_set: String,
+    /// The host's name in the inventory.
+    pub host: String,
+    /// The service that failed there.
+    pub service: String,
+    /// One CamelCase word for the cause.
+    pub reason: String,
+    /// What failed, and what to do next.
+    pub message: String,
+}

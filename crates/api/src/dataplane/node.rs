@@ -1,0 +1,221 @@
+//! `OpenStackDataPlaneNode`: one host, and how far its deployment is.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::EnvVar;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::host_machine::HostMachine;
+use super::node_section::{DeployStrategy, NodeSection, max_unavailable_schema};
+use super::role::Role;
+use super::service_run::ServiceRun;
+use crate::baremetal::BaremetalHost;
+use crate::conditions::Condition;
+use crate::shared::{AnyMap, DNS_SUBDOMAIN, VolMounts, optional_any_map};
+
+/// Annotation on a role or a node; any new value asks for another attempt of every service.
+pub const REDEPLOY: &str = "dataplane.openstack.org/redeploy";
+
+/// What is refused of an update while a machine is known by the host's name; what was accepted once
+/// stays, so that a finalizer can be taken off whatever the host is called.
+const HOST_KEEPS_ITS_NAME: &str = "\
+    !has(self.status) || !has(self.status.machine) || !has(self.status.machine.host) \
+    || (!has(self.status.machine.machine) && !has(self.status.machine.installation)) \
+    || (has(self.spec.hostName) == has(oldSelf.spec.hostName) \
+        && (!has(self.spec.hostName) || self.spec.hostName == oldSelf.spec.hostName)) \
+    || (has(self.spec.hostName) ? self.spec.hostName : self.metadata.name) == self.status.machine.host \
+    || (has(self.spec.hostName) ? self.spec.hostName : self.metadata.name)\
+        .startsWith(self.status.machine.host + '.')";
+
+/// The host, and where it differs from its role.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "dataplane.openstack.org",
+    version = "v1beta1",
+    kind = "OpenStackDataPlaneNode",
+    root = "Node",
+    doc = "OpenStackDataPlaneNode describes one host outside the cluster and tells how far its deployment is.",
+    namespaced,
+    status = "NodeStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    category = "edpm",
+    shortname = "osdpnode",
+    shortname = "osdpnodes",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
+    ),
+    printcolumn(
+        name = "UpToDate",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="UpToDate")].status"#
+    ),
+    printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
+    printcolumn(name = "Address", type_ = "string", json_path = ".status.address"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1
+    ),
+    validation = Rule::new(HOST_KEEPS_ITS_NAME)
+        .message("the host has a machine, which was asked for by its name: it would be given back, and another one deployed. Leave spec.hostName as it is up to its first dot, or delete the node and make one of the new name")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.role) || !has(self.services) || self.services.size() == 0")
+    .message("a node that names a role gets the role's services: leave out role or services"))]
+#[x_kube(validation = Rule::new("!has(self.role) || !has(self.baremetalSetTemplate)")
+    .message("a node that names a role gets its machine by the role's baremetalSetTemplate: leave out role or baremetalSetTemplate, and say in baremetalHost what is different on this host"))]
+pub struct NodeSpec {
+    /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub host_name: Option<String>,
+    /// Where this host differs from its role's `nodeTemplate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeSection>,
+    /// Name of the `OpenStackDataPlaneRole` in the same namespace whose template the host follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    pub role: Option<String>,
+    /// Names of the `OpenStackDataPlaneServices` that are deployed to a host without a role, in this
+    /// order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = DNS_SUBDOMAIN)))]
+    #[x_kube(validation = Rule::new("self.all(it, self.exists_one(other, other == it))")
+        .message("each service may be listed once"))]
+    pub services: Vec<String>,
+    /// How bare metal is provisioned for a host without a role that has no operating system yet: the
+    /// fields of an `OpenStackBaremetalSet`'s spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_any_map")]
+    pub baremetal_set_template: Option<AnyMap>,
+    /// Where this host's machine differs from those of the others, for bare metal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baremetal_host: Option<BaremetalHost>,
+    /// The address or name by which the host is reached over ssh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9:][A-Za-z0-9.:%_-]*$"))]
+    pub ansible_host: Option<String>,
+    /// Environment variables for the pods of the runs; the list replaces the role's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
+    pub env: Vec<EnvVar>,
+    /// How deployments to this host are steered; each field wins over the role's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy_strategy: Option<DeployStrategy>,
+    /// `NetworkAttachmentDefinitions` for the pods of the runs; without any, the role's list holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 253)))]
+    pub network_attachments: Vec<String>,
+}
+
+impl Node {
+    /// Environment of the runs on the host: the node's list if it has one, else its role's.
+    ///
+    /// No status repeats it, for values may be secret; so every operator asks here.
+    pub fn effective_env(&self, role: Option<&Role>) -> Vec<EnvVar> {
+        let own = self.spec.env.as_slice();
+        own_or(own, role.map(|it| it.spec.env.as_slice()))
+    }
+
+    /// Mounts of the runs on the host: the node's list if it has one, else its role's.
+    pub fn effective_extra_mounts(&self, role: Option<&Role>) -> Vec<VolMounts> {
+        let own = self.spec.node.as_ref().map(|it| it.extra_mounts.as_slice());
+        let inherited = role.and_then(|it| it.spec.node_template.as_ref());
+        own_or(own.unwrap_or_default(), inherited.map(|it| it.extra_mounts.as_slice()))
+    }
+}
+
+fn own_or<T: Clone>(own: &[T], inherited: Option<&[T]>) -> Vec<T> {
+    if own.is_empty() { inherited.unwrap_or_default().to_vec() } else { own.to_vec() }
+}
+
+/// What was seen of the host, and what others need to know of it.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The role that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_role: Option<ObservedRole>,
+    /// The aspects of the node, `Ready` first; other operators may add one of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// The ConfigMap with the node's inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory_config_map_name: Option<String>,
+    /// The Secret with those of its variables that come from Secrets, where there are any; it is
+    /// mounted beside the inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory_secret_name: Option<String>,
+    /// The Secret with the ssh key that is in effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_key_secret_name: Option<String>,
+    /// The network attachments that are in effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network_attachments: Vec<String>,
+    /// Whether changes are deployed, from the node, its role or its data plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy: Option<bool>,
+    /// True when every service has succeeded on the host; absent before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<bool>,
+    /// How many hosts of the role that were in service may be out of it at once; 20% when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "max_unavailable_schema")]
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether no further host of the role is begun with while one of them fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_on_failure: Option<bool>,
+    /// The host's name in the inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    /// Where the host is reached, as `host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The host's own ssh key as it was learned, `ssh-ed25519 AAAA…`; absent where `known_hosts`
+    /// of the ssh Secret has the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<String>,
+    /// Which installation of the host this is: another value is another host under the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_instance: Option<String>,
+    /// The host's machine, where one is provisioned for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<HostMachine>,
+    /// How far each service is on this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub services: Vec<ServiceRun>,
+    /// Digest of each input of the last completed deployment, by the input's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deployed_inputs: BTreeMap<String, String>,
+}
+
+/// The role that a node's status speaks of.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedRole {
+    /// Name of the role.
+    pub name: String,
+    /// UID of the role.
+    pub uid: String,
+    /// The role's `metadata.generation`.
+    pub generation: i64,
+}

@@ -1,0 +1,158 @@
+//! `NovaCell`: how computes reach one cell of a nova control plane.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::shared::{AnyMap, any_map, optional_any_map};
+
+/// Where the cell's services are, and with which credentials they are used.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "nova.openstack.org",
+    version = "v1beta1",
+    kind = "NovaCell",
+    root = "Cell",
+    doc = "NovaCell describes how computes reach one cell of a nova control plane, and tells whether it can be reached.",
+    namespaced,
+    status = "CellStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    category = "edpm",
+    shortname = "ncell",
+    shortname = "ncells",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
+    ),
+    printcolumn(name = "Cell", type_ = "string", json_path = ".spec.cellName"),
+    printcolumn(name = "Computes", type_ = "integer", json_path = ".status.computes"),
+    printcolumn(name = "UpToDate", type_ = "integer", json_path = ".status.upToDateComputes"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct CellSpec {
+    /// The cell's short name, for example `cell1`.
+    #[schemars(length(min = 1, max = 35))]
+    pub cell_name: String,
+    /// The Secret with nova's password in the key `ServicePassword`.
+    #[schemars(length(min = 1, max = 253))]
+    pub secret: String,
+    /// The Secret with the cell's message bus in the key `transport_url`.
+    #[schemars(length(min = 1, max = 253))]
+    pub cell_message_bus_secret_name: String,
+    /// Where Keystone answers, as computes reach it.
+    #[serde(rename = "keystoneAuthURL")]
+    #[schemars(length(min = 1, max = 2048))]
+    #[x_kube(validation = Rule::new("isURL(self) && (self.startsWith('http://') || self.startsWith('https://'))")
+        .message("keystoneAuthURL must be a URL that starts with http:// or https://"))]
+    pub keystone_auth_url: String,
+    /// The user with which nova's services log in to Keystone.
+    #[serde(default = "default_user")]
+    #[schemars(length(min = 1, max = 255))]
+    pub service_user: String,
+    /// Host of the cell's database; computes do not use it.
+    #[schemars(length(max = 253))]
+    pub cell_database_hostname: String,
+    /// User of the cell's database; computes do not use it.
+    #[serde(default = "default_user")]
+    #[schemars(length(max = 255))]
+    pub cell_database_user: String,
+    /// Host of the API database; computes do not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub api_database_hostname: Option<String>,
+    /// User of the API database; computes do not use it.
+    #[serde(default = "default_user")]
+    #[schemars(length(max = 255))]
+    pub api_database_user: String,
+    /// How nova-conductor is deployed in the cluster; not deployed by this operator.
+    #[schemars(schema_with = "any_map")]
+    pub conductor_service_template: AnyMap,
+    /// How the metadata service is deployed in the cluster; not deployed by this operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_any_map")]
+    pub metadata_service_template: Option<AnyMap>,
+    /// How the console proxy is deployed in the cluster; not deployed by this operator.
+    #[serde(rename = "noVNCProxyServiceTemplate")]
+    #[schemars(schema_with = "any_map")]
+    pub no_vnc_proxy_service_template: AnyMap,
+    /// Labels of the Kubernetes nodes for the cell's own pods; computes do not use it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_selector: BTreeMap<String, String>,
+    /// Switches for debugging the cell's own pods; computes do not use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_any_map")]
+    pub debug: Option<AnyMap>,
+    /// The `ServiceAccount` of the cell's own pods; computes do not use it.
+    #[schemars(length(max = 253))]
+    pub service_account: String,
+}
+
+fn default_user() -> String {
+    "nova".into()
+}
+
+/// What was seen of the cell.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CellStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The aspects of the cell, `Ready` first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// Digests: `<name>-compute-config` of the Secret of that name, and `credentials` of what the
+    /// last login to the cell's services was made with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hash: BTreeMap<String, String>,
+    /// How many computes name this cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computes: Option<i64>,
+    /// How many of them were last deployed with the cell's present credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to_date_computes: Option<i64>,
+    /// Computes that were removed and of which nova still has its records; the latest fifty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
+    #[schemars(length(max = 50))]
+    pub leftovers: Vec<Leftover>,
+}
+
+/// How many leftovers a cell remembers.
+pub const LEFTOVERS: usize = 50;
+
+/// A compute that was removed and of which nova still has its records.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// The host name under which the compute was registered.
+    pub host_name: String,
+    /// Name that the `NovaExternalCompute` had.
+    pub compute: String,
+    /// UID that the `NovaExternalCompute` had.
+    pub uid: String,
+    /// Whether nova-compute was stopped and disabled on the host.
+    pub stopped: bool,
+    /// When the host was done with.
+    pub since: Time,
+}

@@ -1,0 +1,177 @@
+//! `NovaExternalCompute`: nova-compute on one host outside the cluster.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
+use kube::{CustomResource, KubeSchema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::dataplane::ServiceRun;
+use crate::shared::{DNS_SUBDOMAIN, VolMounts};
+
+/// The host, its cell and its configuration.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "nova.openstack.org",
+    version = "v1beta1",
+    kind = "NovaExternalCompute",
+    root = "ExternalCompute",
+    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is made by the operator for each node with a cell, and carries the human's configuration.",
+    namespaced,
+    status = "ExternalComputeStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    category = "edpm",
+    shortname = "nec",
+    shortname = "necs",
+    label("edpm.openstack.org/managed-by", "edpm-operators"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#
+    ),
+    printcolumn(
+        name = "UpToDate",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="UpToDate")].status"#
+    ),
+    printcolumn(name = "Cell", type_ = "string", json_path = ".spec.cellName"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ExternalComputeSpec {
+    /// Name of the `OpenStackDataPlaneNode` in the same namespace that nova-compute runs on.
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    #[x_kube(validation = Rule::new("self == oldSelf")
+        .message("a compute stays on its node: delete it and create another one"))]
+    pub dataplane_node_name: String,
+    /// Name of the `NovaCell` in the same namespace that the compute registers in; it is set once,
+    /// for nova cannot move a compute between cells.
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf")
+            .message("nova cannot move a compute between cells: delete it and create another one"),
+        validation = Rule::new("!self.endsWith('cell0')")
+            .message("cell0 holds instances that failed to schedule and never computes: name another cell")
+    )]
+    pub cell_name: String,
+    /// Options of nova-compute in the format of oslo.config; they win over what is generated, and
+    /// belong to the human alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 131_072))]
+    pub custom_service_config: Option<String>,
+    /// Further files beside the options, by name: nova-compute reads `provider*.yaml` as its resource
+    /// providers; options belong into `customServiceConfig`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "files")]
+    pub default_config_overwrite: BTreeMap<String, String>,
+    /// The ConfigMap with the node's inventory in the key `inventory`; filled from the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub inventory_config_map_name: Option<String>,
+    /// `NetworkAttachmentDefinitions` for the pods of the runs; filled from the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 253)))]
+    pub network_attachments: Vec<String>,
+    /// The Secret with the ssh key in `ssh-privatekey`; filled from the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub ssh_key_secret_name: Option<String>,
+    /// Whether changes are deployed to the host; filled from the node. When false, the
+    /// configuration is generated and no host is touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy: Option<bool>,
+    /// Image of the container `nova_compute`; the operator's default when created without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub nova_compute_container_image: Option<String>,
+    /// Image of the libvirt containers; the operator's default when created without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub nova_libvirt_container_image: Option<String>,
+    /// Image that runs Ansible; the operator's default when created without one.
+    #[serde(rename = "ansibleEEContainerImage", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub ansible_ee_container_image: Option<String>,
+    /// DNS of the pods of the runs; when given, nothing of the cluster's own DNS is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_config: Option<PodDNSConfig>,
+    /// Environment variables for the pods of the runs; filled from the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
+    pub env: Vec<EnvVar>,
+    /// Volumes for the pods of the runs; filled from the node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub extra_mounts: Vec<VolMounts>,
+}
+
+/// The schema of texts by the names of their files.
+fn files(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": { "type": "string", "maxLength": 131_072 }
+    })
+}
+
+/// What was seen of the compute.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExternalComputeStatus {
+    /// The `metadata.generation` that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The aspects of the compute, `Ready` first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// Digests: `input` of everything that the configuration is made from.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hash: BTreeMap<String, String>,
+    /// The files of nova's configuration, in the order in which they are read: a later one wins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub config_files: Vec<ConfigFile>,
+    /// The host name under which the compute registers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    /// Where the last attempt reached the host, as `host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Which installation of the host the compute was deployed to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_instance: Option<String>,
+    /// How far each service is on this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub services: Vec<ServiceRun>,
+    /// Digest of each input of the last completed deployment, by the input's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deployed_inputs: BTreeMap<String, String>,
+}
+
+/// A file of nova's configuration.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigFile {
+    /// Name of the file.
+    pub name: String,
+    /// Kind, namespace and name of the object that it comes from.
+    pub source: String,
+    /// Digest of its content.
+    pub hash: String,
+}

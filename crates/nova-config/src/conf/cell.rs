@@ -1,0 +1,280 @@
+//! What a compute must know of its cell, read from the `NovaCell` and its two Secrets.
+//!
+//! Upstream's `NovaCell` has no field for region, domains, project, certificate authorities or the
+//! console proxy. They are read from optional keys of the Secret `spec.secret`, beside the password
+//! that they belong to, so that nothing of them is fixed in the operator:
+//!
+//! | key | without it |
+//! | --- | --- |
+//! | `ServicePassword` | required: the password of `spec.serviceUser` in Keystone |
+//! | `RegionName` | `regionOne` |
+//! | `ProjectDomainName` | `Default` |
+//! | `UserDomainName` | `Default` |
+//! | `ProjectName` | `service` |
+//! | `CABundle` (PEM) | the certificate authorities of nova-compute's image |
+//! | `NoVNCProxyURL` | no VNC console (`[vnc] enabled = False`) |
+//! | `quorum_queues` (upstream's name) | `false` |
+//!
+//! `transport_url` in the Secret `spec.cellMessageBusSecretName` is required too.
+//! One line break at the end of a value is ignored: `echo … | base64` leaves one by mistake, and no
+//! option of oslo.config could hold it.
+
+use std::collections::BTreeMap;
+use std::{fmt, str};
+
+use crate::oslo::{Unwritable, Value};
+use crate::transport_url::TransportUrl;
+
+/// Key of nova's password in Keystone.
+pub const SERVICE_PASSWORD: &str = "ServicePassword";
+/// Key of the region.
+pub const REGION_NAME: &str = "RegionName";
+/// Key of the project's domain.
+pub const PROJECT_DOMAIN: &str = "ProjectDomainName";
+/// Key of the user's domain.
+pub const USER_DOMAIN: &str = "UserDomainName";
+/// Key of the services' project.
+pub const PROJECT_NAME: &str = "ProjectName";
+/// Key of the certificate authorities.
+pub const CA_BUNDLE: &str = "CABundle";
+/// Key of the console proxy's public URL.
+pub const NO_VNC_PROXY_URL: &str = "NoVNCProxyURL";
+/// Key that says whether the message bus has quorum queues.
+pub const QUORUM_QUEUES: &str = "quorum_queues";
+/// Key of the message bus.
+pub const TRANSPORT_URL: &str = "transport_url";
+
+/// What is wrong with a value that is no bundle of certificates.
+const BUNDLE_UNREADABLE: &str = "holds no readable certificate; it must be PEM";
+
+/// The page that noVNC serves below the proxy's URL.
+const CONSOLE_PAGE: &str = "/vnc_lite.html";
+
+/// A Secret's content.
+#[derive(Clone)]
+pub struct SecretView<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its `data`, decoded.
+    pub data: BTreeMap<&'a str, &'a [u8]>,
+}
+
+/// What a cell is read from.
+#[derive(Clone)]
+pub struct CellInput<'a> {
+    /// `spec.keystoneAuthURL`.
+    pub keystone_auth_url: &'a str,
+    /// `spec.serviceUser`.
+    pub service_user: &'a str,
+    /// The Secret `spec.secret`.
+    pub secret: SecretView<'a>,
+    /// The Secret `spec.cellMessageBusSecretName`.
+    pub message_bus: SecretView<'a>,
+    /// Whether a text is a bundle of certificates; this crate links no TLS library.
+    pub is_ca_bundle: fn(&str) -> bool,
+}
+
+/// A cell as its computes see it: complete, and every value fit for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellView {
+    /// The message bus as one value.
+    pub transport_url: Value,
+    /// The message bus taken apart, for a login to it.
+    pub message_bus: TransportUrl,
+    /// Where Keystone answers.
+    pub keystone_auth_url: Value,
+    /// Nova's user in Keystone.
+    pub service_user: Value,
+    /// Nova's password in Keystone.
+    pub service_password: Value,
+    /// The region whose endpoints are used.
+    pub region: Value,
+    /// The domain of the project.
+    pub project_domain: Value,
+    /// The domain of the user.
+    pub user_domain: Value,
+    /// The services' project.
+    pub project: Value,
+    /// The certificate authorities as PEM.
+    pub ca_bundle: Option<String>,
+    /// The page that shows a guest's VNC console.
+    pub console_url: Option<Value>,
+    /// Whether the message bus has quorum queues.
+    pub quorum_queues: bool,
+}
+
+/// One reason why computes cannot be configured from a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellFault {
+    /// The Secret as `namespace/name`, or `None` for a field of the `NovaCell`.
+    pub secret: Option<String>,
+    /// The key in the Secret, or the field's path.
+    pub key: String,
+    /// What is wrong.
+    pub reason: CellFaultReason,
+    /// Object, cause and next step, without any value.
+    pub message: String,
+}
+
+/// What can be wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellFaultReason {
+    /// The key is missing or empty.
+    KeyMissing,
+    /// The value cannot be used.
+    ValueInvalid,
+}
+
+impl CellView {
+    /// Reads a cell; every fault of it at once, so that a human mends them in one go.
+    pub fn read(input: &CellInput<'_>) -> Result<Self, Vec<CellFault>> {
+        let CellInput { keystone_auth_url, service_user, secret, message_bus, is_ca_bundle } =
+            input;
+        let mut faults = Faults::default();
+        let transport_url = faults.required(message_bus, TRANSPORT_URL);
+        let parsed = transport_url.as_ref().and_then(|it| {
+            let parsed = TransportUrl::parse(it.text());
+            faults.accept(message_bus, TRANSPORT_URL, parsed)
+        });
+        let view = Self::assemble(
+            (transport_url, parsed),
+            faults.field("spec.keystoneAuthURL", keystone_auth_url),
+            faults.field("spec.serviceUser", service_user),
+            (secret, *is_ca_bundle),
+            &mut faults,
+        );
+        view.filter(|_| faults.0.is_empty()).ok_or(faults.0)
+    }
+
+    fn assemble(
+        (transport_url, message_bus): (Option<Value>, Option<TransportUrl>),
+        keystone_auth_url: Option<Value>,
+        service_user: Option<Value>,
+        (secret, is_ca_bundle): (&SecretView<'_>, fn(&str) -> bool),
+        faults: &mut Faults,
+    ) -> Option<Self> {
+        // Each is asked for before any `?`, so that no fault hides another.
+        let password = faults.required(secret, SERVICE_PASSWORD);
+        let region = faults.or_default(secret, REGION_NAME, "regionOne");
+        let project_domain = faults.or_default(secret, PROJECT_DOMAIN, "Default");
+        let user_domain = faults.or_default(secret, USER_DOMAIN, "Default");
+        let project = faults.or_default(secret, PROJECT_NAME, "service");
+        let ca_bundle = faults.ca_bundle(secret, is_ca_bundle);
+        let console_url = faults.console_url(secret);
+        let quorum_queues = faults.boolean(secret, QUORUM_QUEUES);
+        Some(Self {
+            transport_url: transport_url?,
+            message_bus: message_bus?,
+            keystone_auth_url: keystone_auth_url?,
+            service_user: service_user?,
+            service_password: password?,
+            region: region?,
+            project_domain: project_domain?,
+            user_domain: user_domain?,
+            project: project?,
+            ca_bundle,
+            console_url,
+            quorum_queues,
+        })
+    }
+}
+
+/// The faults found so far, and the reading of values that finds them.
+#[derive(Default)]
+struct Faults(Vec<CellFault>);
+
+impl Faults {
+    fn required(&mut self, secret: &SecretView<'_>, key: &str) -> Option<Value> {
+        let Some(text) = self.text(secret, key) else {
+            // A value that is no text is a fault already.
+            if !self.0.iter().any(|it| it.key == key) {
+                self.missing(secret, key);
+            }
+            return None;
+        };
+        self.accept(secret, key, Value::new(text))
+    }
+
+    fn or_default(&mut self, secret: &SecretView<'_>, key: &str, default: &str) -> Option<Value> {
+        let text = self.text(secret, key).unwrap_or(default);
+        self.accept(secret, key, Value::new(text))
+    }
+
+    fn ca_bundle(
+        &mut self,
+        secret: &SecretView<'_>,
+        is_bundle: fn(&str) -> bool,
+    ) -> Option<String> {
+        let bundle = self.text(secret, CA_BUNDLE)?;
+        let read = if is_bundle(bundle) { Ok(()) } else { Err(BUNDLE_UNREADABLE) };
+        self.accept(secret, CA_BUNDLE, read)?;
+        Some(format!("{bundle}\n"))
+    }
+
+    fn console_url(&mut self, secret: &SecretView<'_>) -> Option<Value> {
+        let url = self.text(secret, NO_VNC_PROXY_URL)?.trim_end_matches('/');
+        let page = if url.ends_with(CONSOLE_PAGE) { "" } else { CONSOLE_PAGE };
+        self.accept(secret, NO_VNC_PROXY_URL, Value::new(&format!("{url}{page}")))
+    }
+
+    fn boolean(&mut self, secret: &SecretView<'_>, key: &str) -> bool {
+        let parsed = match self.text(secret, key).map(str::to_ascii_lowercase).as_deref() {
+            None | Some("0" | "false" | "no" | "off") => Ok(false),
+            Some("1" | "true" | "yes" | "on") => Ok(true),
+            Some(_) => Err("is neither true nor false"),
+        };
+        self.accept(secret, key, parsed).unwrap_or_default()
+    }
+
+    fn field(&mut self, path: &str, text: &str) -> Option<Value> {
+        let report = |it: Unwritable| {
+            self.add(None, path, CellFaultReason::ValueInvalid, format!("{path} {it}"));
+        };
+        Value::new(text).map_err(report).ok()
+    }
+
+    /// A key's text without one line break at its end; `None` also if it is empty.
+    fn text<'a>(&mut self, secret: &SecretView<'a>, key: &str) -> Option<&'a str> {
+        let bytes = secret.data.get(key)?;
+        let text = self.accept(secret, key, str::from_utf8(bytes).map_err(|_| "is not UTF-8"))?;
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn accept<T, E: fmt::Display>(
+        &mut self,
+        secret: &SecretView<'_>,
+        key: &str,
+        result: Result<T, E>,
+    ) -> Option<T> {
+        let SecretView { namespace, name, .. } = secret;
+        let report = |it: E| {
+            let message = format!("Secret {namespace}/{name}: the value of key {key} {it}");
+            self.add(Some(secret), key, CellFaultReason::ValueInvalid, message);
+        };
+        result.map_err(report).ok()
+    }
+
+    fn missing(&mut self, secret: &SecretView<'_>, key: &str) {
+        let SecretView { namespace, name, .. } = secret;
+        let message = format!(
+            "Secret {namespace}/{name} lacks the key {key}; add it: kubectl -n {namespace} patch \
+             secret {name} --type merge -p '{{\"stringData\":{{\"{key}\":\"…\"}}}}'"
+        );
+        self.add(Some(secret), key, CellFaultReason::KeyMissing, message);
+    }
+
+    fn add(
+        &mut self,
+        secret: Option<&SecretView<'_>>,
+        key: &str,
+        reason: CellFaultReason,
+        message: String,
+    ) {
+        let secret = secret.map(|it| format!("{}/{}", it.namespace, it.name));
+        self.0.push(CellFault { secret, key: key.to_owned(), reason, message });
+    }
+}

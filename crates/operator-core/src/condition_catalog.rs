@@ -1,0 +1,378 @@
+//! What conditions say, as data: the types and reasons of each kind, for the docs and for tests.
+
+use serde_json::Value;
+
+use crate::engine::outcome::Reason;
+use crate::refusal::WRITES_ACCEPTED;
+use api::conditions::{Condition, READY, RECONCILING, STALLED, Truth};
+
+/// A kind, and the conditions that one operator writes on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The kind's name.
+    pub name: &'static str,
+    /// Its conditions; [`RECONCILING`] and [`STALLED`] go without saying.
+    pub conditions: &'static [Aspect],
+}
+
+/// A type of condition.
+#[derive(Clone, Copy, Debug)]
+pub struct Aspect {
+    /// The type.
+    pub type_: &'static str,
+    /// What holds where it is True.
+    pub meaning: &'static str,
+    /// The reasons of its own.
+    pub reasons: &'static [Word],
+    /// The reasons that it takes from elsewhere.
+    pub repeats: Repeats,
+}
+
+/// Reasons that a condition takes from elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub enum Repeats {
+    /// None.
+    Nothing,
+    /// Those of failed attempts.
+    Attempts(&'static [Reason]),
+    /// Those of the object's other conditions.
+    Others,
+    /// Those of another kind's condition `Ready`.
+    Kind(&'static str),
+}
+
+/// A reason, and what its reader wants to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The one CamelCase word.
+    pub reason: &'static str,
+    /// The status that it goes with.
+    pub status: Truth,
+    /// What is the matter.
+    pub meaning: &'static str,
+    /// Whether and when it heals without a human; empty where nothing is wrong.
+    pub heals: &'static str,
+    /// What a human does next; empty where there is nothing to do.
+    pub step: &'static str,
+}
+
+impl Word {
+    /// A reason for which a condition holds.
+    pub const fn good(reason: &'static str, meaning: &'static str) -> Self {
+        Self { reason, status: Truth::True, meaning, heals: "", step: "" }
+    }
+
+    /// A reason for which a condition does not hold.
+    pub const fn bad(
+        reason: &'static str,
+        meaning: &'static str,
+        heals: &'static str,
+        step: &'static str,
+    ) -> Self {
+        Self { reason, status: Truth::False, meaning, heals, step }
+    }
+
+    /// The same reason where nothing can be told.
+    #[must_use]
+    pub const fn unknown(mut self) -> Self {
+        self.status = Truth::Unknown;
+        self
+    }
+}
+
+/// The types that every kind has beside its own.
+pub const ON_EVERY_KIND: &[Aspect] = &[
+    Aspect {
+        type_: RECONCILING,
+        meaning: "The operator goes on by itself; absent otherwise.",
+        reasons: &[],
+        repeats: Repeats::Others,
+    },
+    Aspect {
+        type_: STALLED,
+        meaning: "A human is needed; absent otherwise.",
+        reasons: &[],
+        repeats: Repeats::Others,
+    },
+];
+
+/// A write is refused for a quota, a policy or a permission.
+pub const FORBIDDEN: Word = Word::bad(
+    "Forbidden",
+    "The API server refuses an object: a quota, a policy or a missing permission.",
+    "When the write is accepted.",
+    "Raise the quota, change the policy, or give the operator the permission.",
+);
+/// A write is refused for its content.
+pub const INVALID: Word = Word::bad(
+    "Invalid",
+    "The API server or a webhook does not accept the content of an object.",
+    "When the write is accepted.",
+    "Correct what the object is made from, or the policy.",
+);
+/// A write is refused for another object has the name.
+pub const ALREADY_EXISTS: Word = Word::bad(
+    "AlreadyExists",
+    "Another object has the name.",
+    "When the write is accepted.",
+    "Delete the other one if nobody needs it, or name yours differently.",
+);
+
+/// The condition that tells of refused writes.
+pub const WRITES: Aspect = aspect(
+    WRITES_ACCEPTED,
+    "Never said: the condition is absent unless the API server refuses an object that belongs to \
+     this one.",
+    &[FORBIDDEN, INVALID, ALREADY_EXISTS],
+);
+
+/// Why a deployment does not begin yet, by the words of [`Hold`](crate::engine::rollout::Hold).
+pub const HELD: [Word; 2] = [
+    Word::bad(
+        "WaitingForTurn",
+        "As many hosts that were in service as `maxUnavailable` allows are being deployed, fail or are \
+         down.",
+        "When one of them is in service again.",
+        "Wait; where hosts that fail are named, correct their cause, raise `maxUnavailable`, or set \
+         `deploy: false` on them.",
+    ),
+    Word::bad(
+        "Paused",
+        "`pauseOnFailure` is set, and a host of the role fails.",
+        "When no host fails.",
+        "Correct the cause that the role names, or set `pauseOnFailure: false`.",
+    ),
+];
+/// The last deployment used the present inputs.
+pub const UP_TO_DATE: Word = Word::good("UpToDate", "The last deployment used the present inputs.");
+/// Nothing was ever deployed as a whole.
+pub const NEVER_DEPLOYED: Word =
+    Word::bad("NeverDeployed", "No deployment has been completed.", "", "");
+/// Inputs differ from the deployed ones.
+pub const INPUTS_CHANGED: Word = Word::bad(
+    "InputsChanged",
+    "The named inputs changed since.",
+    "With `deploy: true`.",
+    "Deploy, if you want the change.",
+);
+/// Another run touches the host.
+pub const QUEUED: Word =
+    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait.");
+/// Deployment is off.
+pub const NOT_REQUESTED: Word = Word::bad(
+    "NotRequested",
+    "Nothing may run.",
+    "No.",
+    "Set `deployStrategy.deploy: true` on node, role or data plane.",
+);
+
+/// What failed attempts mean; each of [`Reason::ALL`] has its row.
+pub const ATTEMPTS: &[Word] = &[
+    Word::bad(
+        "HostUnreachable",
+        "No ssh connection to the host, or it did not end a task within the limit of tasks.",
+        "Yes.",
+        "Start the host or its sshd; check `ansibleHost` and `ansiblePort`.",
+    ),
+    Word::bad(
+        "KeyRefused",
+        "The host refuses the ssh key.",
+        "Yes, and at once when the ssh Secret changes.",
+        "Put the right key into `ssh-privatekey`, or the public one onto the host, for the user \
+         `ansibleUser`.",
+    ),
+    Word::bad(
+        "HostKeyMismatch",
+        "The host shows another key than the known one, or none is known.",
+        "Yes, and at once when the ssh Secret changes or another key is accepted.",
+        "Compare with the host's console; then correct `known_hosts` in the ssh Secret, or accept a \
+         key that was learned with the command in the message.",
+    ),
+    Word::bad(
+        "HostNotOwned",
+        "The host records another owner, or nova-compute there is another host's: nothing was \
+         changed on it.",
+        "Yes.",
+        "Correct the address; or delete the object that has the host, and take the host over with \
+         the command in the message.",
+    ),
+    Word::bad(
+        "PodEvicted",
+        "The runner's pod was evicted, preempted or killed, or its worker went away.",
+        "Yes.",
+        "Nothing.",
+    ),
+    Word::bad(
+        "ImagePullFailed",
+        "The runner image cannot be pulled.",
+        "Yes.",
+        "Correct the image or the registry.",
+    ),
+    Word::bad(
+        "InputMissing",
+        "A Secret, ConfigMap, key or network that the pod mounts is missing.",
+        "Yes.",
+        "Create it.",
+    ),
+    Word::bad(
+        "TaskFailed",
+        "A task failed; the message has task, file:line and the first line of what it said.",
+        "No.",
+        "Mend the cause, then change an input or redeploy.",
+    ),
+    Word::bad(
+        "NoHostMatched",
+        "No play reached the host.",
+        "No.",
+        "Check the playbook's `hosts` and the limit, then change an input or redeploy.",
+    ),
+    Word::bad(
+        "InvalidPlaybook",
+        "Ansible cannot read the playbook, the inventory or the options.",
+        "No.",
+        "Correct it: that is a changed input.",
+    ),
+    Word::bad(
+        "InvalidSpec",
+        "The run cannot become a Job: the operator or the API server refuses what it says.",
+        "No.",
+        "Correct what the message names: that is a changed input.",
+    ),
+    Word::bad(
+        "DeadlineExceeded",
+        "The run took longer than allowed (two hours unless it says otherwise).",
+        "No.",
+        "Look at the log, then redeploy.",
+    ),
+    Word::bad(
+        "ResultUnknown",
+        "The run ended, or was deleted, without a report.",
+        "No.",
+        "Look at the log, then redeploy.",
+    ),
+];
+
+fn of_kind<'a>(kinds: &'a [Kind], kind: &str) -> impl Iterator<Item = &'a Aspect> {
+    kinds.iter().filter(move |it| it.name == kind).flat_map(|it| it.conditions)
+}
+
+/// The conditions of a status that its kind does not declare, each in words; for tests.
+pub fn undeclared(kinds: &[Kind], kind: &str, status: &Value) -> Vec<String> {
+    // A status may have none to tell.
+    let conditions = serde_json::from_value::<Option<Vec<Condition>>>(status["conditions"].clone());
+    let conditions = match conditions {
+        Ok(conditions) => conditions.unwrap_or_default(),
+        Err(error) => return vec![format!("no conditions: {error}")],
+    };
+    let is_declared = |it: &&Condition| {
+        let mut aspects = of_kind(kinds, kind).chain(ON_EVERY_KIND);
+        aspects.any(|aspect| aspect.type_ == it.type_ && aspect.allows(it, kinds, kind))
+    };
+    let words = |it: &Condition| format!("{kind} {}={:?} {}", it.type_, it.status, it.reason);
+    conditions.iter().filter(|it| !is_declared(it)).map(words).collect()
+}
+
+impl Aspect {
+    /// The same condition, which takes reasons from elsewhere too.
+    #[must_use]
+    pub const fn repeating(mut self, repeats: Repeats) -> Self {
+        self.repeats = repeats;
+        self
+    }
+
+    /// Whether the condition of that kind may look like this.
+    fn allows(&self, found: &Condition, kinds: &[Kind], kind: &str) -> bool {
+        let is_own = |it: &Word| it.reason == found.reason && it.status == found.status;
+        self.reasons.iter().any(is_own) || self.repeats(&found.reason, kinds, kind)
+    }
+
+    /// Whether it may take this reason from elsewhere.
+    fn repeats(&self, reason: &str, kinds: &[Kind], kind: &str) -> bool {
+        let says = |kind| {
+            let mut aspects =
+                of_kind(kinds, kind).filter(|it| !matches!(it.repeats, Repeats::Others));
+            aspects.any(|it| {
+                it.reasons.iter().any(|it| it.reason == reason) || it.repeats(reason, kinds, kind)
+            })
+        };
+        match self.repeats {
+            Repeats::Nothing => false,
+            Repeats::Attempts(reasons) => reasons.iter().any(|it| it.as_str() == reason),
+            Repeats::Others => says(kind),
+            // Another operator's kind is not among those that are known here.
+            Repeats::Kind(other) => of_kind(kinds, other).next().is_none() || says(other),
+        }
+    }
+}
+
+/// The summary of an object's other conditions, with a word of its own for when all is well.
+pub const fn summary(meaning: &'static str, reasons: &'static [Word]) -> Aspect {
+    Aspect { type_: READY, meaning, reasons, repeats: Repeats::Others }
+}
+
+/// A condition with reasons of its own alone.
+pub const fn aspect(
+    type_: &'static str,
+    meaning: &'static str,
+    reasons: &'static [Word],
+) -> Aspect {
+    Aspect { type_, meaning, reasons, repeats: Repeats::Nothing }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use api::conditions::{Finding, kstatus, settle};
+
+    const KINDS: &[Kind] = &[Kind {
+        name: "Thing",
+        conditions: &[
+            summary("All is well.", &[Word::good("Ready", "All is well.")]),
+            aspect("Done", "It is done.", &[Word::bad("Waiting", "Not yet.", "Yes.", "Wait.")])
+                .repeating(Repeats::Attempts(&[Reason::TaskFailed])),
+        ],
+    }];
+
+    fn found(findings: Vec<Finding>) -> Vec<String> {
+        let conditions = settle(&[], findings, None, jiff::Timestamp::UNIX_EPOCH);
+        undeclared(KINDS, "Thing", &json!({ "conditions": conditions }))
+    }
+
+    #[test]
+    fn every_reason_of_an_attempt_is_declared_with_how_it_heals() {
+        let declared: Vec<&str> = ATTEMPTS.iter().map(|it| it.reason).collect();
+        let mut reasons: Vec<&str> = Reason::ALL.iter().map(|it| it.as_str()).collect();
+        assert_eq!(declared.len(), reasons.len());
+        reasons.retain(|it| !declared.contains(it));
+        assert_eq!(reasons, [""; 0], "without a row in ATTEMPTS");
+        for word in ATTEMPTS {
+            let reason = Reason::parse(word.reason);
+            assert_eq!(word.heals.starts_with("Yes"), reason.heals_by_itself(), "{reason:?}");
+            assert_eq!(word.heals.contains("ssh Secret"), reason.heals_with_ssh_secret());
+        }
+    }
+
+    #[test]
+    fn what_is_declared_is_found() {
+        let waiting = Finding::waiting("Done", "Waiting", "");
+        let ready = waiting.clone().under(READY);
+        assert_eq!(found(vec![waiting, ready]), [""; 0]);
+        let failed = Finding::error("Done", "TaskFailed", "");
+        let ready = failed.clone().under(READY);
+        let stalled = kstatus(&ready).unwrap();
+        assert_eq!(found(vec![failed, ready, stalled]), [""; 0]);
+        assert_eq!(found(vec![Finding::good(READY, "Ready", "")]), [""; 0]);
+    }
+
+    #[test]
+    fn another_reason_type_or_status_is_not() {
+        let finding = Finding::waiting("Done", "Tired", "");
+        assert_eq!(found(vec![finding.clone()]), ["Thing Done=False Tired"]);
+        assert_eq!(found(vec![finding.under(READY)]), ["Thing Ready=False Tired"]);
+        assert_eq!(found(vec![Finding::good("Done", "Waiting", "")]).len(), 1);
+        assert_eq!(found(vec![Finding::good("Other", "Waiting", "")]).len(), 1);
+        assert_eq!(found(vec![Finding::error("Done", "KeyRefused", "")]).len(), 1);
+    }
+}

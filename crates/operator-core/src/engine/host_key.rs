@@ -1,0 +1,136 @@
+//! A host's own ssh key: what is known of it, when a run asks for it, and what a human accepts.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use sha2::{Digest, Sha256};
+
+use crate::hash;
+use api::ansibleee::HostKeyScan;
+
+/// Annotation on a node: the fingerprint of the key by which its host may be known from now on.
+pub const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";
+/// How many hosts a run may ask for their keys: so many keys fit into a termination message.
+pub const SCAN_LIMIT: usize = 80;
+/// The only type of key that is learned.
+pub const KEY_TYPE: &str = "ssh-ed25519";
+/// The characters with which the base64 of every such key begins.
+pub const COMMON_PREFIX: &str = "AAAAC3NzaC1lZDI1NTE5AAAAI";
+
+/// What precedes the 32 bytes of the key itself: two lengths, and the type between them.
+const HEADER: &[u8] = b"\0\0\0\x0bssh-ed25519\0\0\0 ";
+/// How long a fingerprint that a human wrote may be; a real one has 50 characters.
+const FINGERPRINT_LIMIT: usize = 100;
+
+/// A public key of type ed25519.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct HostKey([u8; 51]);
+
+impl HostKey {
+    /// The key of `ssh-ed25519 AAAA…`, with or without a comment behind it; nothing else is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        (words.next() == Some(KEY_TYPE)).then_some(())?;
+        Self::of_body(words.next()?)
+    }
+
+    /// The key of what its base64 has behind [`COMMON_PREFIX`].
+    pub fn of_tail(tail: &str) -> Option<Self> {
+        Self::of_body(&format!("{COMMON_PREFIX}{tail}"))
+    }
+
+    fn of_body(body: &str) -> Option<Self> {
+        let bytes: [u8; 51] = STANDARD.decode(body).ok()?.try_into().ok()?;
+        bytes.starts_with(HEADER).then_some(Self(bytes))
+    }
+
+    /// What `ssh-keygen -l` prints of it: `SHA256:…`.
+    pub fn fingerprint(&self) -> String {
+        format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(self.0)))
+    }
+}
+
+impl fmt::Display for HostKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{KEY_TYPE} {}", STANDARD.encode(self.0))
+    }
+}
+
+/// The fingerprint in the value of [`ACCEPT`], also where it is a whole line of `ssh-keygen -l`. A
+/// word that is no fingerprint is kept, for then no key may be trusted.
+pub fn accepted(annotation: Option<&String>) -> Option<String> {
+    let mut words = annotation?.split_whitespace().peekable();
+    let first = *words.peek()?;
+    let word = words.find(|it| it.starts_with("SHA256:")).unwrap_or(first);
+    Some(word.chars().take(FINGERPRINT_LIMIT).collect())
+}
+
+/// The command that accepts a key, up to its fingerprint.
+pub fn accept_command(namespace: &str, node: &str) -> String {
+    format!("kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{node} {ACCEPT}=")
+}
+
+/// By which key a host is known.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Trust {
+    /// Whether its key is a learned one; else the human's known hosts or ssh options decide.
+    pub is_learned: bool,
+    /// The learned key.
+    pub key: Option<HostKey>,
+    /// The fingerprint that the human accepts.
+    pub accepted: Option<String>,
+}
+
+impl Trust {
+    /// Of a host whose key is learned.
+    ///
+    /// `offered` are the keys that runs saw at its address, the oldest first. A recorded key gives
+    /// way only to one that has the accepted fingerprint, and without a recorded one the accepted
+    /// fingerprint decides which is taken.
+    pub fn learned(
+        recorded: Option<HostKey>,
+        accepted: Option<String>,
+        offered: &[HostKey],
+    ) -> Self {
+        let wanted = accepted.as_deref();
+        let pinned = || offered.iter().find(|it| Some(it.fingerprint().as_str()) == wanted);
+        let key = match (recorded, wanted) {
+            (None, None) => offered.first().cloned(),
+            (None, Some(_)) => pinned().cloned(),
+            (Some(key), None) => Some(key),
+            (Some(key), Some(_)) => Some(pinned().cloned().unwrap_or(key)),
+        };
+        Self { is_learned: true, key, accepted }
+    }
+
+    /// Whether and how a run asks for the key; `is_refused` says whether the last attempt failed
+    /// because of it.
+    ///
+    /// A key that is known is asked for only to tell the human the fingerprint of another one.
+    pub fn scan(&self, is_refused: bool) -> Option<HostKeyScan> {
+        if !self.is_learned {
+            return None;
+        }
+        let known = self.key.as_ref().map(HostKey::fingerprint);
+        let asks = |fingerprint: Option<String>| Some(HostKeyScan { fingerprint });
+        match (known, &self.accepted) {
+            (None, accepted) => asks(accepted.clone()),
+            (Some(known), Some(accepted)) if known != *accepted => asks(Some(accepted.clone())),
+            (Some(known), _) if is_refused => asks(Some(known)),
+            (Some(_), _) => None,
+        }
+    }
+
+    /// What is trusted, in a word: another word is a reason to try a refused host at once.
+    pub fn token(&self) -> String {
+        if !self.is_learned || self.key.is_none() && self.accepted.is_none() {
+            return String::new();
+        }
+        hash::short(&(self.key.as_ref().map(HostKey::fingerprint), &self.accepted))
+    }
+}
+
+#[cfg(test)]
+#[path = "host_key_tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! Variables by which a human turns off that a host's own ssh key is checked. That is allowed, for some
+//! hosts are reached in ways of their own, and told.
+
+use serde_json::Value;
+
+use crate::condition_catalog::{Aspect, Word, aspect};
+use api::conditions::Finding;
+use api::shared::AnyMap;
+
+/// The condition that tells it.
+pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
+/// Its reason.
+pub const OFF: &str = "HostKeyCheckingOff";
+
+/// The condition, as the docs tell it.
+pub const ASPECT: Aspect = aspect(
+    HOST_KEYS_CHECKED,
+    "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
+     of a run, ssh's arguments or files. `Ready` does not depend on it.",
+    &[Word::bad(
+        OFF,
+        "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
+        "No.",
+        "Take out what the message names, or keep it knowingly.",
+    )],
+);
+
+/// What connection plugins of Ansible ask, and what turns the check off.
+const SWITCHES: [(&str, bool); 6] = [
+    ("ansible_host_key_checking", false),
+    ("ansible_libssh_host_key_auto_add", true),
+    ("ansible_libssh_host_key_checking", false),
+    ("ansible_paramiko_host_key_auto_add", true),
+    ("ansible_paramiko_host_key_checking", false),
+    ("ansible_ssh_host_key_checking", false),
+];
+/// The variables with options of ssh, scp and sftp.
+const OPTIONS: [&str; 5] = [
+    "ansible_scp_extra_args",
+    "ansible_sftp_extra_args",
+    "ansible_ssh_args",
+    "ansible_ssh_common_args",
+    "ansible_ssh_extra_args",
+];
+
+/// The condition where any of the variables turns the check off; `place` says where they stand.
+pub fn finding<'a>(
+    variables: impl IntoIterator<Item = &'a AnyMap>,
+    place: &str,
+) -> Option<Finding> {
+    let names: std::collections::BTreeSet<&str> = variables
+        .into_iter()
+        .flatten()
+        .filter(|it| is_off(it.0, it.1))
+        .map(|it| it.0.as_str())
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "Keys of hosts are not checked, for {place} have {names}: whoever answers at the address of a \
+         host is taken for it. Take it out, or keep it knowingly."
+    );
+    Some(Finding::warning(HOST_KEYS_CHECKED, OFF, text))
+}
+
+fn is_off(name: &str, value: &Value) -> bool {
+    let switch = SWITCHES.iter().find(|it| it.0 == name);
+    switch.is_some_and(|it| truth(value) == Some(it.1))
+        || OPTIONS.contains(&name) && value.as_str().is_some_and(trusts_anybody)
+}
+
+/// What Ansible takes a value for.
+fn truth(value: &Value) -> Option<bool> {
+    let text = match value {
+        Value::String(text) => text.trim().to_lowercase(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    match text.as_str() {
+        "y" | "yes" | "on" | "1" | "true" | "t" => Some(true),
+        "n" | "no" | "off" | "0" | "false" | "f" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether arguments let ssh take a key that it does not know: of an option that is given twice it takes
+/// the first, and what is quoted for another program, such as a bastion's ssh, is not its own.
+fn trusts_anybody(arguments: &str) -> bool {
+    let words = shlex::split(arguments).unwrap_or_default();
+    let mut follows_o = false;
+    for word in words.iter().map(|it| it.to_lowercase()) {
+        let option =
+            if std::mem::take(&mut follows_o) { Some(word.as_str()) } else { attached(&word) };
+        let Some(option) = option else { continue };
+        if option.is_empty() {
+            follows_o = true;
+        } else if let Some(value) = value_of(option) {
+            return ["no", "off", "false", "accept-new"].contains(&value);
+        }
+    }
+    false
+}
+
+/// What follows the `o` of a word of letters, as in `-vo` or `-oName=value`; `None` where it has none.
+fn attached(word: &str) -> Option<&str> {
+    let letters = word.strip_prefix('-')?;
+    let (before, option) = letters.split_once('o')?;
+    before.chars().all(|it| it.is_ascii_alphanumeric()).then_some(option)
+}
+
+/// The value of `StrictHostKeyChecking`, where an option is that.
+fn value_of(option: &str) -> Option<&str> {
+    let is_between = |it: char| it.is_whitespace() || "='\"\\".contains(it);
+    let rest = option.trim_start_matches(is_between).strip_prefix("stricthostkeychecking")?;
+    Some(rest.trim_matches(is_between))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(vars: Value) -> String {
+        let vars: AnyMap = serde_json::from_value(vars).unwrap();
+        finding([&vars], "vars").map(|it| it.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn variables_that_turn_the_check_of_host_keys_off_are_named() {
+        for (name, value) in [
+            ("ansible_host_key_checking", json!(false)),
+            ("ansible_host_key_checking", json!("No")),
+            ("ansible_ssh_host_key_checking", json!(0)),
+            ("ansible_paramiko_host_key_auto_add", json!("yes")),
+            ("ansible_ssh_common_args", json!("-J bastion -o StrictHostKeyChecking=no")),
+            ("ansible_ssh_common_args", json!("-o 'stricthostkeychecking off'")),
+            ("ansible_ssh_extra_args", json!("-oStrictHostKeyChecking=\"accept-new\" -v")),
+            ("ansible_ssh_args", json!("-o StrictHostKeyChecking=no -o StrictHostKeyChecking=yes")),
+            (
+                "ansible_ssh_args",
+                json!("-S StrictHostKeyChecking=yes -vo StrictHostKeyChecking=no"),
+            ),
+        ] {
+            let told = names(json!({ name: value }));
+            assert!(told.contains(&format!("vars have {name}: ")), "{name} {value}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_bastion_turns_nothing_off() {
+        for (name, value) in [
+            ("ansible_host_key_checking", json!(true)),
+            ("ansible_host_key_checking", json!("{{ checked }}")),
+            ("ansible_ssh_common_args", json!("-o ProxyCommand='ssh -W %h:%p bastion'")),
+            ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=yes -o X=no")),
+            ("ansible_ssh_common_args", json!("-o StrictHostKeyChecking=ask")),
+            (
+                "ansible_ssh_common_args",
+                json!(
+                    "-o ProxyCommand=\"ssh -o StrictHostKeyChecking=no -W %h:%p bastion\" \
+                     -o StrictHostKeyChecking=yes"
+                ),
+            ),
+            ("ansible_ssh_common_args", json!(null)),
+            ("note", json!("StrictHostKeyChecking=no")),
+        ] {
+            assert_eq!(names(json!({ name: value.clone() })), "", "{name} {value}");
+        }
+    }
+}

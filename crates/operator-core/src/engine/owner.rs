@@ -1,0 +1,149 @@
+//! The owner of a host, as its inventory tells it and as the host records it.
+//!
+//! ansibleee-operator puts a play before every run of the engine that compares both; see
+//! `plays/owner-check.yaml` there.
+
+use serde_json::{Value, json};
+
+use api::ansibleee::HostFailure;
+
+/// Annotation on the object that describes a host: UIDs and words `host:NAME`, separated by commas or
+/// spaces. A host that records one of the UIDs as its owner's is taken over; so is one that records
+/// nobody and is configured as host NAME.
+pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
+/// The folder of the plays that ansibleee-operator adds, in the pod.
+pub const PLAYS_DIR: &str = "/opt/edpm/plays";
+/// The file of the play that compares the owners, in [`PLAYS_DIR`].
+pub const CHECK: &str = "owner-check.yaml";
+/// The task of [`CHECK`] that refuses a host.
+pub const REFUSAL: &str = "The host must be the owner's";
+/// What the names of all variables of [`CHECK`] begin with: nobody but the operators sets them.
+pub const VARIABLES: &str = "edpm_owner";
+
+/// How many words an annotation may list, and how long one may be.
+const MAX_ACCEPTED: usize = 500;
+const MAX_UID: usize = 63;
+const MAX_NAME: usize = 253;
+/// What precedes the name that a host without a record is configured by.
+const HOST: &str = "host:";
+/// What precedes that name in what the play says.
+const CONFIGURED: &str = "configured as host ";
+
+/// The object whose runs may change a host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HostOwner {
+    /// `namespace/Kind/name`; of a host of a node set also `/host`.
+    pub object: String,
+    /// The object's UID.
+    pub uid: String,
+    /// What it takes the host over from: UIDs of owners, and `host:NAME`.
+    pub accepted: Vec<String>,
+}
+
+impl HostOwner {
+    /// The variables of its inventory; they are data, and win over a user's.
+    pub fn vars(&self) -> Vec<(&'static str, Value)> {
+        let mut vars =
+            vec![("edpm_owner", json!(self.object)), ("edpm_owner_uid", json!(self.uid))];
+        if !self.accepted.is_empty() {
+            vars.push(("edpm_owner_accepted", json!(self.accepted)));
+        }
+        vars
+    }
+}
+
+/// The words in the value of [`TAKE_OVER`]; what cannot be one is left out.
+pub fn accepted(annotation: Option<&String>) -> Vec<String> {
+    let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
+    let is_word = |it: &&str| is_uid(it) || it.strip_prefix(HOST).is_some_and(is_name);
+    words.filter(is_word).take(MAX_ACCEPTED).map(str::to_owned).collect()
+}
+
+/// The command by which a host is taken over, up to the word; `object` is `resource/name`.
+pub fn take_over_command(namespace: &str, object: &str) -> String {
+    format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
+}
+
+/// Whether the play that compares the owners refused the host.
+pub fn is_refusal(failure: &HostFailure) -> bool {
+    let place = failure.path.strip_prefix(PLAYS_DIR).and_then(|it| it.strip_prefix('/'));
+    let line = place.and_then(|it| it.strip_prefix(CHECK)?.strip_prefix(':'));
+    failure.task == REFUSAL && line.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// Whether a variable is one of those by which the owner of a host is told.
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(VARIABLES)
+}
+
+/// The word of [`TAKE_OVER`] that answers what that play says: the UID of the owner that the host
+/// records, else the name that it is configured by.
+pub fn answer(message: &str) -> Option<String> {
+    if let Some((_, name)) = message.split_once(CONFIGURED) {
+        return is_name(name).then(|| format!("{HOST}{name}"));
+    }
+    let (_, after) = message.split_once("(UID ")?;
+    let (uid, _) = after.split_once(')')?;
+    is_uid(uid).then(|| uid.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
+    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+fn is_uid(text: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
+    (1..=MAX_UID).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_uids_and_names_of_hosts_are_accepted_from_an_annotation() {
+        let accepted = |it: &str| accepted(Some(&it.to_owned()));
+        assert_eq!(accepted("u-1, u-2 u-3"), ["u-1", "u-2", "u-3"]);
+        assert_eq!(accepted("{{ lookup('env', 'HOME') }}, $(id), *"), [""; 0]);
+        assert_eq!(accepted("host:n1.example.org,u-1"), ["host:n1.example.org", "u-1"]);
+        assert_eq!(accepted("host:, host:A, host:$(id), host:a:b, host:{{x}}"), [""; 0]);
+        assert_eq!(accepted(&"u,".repeat(1000)).len(), MAX_ACCEPTED);
+        assert_eq!(super::accepted(None), [""; 0]);
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_the_file_and_the_task_of_the_check_alone() {
+        let failure = |path: &str, task: &str| HostFailure {
+            path: path.to_owned(),
+            task: task.to_owned(),
+            message: "the host belongs to Node x (UID u-1)".into(),
+            ..HostFailure::default()
+        };
+        assert!(is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70", REFUSAL)));
+        for path in [
+            "",
+            "/runner/project/owner-check.yaml:70",
+            "/opt/edpm/plays/main.yaml:1",
+            "/opt/edpm/plays/owner-check.yaml:70/x",
+            "/x/opt/edpm/plays/owner-check.yaml:70",
+        ] {
+            assert!(!is_refusal(&failure(path, REFUSAL)), "{path}");
+        }
+        for task in ["", "Record the owner", "x : The host must be the owner's"] {
+            assert!(!is_refusal(&failure("/opt/edpm/plays/owner-check.yaml:70", task)), "{task}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_refusal_is_read_strictly() {
+        assert_eq!(answer("the host belongs to Node x (UID u-1)").as_deref(), Some("u-1"));
+        let configured = "x on this host is configured as host n1.example.org";
+        assert_eq!(answer(configured).as_deref(), Some("host:n1.example.org"));
+        for text in
+            ["", "(UID )", "(UID a b)", "(UID $(id))", "(UID u-1", "configured as host $(id)"]
+        {
+            assert_eq!(answer(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! How many hosts of a group are out of service at once, and when a rollout stops.
+
+use api::conditions;
+use api::dataplane::service_run::{RunState, ServiceRun};
+use api::rollout_limits::Limits;
+
+/// How many failing hosts the text of one that waits for them names.
+const NAMED: usize = 3;
+
+/// What beginning with a host would mean, or what going on with it means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// It was never in service, and nothing of its deployment has begun.
+    New,
+    /// Its first deployment is under way.
+    Started,
+    /// It was never in service, and fails, whether or not it is being tried again.
+    FailedNew,
+    /// It is in service, and to begin with it disturbs it.
+    Ready,
+    /// It was in service, and is being deployed again.
+    Disturbed,
+    /// It was in service and fails, or was unreachable in its last run; whether or not it is being
+    /// tried again.
+    Failed,
+    /// It was in service and failed, and other inputs than those that failed are being tried.
+    Corrected,
+}
+
+impl Standing {
+    /// The standing of a host by its recorded services; `was_deployed` tells whether they have ever
+    /// all succeeded.
+    pub fn of(recorded: &[ServiceRun], was_deployed: bool) -> Self {
+        let is_under_way =
+            |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Running);
+        let any = |holds: &dyn Fn(&ServiceRun) -> bool| recorded.iter().any(holds);
+        // The cause stays recorded while a failure is tried again.
+        if any(&|it| it.state == RunState::Failed || it.reason.is_some()) {
+            return if was_deployed { Self::Failed } else { Self::FailedNew };
+        }
+        // Of other inputs only the number of failures stays, until they succeed or fail.
+        let is_corrected = any(&|it| is_under_way(it) && it.failures > 0);
+        match (any(&is_under_way), was_deployed) {
+            (true, true) if is_corrected => Self::Corrected,
+            (true, true) => Self::Disturbed,
+            (true, false) => Self::Started,
+            (false, true) => Self::Ready,
+            (false, false) => Self::New,
+        }
+    }
+
+    /// Whether a run now would be the beginning, and not a part of what has begun.
+    pub fn begins(self) -> bool {
+        matches!(self, Self::New | Self::Ready)
+    }
+
+    /// Whether it is a host that was in service and is out of it.
+    pub fn holds_place(self) -> bool {
+        matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
+    }
+
+    /// Whether it was in service once, whatever it is now: a share is one of such hosts.
+    pub fn was_in_service(self) -> bool {
+        self == Self::Ready || self.holds_place()
+    }
+
+    /// Whether it was in service and has failed: to begin with it is another try.
+    pub fn is_retry(self) -> bool {
+        matches!(self, Self::Failed | Self::Corrected)
+    }
+
+    /// Whether it fails.
+    pub fn fails(self) -> bool {
+        matches!(self, Self::Failed | Self::FailedNew)
+    }
+}
+
+/// Why a host is not begun with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Hold {
+    /// As many hosts as allowed are out of service, some of them because they are being deployed.
+    Turn,
+    /// As many hosts as allowed are out of service, and all of them fail.
+    Stuck,
+    /// A host of the group fails.
+    Paused,
+}
+
+impl Hold {
+    /// The one word used in conditions.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Turn | Self::Stuck => "WaitingForTurn",
+            Self::Paused => "Paused",
+        }
+    }
+
+    /// Whether an edit waits for hosts that fail, and for none that is at work: one that was made after
+    /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
+    /// reason with which its deployment was told of last.
+    pub fn blocks_edit(self, is_new: bool, told: Option<&str>) -> bool {
+        self != Self::Turn && (is_new || told == Some(self.reason()))
+    }
+}
+
+/// The names of failing hosts in the text of one that waits for them: the first ones, and how many
+/// more there are.
+pub fn named(failing: &[impl AsRef<str>]) -> String {
+    conditions::some(failing, NAMED)
+}
+
+/// The hosts of a group, counted by how they stand.
+///
+/// A host whose own `deploy` is false is left out by whoever counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    total: usize,
+    in_service: usize,
+    trying: usize,
+    disturbed: usize,
+    corrected: usize,
+    failed: usize,
+    failed_new: usize,
+}
+
+impl Tally {
+    /// The hosts of a group that stand so.
+    pub fn of(standings: impl IntoIterator<Item = Standing>) -> Self {
+        let mut tally = Self::default();
+        for standing in standings {
+            tally.add(standing);
+        }
+        tally
+    }
+
+    /// The same, where so many of those that were in service and failed are at work.
+    #[must_use]
+    pub fn with_trying(self, trying: usize) -> Self {
+        Self { trying, ..self }
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, standing: Standing) {
+        self.total += 1;
+        self.in_service += usize::from(standing.was_in_service());
+        if let Some(count) = self.count(standing) {
+            *count += 1;
+        }
+    }
+
+    /// Counts one that was counted no longer.
+    pub fn remove(&mut self, standing: Standing) {
+        self.total = self.total.saturating_sub(1);
+        self.in_service = self.in_service.saturating_sub(usize::from(standing.was_in_service()));
+        if let Some(count) = self.count(standing) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn count(&mut self, standing: Standing) -> Option<&mut usize> {
+        match standing {
+            Standing::New | Standing::Started | Standing::Ready => None,
+            Standing::FailedNew => Some(&mut self.failed_new),
+            Standing::Disturbed => Some(&mut self.disturbed),
+            Standing::Failed => Some(&mut self.failed),
+            Standing::Corrected => Some(&mut self.corrected),
+        }
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// How many of them were in service once: the others neither count nor wait.
+    pub fn in_service(&self) -> usize {
+        self.in_service
+    }
+
+    /// Whether one fails.
+    pub fn is_failing(&self) -> bool {
+        self.failed + self.failed_new > 0
+    }
+
+    /// Whether one that was in service is being deployed.
+    pub fn is_moving(&self) -> bool {
+        self.disturbed + self.corrected > 0
+    }
+}
+
+/// Lets hosts begin, one after the other, as the limits allow.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    left: usize,
+    tries_left: usize,
+    is_paused: bool,
+    is_moving: bool,
+}
+
+impl Gate {
+    /// The gate of a group whose hosts stand so.
+    pub fn of(limits: &Limits, tally: &Tally) -> Self {
+        let held = tally.disturbed + tally.corrected + tally.failed;
+        // What was corrected shows first on those that have failed that it is right.
+        let is_tried = tally.corrected > 0 && limits.bounds(tally.in_service);
+        let allowed = limits.allowed(tally.in_service);
+        let left = if is_tried { 0 } else { allowed.saturating_sub(held) };
+        // Each has the place that it holds, so that only those count that are at work: these come to
+        // an end, and the next ones begin.
+        let tries_left = allowed.saturating_sub(tally.trying);
+        let is_paused = limits.pause_on_failure && tally.is_failing();
+        Self { left, tries_left, is_paused, is_moving: tally.is_moving() }
+    }
+
+    /// How many more hosts that are in service may begin.
+    pub fn left(&self) -> usize {
+        if self.is_paused { 0 } else { self.left }
+    }
+
+    /// How many more hosts that were in service and failed may be tried.
+    pub fn tries_left(&self) -> usize {
+        self.tries_left
+    }
+
+    /// Whether nothing begins because a host fails.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Whether a host of that standing may go on or begin; the place of one that begins is taken.
+    ///
+    /// Of one that has failed this is asked before each try, and not again before the try is over.
+    ///
+    /// # Errors
+    /// Why it has to wait.
+    pub fn admit(&mut self, standing: Standing) -> Result<(), Hold> {
+        match standing {
+            Standing::New | Standing::Ready if self.is_paused => Err(Hold::Paused),
+            Standing::Ready if self.left == 0 && self.is_moving => Err(Hold::Turn),
+            Standing::Ready if self.left == 0 => Err(Hold::Stuck),
+            Standing::Ready => {
+                self.left -= 1;
+                self.is_moving = true;
+                Ok(())
+            }
+            // Many may have failed: under a wider limit, or in a deployment that is gone.
+            Standing::Failed | Standing::Corrected => {
+                self.tries_left = self.tries_left.checked_sub(1).ok_or(Hold::Turn)?;
+                Ok(())
+            }
+            // What has begun is brought to its end, and a host that was never in service takes nobody's
+            // place.
+            Standing::New | Standing::Started | Standing::FailedNew | Standing::Disturbed => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    fn limits(max: IntOrString, pause: bool) -> Limits {
+        Limits { max_unavailable: Some(max), pause_on_failure: pause }
+    }
+
+    fn gate(limits: &Limits, standings: &[Standing]) -> Gate {
+        Gate::of(limits, &Tally::of(standings.iter().copied()))
+    }
+
+    #[test]
+    fn only_hosts_that_were_in_service_take_a_place_and_wait_for_one() {
+        let standings = [
+            Standing::Ready,
+            Standing::Ready,
+            Standing::Disturbed,
+            Standing::New,
+            Standing::Failed,
+        ];
+        let mut gate = gate(&limits(IntOrString::Int(3), false), &standings);
+        for standing in [Standing::New, Standing::FailedNew, Standing::Started, Standing::Failed] {
+            assert_eq!(gate.admit(standing), Ok(()), "{standing:?}");
+        }
+        assert_eq!(gate.admit(Standing::Ready), Ok(()));
+        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Turn));
+        assert_eq!(gate.admit(Standing::Disturbed), Ok(()));
+    }
+
+    #[test]
+    fn hosts_that_fail_hold_their_places_and_say_so_when_nobody_else_does() {
+        let mut gate =
+            gate(&limits(IntOrString::Int(2), false), &[Standing::Failed, Standing::Failed]);
+        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Stuck));
+        assert_eq!(gate.admit(Standing::Failed), Ok(()), "it may always run again");
+        assert_eq!(Hold::Stuck.reason(), Hold::Turn.reason());
+    }
+
+    #[test]
+    fn a_host_that_was_never_in_service_holds_no_place_when_it_fails() {
+        let standings = [Standing::FailedNew, Standing::FailedNew, Standing::Ready];
+        let mut gate = gate(&limits(IntOrString::Int(1), false), &standings);
+        assert_eq!(gate.admit(Standing::Ready), Ok(()));
+    }
+
+    #[test]
+    fn nobody_in_service_begins_while_a_correction_is_tried_where_it_failed() {
+        let standings = [Standing::Corrected, Standing::Ready, Standing::Ready, Standing::New];
+        let mut bounded = gate(&limits(IntOrString::Int(2), false), &standings);
+        assert_eq!(bounded.admit(Standing::Corrected), Ok(()));
+        assert_eq!(bounded.admit(Standing::Ready), Err(Hold::Turn));
+        assert_eq!(bounded.admit(Standing::New), Ok(()));
+        let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &standings);
+        assert_eq!(all_at_once.admit(Standing::Ready), Ok(()));
+    }
+
+    #[test]
+    fn hosts_that_were_never_in_service_make_no_share_larger() {
+        let limits = Limits::default();
+        let standings = [[Standing::Ready; 10].as_slice(), &[Standing::New; 40]].concat();
+        assert_eq!(gate(&limits, &standings).left(), 2, "a fifth of ten");
+    }
+
+    #[test]
+    fn no_more_hosts_that_failed_are_tried_at_once_than_may_be_out_of_service() {
+        for standing in [Standing::Corrected, Standing::Failed] {
+            let tally = Tally::of([standing; 50]);
+            let mut gate = Gate::of(&Limits::default(), &tally);
+            let begun = (0..50).filter(|_| gate.admit(standing).is_ok()).count();
+            assert_eq!((begun, gate.admit(standing)), (10, Err(Hold::Turn)));
+            let mut later = Gate::of(&Limits::default(), &tally.with_trying(9));
+            assert_eq!(later.admit(standing), Ok(()), "a place is free");
+            assert_eq!(later.admit(standing), Err(Hold::Turn));
+        }
+    }
+
+    #[test]
+    fn a_failure_stops_what_has_not_begun() {
+        for failed in [Standing::Failed, Standing::FailedNew] {
+            let standings = [Standing::Ready, failed, Standing::Started];
+            let mut gate = gate(&limits(IntOrString::Int(3), true), &standings);
+            assert_eq!(gate.admit(Standing::Ready), Err(Hold::Paused));
+            assert_eq!(gate.admit(Standing::New), Err(Hold::Paused));
+            assert_eq!(gate.admit(Standing::Started), Ok(()));
+            assert_eq!(gate.admit(failed), Ok(()));
+        }
+    }
+
+    fn service(state: RunState, failures: i64, reason: Option<&str>) -> ServiceRun {
+        ServiceRun {
+            name: "a".into(),
+            state,
+            hash: "h".into(),
+            attempt: 2,
+            run: None,
+            deployed_hash: None,
+            failures,
+            since: Time(Timestamp::UNIX_EPOCH),
+            reason: reason.map(str::to_owned),
+            message: None,
+        }
+    }
+
+    #[test]
+    fn whether_a_host_was_in_service_decides_how_it_stands() {
+        let cases = [
+            (service(RunState::Succeeded, 0, None), Standing::Ready, Standing::New),
+            (service(RunState::Running, 0, None), Standing::Disturbed, Standing::Started),
+            (service(RunState::Failed, 1, Some("R")), Standing::Failed, Standing::FailedNew),
+            (service(RunState::Running, 1, Some("R")), Standing::Failed, Standing::FailedNew),
+            (service(RunState::Pending, 1, None), Standing::Corrected, Standing::Started),
+        ];
+        for (service, in_service, never) in cases {
+            let recorded = [service];
+            assert_eq!(Standing::of(&recorded, true), in_service, "{recorded:?}");
+            assert_eq!(Standing::of(&recorded, false), never, "{recorded:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Finalizers of ours: an object that is deleted stays until whoever holds it has let it go.
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
+
+use crate::plan::{Step, Target, Write};
+
+/// Whether the object is being deleted.
+pub fn is_terminating<K: Resource>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
+/// Whether the object carries the finalizer.
+pub fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
+    object.finalizers().iter().any(|it| it == finalizer)
+}
+
+/// Whether nobody but this finalizer keeps the object.
+pub fn is_held_by_it_alone<K: Resource>(object: &K, finalizer: &str) -> bool {
+    matches!(object.finalizers(), [only] if only == finalizer)
+}
+
+/// The step that adds the finalizer, where it is missing and the object is not about to go: the API
+/// server takes no new one then.
+pub fn hold<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    if is_held(object, finalizer) || is_terminating(object) {
+        return None;
+    }
+    let write = Write::Hold { finalizer: finalizer.to_owned() };
+    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+}
+
+/// The step that takes the finalizer off, where it is.
+pub fn release<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    if !is_held(object, finalizer) {
+        return None;
+    }
+    let rest = object.finalizers().iter().filter(|it| *it != finalizer).cloned().collect();
+    let write = Write::Release { rest, resource_version: object.resource_version() };
+    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use api::dataplane::Node;
+
+    fn node(finalizers: &[&str], is_terminating: bool) -> Node {
+        let mut object = json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": "n0", "namespace": "ns", "uid": "u", "resourceVersion": "7",
+                "finalizers": finalizers },
+            "spec": {},
+        });
+        if is_terminating {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn an_object_is_held_once_and_not_when_it_goes() {
+        let hold = |it: &Node| hold(it, "x/a", "of the test").map(|it| it.write);
+        assert_eq!(hold(&node(&["y/b"], false)), Some(Write::Hold { finalizer: "x/a".into() }));
+        assert_eq!(hold(&node(&["x/a"], false)), None);
+        assert_eq!(hold(&node(&["y/b"], true)), None);
+    }
+
+    #[test]
+    fn a_release_leaves_the_finalizers_of_others_as_they_were_read() {
+        let release = |it: &Node| release(it, "x/a", "of the test").map(|it| it.write);
+        let rest = |rest: &[&str]| Write::Release {
+            rest: rest.iter().map(|it| (*it).to_owned()).collect(),
+            resource_version: Some("7".into()),
+        };
+        assert_eq!(release(&node(&["y/b", "x/a", "z/c"], true)), Some(rest(&["y/b", "z/c"])));
+        assert_eq!(release(&node(&["x/a"], false)), Some(rest(&[])));
+        assert_eq!(release(&node(&["y/b"], true)), None);
+    }
+
+    #[test]
+    fn the_last_holder_is_known() {
+        assert!(is_held_by_it_alone(&node(&["x/a"], true), "x/a"));
+        for others in [&["x/a", "foregroundDeletion"][..], &["y/b"], &[]] {
+            assert!(!is_held_by_it_alone(&node(others, true), "x/a"), "{others:?}");
+        }
+    }
+}

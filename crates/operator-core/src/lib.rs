@@ -1,0 +1,17 @@
+//! CRD types and everything that is only arithmetic on them: no client, no clock, no environment.
+
+pub mod condition_catalog;
+pub mod data_sources;
+pub mod engine;
+pub mod finalizers;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+pub mod hash;
+pub mod host_address;
+pub mod keyed;
+pub mod node_set_host;
+pub mod object_key;
+pub mod plan;
+pub mod rbac;
+pub mod refusal;
+pub mod upstream_hash;

@@ -1,0 +1,145 @@
+//! The hosts of a node set, by what its spec alone says: how they are called and reached.
+
+use crate::{hash, host_address};
+use api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use crate::engine::connection_vars::{
+    CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
+
+/// The network over which hosts are managed, as variables and statuses name it.
+pub const CTLPLANE: &str = "ctlplane";
+
+/// What statuses tell of a host on each of its networks, by the network's name in lower case; one that
+/// serves as the network over which hosts are managed is found under that name too.
+pub type OnNetworks = BTreeMap<String, BTreeMap<String, String>>;
+
+/// A host of a node set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host<'a> {
+    /// Its key in `spec.nodes`.
+    pub key: &'a str,
+    /// What stands there.
+    pub node: &'a NodeSetNode,
+    /// Its own name, with its domain where it has one.
+    pub host_name: String,
+    /// Its name in the inventory: its own up to the first dot.
+    pub name: String,
+    /// Where ssh connects to.
+    pub ansible_host: String,
+    /// The port of its ssh server.
+    pub ansible_port: i32,
+}
+
+impl Host<'_> {
+    /// `host:port`, the identity of the machine for those who must not share it.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.ansible_host, self.ansible_port)
+    }
+
+    /// The first digits of the digest of that address, however it is spelled.
+    pub fn address_digest(&self) -> String {
+        prefix(&hash::short(&host_address::with_port(&self.ansible_host, self.ansible_port)))
+    }
+
+    /// The host where it was reached at another address, as `host:port`.
+    #[must_use]
+    pub fn at(mut self, address: &str) -> Self {
+        if let Some((host, port)) = address.rsplit_once(':')
+            && let Ok(port) = port.parse()
+        {
+            host.clone_into(&mut self.ansible_host);
+            self.ansible_port = port;
+        }
+        self
+    }
+}
+
+/// The hosts, in the order of their keys, at the addresses that the status tells where the spec tells
+/// none.
+pub fn hosts(set: &NodeSet) -> Vec<Host<'_>> {
+    let none = OnNetworks::new();
+    hosts_at(set, set.status.as_ref().map_or(&none, |it| &it.all_ips))
+}
+
+/// The same, at these addresses where the spec tells none.
+pub fn hosts_at<'a>(set: &'a NodeSet, reserved: &OnNetworks) -> Vec<Host<'a>> {
+    set.spec.nodes.iter().map(|(key, node)| host(set, key, node, reserved)).collect()
+}
+
+fn host<'a>(
+    set: &'a NodeSet,
+    key: &'a str,
+    node: &'a NodeSetNode,
+    reserved: &OnNetworks,
+) -> Host<'a> {
+    let host_name = host_name(set, key, node);
+    let name = host_name.split('.').next().unwrap_or_default().to_owned();
+    // Of the network over which hosts are managed.
+    let reserved = || reserved.get(&host_name)?.get(CTLPLANE).cloned();
+    let ansible_host = host_of(node).or_else(reserved);
+    let ansible_host = ansible_host.unwrap_or_else(|| host_name.clone());
+    Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
+}
+
+/// A machine that is provisioned gets the domain that its template names.
+fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
+    let own = node.host_name.as_deref().filter(|it| !it.is_empty()).unwrap_or(key);
+    let template = machine_template(set).map(|it| &it.template);
+    let domain = template.and_then(|it| it.domain_name.as_deref()).filter(|it| !it.is_empty());
+    match domain {
+        Some(domain) if !own.contains('.') => format!("{key}.{domain}"),
+        _ => own.to_owned(),
+    }
+}
+
+/// A variable wins over the field, as in the inventory.
+fn host_of(node: &NodeSetNode) -> Option<String> {
+    let opts = node.ansible.as_ref()?;
+    let var = opts.ansible_vars.get(HOST_VAR).and_then(plain_host);
+    var.map(str::to_owned).or_else(|| opts.ansible_host.clone()).filter(|it| !it.is_empty())
+}
+
+fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
+    let levels = [node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+    levels.into_iter().flatten().find_map(port_of).unwrap_or(SSH_PORT)
+}
+
+fn port_of(opts: &AnsibleOpts) -> Option<i32> {
+    let var = opts.ansible_vars.get(PORT_VAR).and_then(plain_port);
+    var.or_else(|| opts.ansible_port.filter(|it| *it > 0))
+}
+
+/// The variables of a level that say where a host is and are no plain address or port.
+pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
+    let is_bad = |name: &str, is_good: fn(&Value) -> bool| {
+        opts.ansible_vars.get(name).is_some_and(|it| !is_good(it))
+    };
+    let host = is_bad(HOST_VAR, |it| plain_host(it).is_some()).then_some(HOST_VAR);
+    let port = is_bad(PORT_VAR, |it| plain_port(it).is_some()).then_some(PORT_VAR);
+    host.into_iter().chain(port).collect()
+}
+
+/// The template by which the machines of a node set are provisioned; nothing where others provision
+/// them.
+pub fn machine_template(set: &NodeSet) -> Option<&NodeSetMachines> {
+    set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned)
+}
+
+/// The user that ssh logs in as.
+pub fn user(set: &NodeSet) -> String {
+    let provisioned = machine_template(set).map(|it| it.template.cloud_user_name.clone());
+    let opts = set.spec.node_template.ansible.as_ref();
+    let own = || opts.and_then(|it| it.ansible_user.clone());
+    provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
+}
+
+/// How much of a digest a host's state has.
+pub const PREFIX: usize = 8;
+
+/// The part of a digest that stands beside a host.
+pub fn prefix(hash: &str) -> String {
+    crate::keyed::cut_text(hash, PREFIX)
+}

@@ -1,0 +1,326 @@
+//! What a controller decided to do: steps in order, each with its reason, as plain data.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use kube::Resource;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use api::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth};
+
+/// A kind of object as the API server addresses it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Kind {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// API version, without the group.
+    pub version: String,
+    /// Kind, as in `kind:`.
+    pub kind: String,
+    /// Lower-case plural, as in the URL.
+    pub plural: String,
+}
+
+impl Kind {
+    /// The kind of a Rust type.
+    pub fn of<K: Resource<DynamicType = ()>>() -> Self {
+        Self {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+        }
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+}
+
+/// One namespaced object.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Target {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it lives.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its identity, where it is known to exist.
+    pub uid: Option<String>,
+}
+
+impl Target {
+    /// The address of an object that need not exist.
+    pub fn named<K: Resource<DynamicType = ()>>(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Self {
+        Self { kind: Kind::of::<K>(), namespace: namespace.into(), name: name.into(), uid: None }
+    }
+
+    /// The address of an object that was read.
+    pub fn of<K>(object: &K) -> Self
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        let meta = object.meta();
+        Self {
+            kind: Kind::of::<K>(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone(),
+        }
+    }
+}
+
+/// An Event on the object whose status a step writes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Notice {
+    /// Whether a human should worry.
+    pub warning: bool,
+    /// One CamelCase word for the cause.
+    pub reason: String,
+    /// Object, cause and next step.
+    pub note: String,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Write {
+    /// Server-side apply of only the fields given.
+    Apply {
+        /// The object with `apiVersion`, `kind` and `metadata`.
+        object: Value,
+        /// Whether fields of other managers are taken over.
+        force: bool,
+        /// The field manager; the operator's own when absent.
+        manager: Option<String>,
+    },
+    /// Creation under a deterministic name; an object of that name with the same controller and
+    /// `identity` counts as created.
+    Create {
+        /// The object with `apiVersion`, `kind` and `metadata`.
+        object: Value,
+        /// JSON pointer to the value that must agree in an object that exists already.
+        identity: String,
+    },
+    /// Server-side apply of the status subresource.
+    Status {
+        /// The whole status that this manager owns.
+        status: Value,
+        /// Optimistic lock: the write fails with a conflict if the object has changed.
+        resource_version: Option<String>,
+        /// Published once the write succeeded.
+        notices: Vec<Notice>,
+    },
+    /// Deletion with the target's UID as precondition; an absent object counts as deleted.
+    Delete {
+        /// Also a precondition, where given.
+        resource_version: Option<String>,
+    },
+    /// A finalizer is added to an object that was read, beside those of others.
+    Hold {
+        /// The finalizer.
+        finalizer: String,
+    },
+    /// A finalizer is taken off an object, as it was read.
+    Release {
+        /// The finalizers that stay.
+        rest: Vec<String>,
+        /// The object fails with a conflict if it has changed: the rest is others'.
+        resource_version: Option<String>,
+    },
+}
+
+/// One write to one object, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// The object that is written.
+    pub target: Target,
+    /// What is written.
+    pub write: Write,
+    /// Why, for the log.
+    pub because: String,
+}
+
+/// All that a controller wants to do now, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Plan {
+    /// Writes that do not depend on each other, made before the steps: one that is refused keeps
+    /// none of the others back, only the steps.
+    pub apart: Vec<Step>,
+    /// Writes in order; the first failure ends them.
+    pub steps: Vec<Step>,
+    /// When to look again although nothing happens; `None` waits for a change.
+    pub look_again: Option<Duration>,
+}
+
+impl Plan {
+    /// All writes in the order in which they are tried.
+    pub fn all(&self) -> impl Iterator<Item = &Step> {
+        self.apart.iter().chain(&self.steps)
+    }
+
+    /// The plan without the writes of anything but statuses: what is told after a refused write.
+    #[must_use]
+    pub fn telling(mut self) -> Self {
+        self.apart.clear();
+        self.steps.retain(|it| matches!(it.write, Write::Status { .. }));
+        self
+    }
+
+    /// Adds a step.
+    pub fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Looks again after `pause` at the latest.
+    pub fn look_again_in(&mut self, pause: Duration) {
+        self.look_again = Some(self.look_again.map_or(pause, |it| it.min(pause)));
+    }
+
+    /// Looks again at a time, or a moment later, so that the look does not come just before it.
+    pub fn look_again_at(&mut self, at: Timestamp, now: Timestamp) {
+        let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        self.look_again_in(pause + Duration::from_millis(100));
+    }
+}
+
+impl Step {
+    /// Server-side apply of an object's own fields, given as JSON without `apiVersion` and `kind`.
+    pub fn apply(target: Target, mut fields: Value, because: impl Into<String>) -> Self {
+        identify(&mut fields, &target);
+        Self {
+            target,
+            write: Write::Apply { object: fields, force: true, manager: None },
+            because: because.into(),
+        }
+    }
+
+    /// Creation of an object; see [`Write::Create`] for `identity`.
+    pub fn create(
+        target: Target,
+        mut object: Value,
+        identity: &str,
+        because: impl Into<String>,
+    ) -> Self {
+        identify(&mut object, &target);
+        let write = Write::Create { object, identity: identity.to_owned() };
+        Self { target, write, because: because.into() }
+    }
+
+    /// Deletion of an object that was read.
+    pub fn delete(target: Target, because: impl Into<String>) -> Self {
+        Self { target, write: Write::Delete { resource_version: None }, because: because.into() }
+    }
+}
+
+/// Writes the target's kind, namespace and name into an object.
+fn identify(object: &mut Value, target: &Target) {
+    object["apiVersion"] = json!(target.kind.api_version());
+    object["kind"] = json!(target.kind.kind);
+    object["metadata"]["namespace"] = json!(target.namespace);
+    object["metadata"]["name"] = json!(target.name);
+}
+
+/// The status step of an object, or nothing where its status says so already.
+///
+/// Conditions whose type carries a domain (`nova.openstack.org/Compute`) belong to other field
+/// managers and are left out of the comparison.
+pub fn status_step<S: Serialize>(
+    target: Target,
+    observed: Option<&S>,
+    wanted: &S,
+    previous: &[Condition],
+    next: &[Condition],
+) -> Option<Step> {
+    let wanted = serde_json::to_value(wanted).unwrap_or_default();
+    let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
+    // Not by `[]`, which would put a null where there are none.
+    let list = seen.as_mut().and_then(|it| it.get_mut("conditions")?.as_array_mut());
+    if let Some(list) = list {
+        list.retain(|it| !it["type"].as_str().unwrap_or_default().contains('/'));
+    }
+    if seen.as_ref() == Some(&wanted) {
+        return None;
+    }
+    let notices = notices(previous, next);
+    let write = Write::Status { status: wanted, resource_version: None, notices };
+    Some(Step { target, write, because: "what was observed differs from the status".into() })
+}
+
+/// The Events of a transition: one per condition whose cause is new, and one for becoming ready.
+pub fn notices(previous: &[Condition], next: &[Condition]) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = Vec::new();
+    // Ready repeats the condition that it sums up: the others first, so that the repetition is the
+    // one that is left out.
+    let (summary, details): (Vec<_>, Vec<_>) = next.iter().partition(|it| it.type_ == READY);
+    for condition in details.into_iter().chain(summary) {
+        if [STALLED, RECONCILING].contains(&condition.type_.as_str()) {
+            continue;
+        }
+        let before = previous.iter().find(|it| it.type_ == condition.type_);
+        let is_same =
+            |old: &Condition| old.status == condition.status && old.reason == condition.reason;
+        let warning = matches!(condition.severity, Some(Severity::Error | Severity::Warning));
+        let became_ready = condition.type_ == READY && condition.status == Truth::True;
+        if before.is_some_and(is_same) || !(warning || became_ready) {
+            continue;
+        }
+        if notices.iter().all(|it| it.reason != condition.reason) {
+            notices.push(Notice {
+                warning,
+                reason: condition.reason.clone(),
+                note: condition.message.clone(),
+            });
+        }
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::conditions::{Finding, settle};
+
+    #[test]
+    fn a_cause_makes_one_event_however_many_conditions_repeat_it() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let failed = Finding::error("DeploymentReady", "TaskFailed", "x");
+        let list = settle(&[], vec![failed.clone(), failed.under(READY)], None, now);
+        assert_eq!(notices(&[], &list).len(), 1);
+        assert_eq!(notices(&list, &list), []);
+    }
+
+    /// Whether a status is written where `seen` stands.
+    fn is_written(seen: Option<&Value>, wanted: &Value) -> bool {
+        let kind = Kind::of::<api::dataplane::Node>();
+        let target = Target { kind, namespace: "ns".into(), name: "n0".into(), uid: None };
+        status_step(target, seen, wanted, &[], &[]).is_some()
+    }
+
+    #[test]
+    fn a_status_is_written_only_where_it_says_something_else() {
+        let (one, two) = (json!({ "observedGeneration": 1 }), json!({ "observedGeneration": 2 }));
+        assert!(is_written(None, &one));
+        assert!(is_written(Some(&one), &two));
+        assert!(!is_written(Some(&two), &two));
+    }
+
+    #[test]
+    fn a_condition_of_another_operator_makes_no_difference() {
+        let ready = json!({ "type": "Ready", "status": "True" });
+        let other = json!({ "type": "nova.openstack.org/Compute", "status": "False" });
+        let ours = json!({ "conditions": [ready] });
+        assert!(!is_written(Some(&json!({ "conditions": [other, ready] })), &ours));
+        assert!(is_written(Some(&json!({ "conditions": [other] })), &ours));
+    }
+}

@@ -1,0 +1,220 @@
+//! A write that the API server does not take, and how it is told on the object that a human reads.
+
+use crate::plan::{Kind, Step, Target, Write};
+use api::conditions::{Condition, Finding, find, trimmed};
+
+/// Every object that belongs to this one could be written. Told only while it does not hold: where
+/// nothing is refused, there is no such condition.
+pub const WRITES_ACCEPTED: &str = "WritesAccepted";
+
+/// How long the API server's own words may be.
+const WORDS_LIMIT: usize = 600;
+
+/// A refused write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The object that was to be written.
+    pub target: Target,
+    /// One CamelCase word for the cause: `Forbidden`, `Invalid`, `AlreadyExists`.
+    pub reason: &'static str,
+    /// The API server's words, as far as they may be repeated, in one line.
+    pub words: String,
+    /// What was refused, as in `ConfigMap x cannot be written`.
+    what: String,
+}
+
+impl Refusal {
+    /// Of a step; `words` are those of the API server.
+    pub fn of(step: &Step, reason: &'static str, words: &str) -> Self {
+        let target = step.target.clone();
+        let object = format!("{} {}", target.kind.kind, target.name);
+        let what = match &step.write {
+            Write::Apply { .. } | Write::Create { .. } => format!("{object} cannot be written"),
+            Write::Status { .. } => format!("The status of {object} cannot be written"),
+            Write::Delete { .. } => format!("{object} cannot be deleted"),
+            Write::Hold { .. } => format!("{object} cannot be held by a finalizer"),
+            Write::Release { .. } => format!("{object} cannot be released from its finalizer"),
+        };
+        let words = sayable(&target, words);
+        Self { target, reason, words, what }
+    }
+
+    /// What is told as a condition of that type, among the conditions that stand on the object.
+    ///
+    /// # Guarantees
+    /// Counters and identifiers in the API server's words do not change what is told already.
+    pub fn finding(&self, type_: &str, previous: &[Condition]) -> Finding {
+        let message = self.message();
+        let told = find(previous, type_);
+        let is_same =
+            |it: &&Condition| it.reason == self.reason && says_same(&it.message, &message);
+        let message = told.filter(is_same).map_or(message, |it| it.message.clone());
+        Finding::warning(type_, self.reason, message)
+    }
+
+    /// Object, cause and next step.
+    fn message(&self) -> String {
+        let Self { what, words, .. } = self;
+        format!("{what}: {words}. {}; it is tried again by itself.", self.next_step())
+    }
+
+    /// What a human does about it.
+    pub fn next_step(&self) -> &'static str {
+        match self.reason {
+            "Forbidden" => {
+                "Raise the quota, change the policy or give the operator the permission that is \
+                 missing"
+            }
+            "AlreadyExists" => {
+                "Another object has its name: delete that one if nobody needs it, or name this one \
+                 differently"
+            }
+            _ => "Correct what it is made from, or the policy that refuses it",
+        }
+    }
+}
+
+/// What an object says of a refused write: of this one, or of the one that it tells of already for as
+/// long as writes are still to be made after its status.
+///
+/// Those before the status have succeeded when it is written.
+pub fn finding(
+    refusal: Option<&Refusal>,
+    previous: &[Condition],
+    is_waiting: bool,
+) -> Option<Finding> {
+    match refusal {
+        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
+        None if is_waiting => told(previous),
+        None => None,
+    }
+}
+
+/// Whether what is told of a refused write is of an object of a kind.
+pub fn is_of(told: &Finding, kind: &Kind) -> bool {
+    // What is refused stands first in its message.
+    told.message.split(' ').next() == Some(&kind.kind)
+}
+
+/// The refusal that stands among an object's conditions.
+fn told(conditions: &[Condition]) -> Option<Finding> {
+    let told = find(conditions, WRITES_ACCEPTED)?;
+    Some(Finding::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
+}
+
+/// Policies may quote what they refuse: of a Secret only what the API server itself says of
+/// permissions and quotas is repeated.
+fn sayable(target: &Target, words: &str) -> String {
+    let Target { kind: Kind { group, kind, plural, .. }, name, .. } = target;
+    let is_secret = group.is_empty() && kind == "Secret";
+    let own =
+        ["User ", "exceeded quota: "].map(|it| format!("{plural} \"{name}\" is forbidden: {it}"));
+    if is_secret && !own.iter().any(|it| words.starts_with(it)) {
+        return "the API server's words are left out, for they may quote its content".to_owned();
+    }
+    let line: Vec<&str> = words.split_whitespace().collect();
+    trimmed(line.join(" ").trim_end_matches('.'), WORDS_LIMIT)
+}
+
+/// Whether two messages say the same of the same object, but for words with digits in them.
+fn says_same(a: &str, b: &str) -> bool {
+    let (Some((what_a, why_a)), Some((what_b, why_b))) = (a.split_once(": "), b.split_once(": "))
+    else {
+        return a == b;
+    };
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|it: char| !it.is_alphanumeric());
+        let is_word = |it: &&str| !it.is_empty() && !it.contains(|it: char| it.is_ascii_digit());
+        words.filter(is_word).map(str::to_owned).collect()
+    };
+    what_a == what_b && words(why_a) == words(why_b)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use api::conditions::settle;
+
+    fn step(kind: &str, name: &str) -> Step {
+        let kind = Kind {
+            group: String::new(),
+            version: "v1".into(),
+            kind: kind.into(),
+            plural: format!("{}s", kind.to_lowercase()),
+        };
+        let target = Target { kind, namespace: "ns".into(), name: name.into(), uid: None };
+        Step::apply(target, json!({ "metadata": {} }), "x")
+    }
+
+    fn message(refusal: &Refusal, previous: &[Condition]) -> String {
+        refusal.finding(WRITES_ACCEPTED, previous).message
+    }
+
+    #[test]
+    fn a_refusal_names_object_cause_and_next_step_for_each_reason() {
+        let cases = [
+            ("Forbidden", "Raise the quota"),
+            ("Invalid", "Correct what it is made from"),
+            ("AlreadyExists", "Another object has its name"),
+        ];
+        for (reason, next_step) in cases {
+            let refusal = Refusal::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
+            let text = message(&refusal, &[]);
+            assert!(text.starts_with("ConfigMap a cannot be written: no more room. "), "{text}");
+            assert!(text.contains(next_step) && text.ends_with("by itself."), "{text}");
+        }
+        let mut delete = step("ConfigMap", "a");
+        delete.write = Write::Delete { resource_version: None };
+        assert!(
+            message(&Refusal::of(&delete, "Forbidden", "x"), &[]).contains("cannot be deleted")
+        );
+    }
+
+    #[test]
+    fn a_told_refusal_is_of_the_kind_that_was_refused() {
+        let step = step("ConfigMap", "a");
+        let told = Refusal::of(&step, "Invalid", "x").finding(WRITES_ACCEPTED, &[]);
+        assert!(is_of(&told, &step.target.kind));
+        assert!(!is_of(&told, &Kind { kind: "Config".into(), ..step.target.kind }));
+    }
+
+    #[test]
+    fn words_about_a_secret_are_repeated_only_where_they_cannot_quote_it() {
+        let cases = [
+            ("secrets \"a\" is forbidden: exceeded quota: q, used: secrets=1", true),
+            ("secrets \"a\" is forbidden: User \"op\" cannot patch resource", true),
+            ("admission webhook \"w\" denied the request: hunter2", false),
+            ("secrets \"a\" is forbidden: policy says hunter2", false),
+            ("Secret \"a\" is invalid: data: hunter2", false),
+        ];
+        for (words, is_said) in cases {
+            let text = message(&Refusal::of(&step("Secret", "a"), "Forbidden", words), &[]);
+            assert_eq!(text.contains(words), is_said, "{text}");
+            assert!(!text.contains("hunter2") && text.contains("Secret a"), "{text}");
+        }
+    }
+
+    #[test]
+    fn counters_do_not_change_what_is_told_and_another_cause_or_object_does() {
+        let told = |name: &str, words: &str, previous: &[Condition]| {
+            message(&Refusal::of(&step("ConfigMap", name), "Forbidden", words), previous)
+        };
+        let first = Refusal::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
+        let finding = first.finding(WRITES_ACCEPTED, &[]);
+        let previous = settle(&[], vec![finding.clone()], None, Timestamp::UNIX_EPOCH);
+        assert_eq!(told("a1", "used: 6 of 6 (id 9b2c)", &previous), finding.message);
+        assert_ne!(told("a2", "used: 5 of 5 (id 7f3a)", &previous), finding.message);
+        assert!(told("a1", "the policy says no", &previous).contains("the policy says no"));
+        let other = Refusal::of(&step("ConfigMap", "a1"), "Invalid", "used: 5 of 5 (id 7f3a)");
+        assert_ne!(message(&other, &previous), finding.message);
+    }
+
+    #[test]
+    fn a_message_is_bounded_however_long_the_words() {
+        let refusal = Refusal::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
+        assert!(message(&refusal, &[]).len() < 1000);
+    }
+}

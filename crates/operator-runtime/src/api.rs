@@ -1,0 +1,411 @@
+//! Reads that are not watched, and the one place that carries out plans.
+
+use std::sync::Arc;
+
+use api::conditions::{printable, trimmed};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
+use kube::api::{
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
+};
+use kube::core::ApiResource;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Client, Resource};
+use operator_core::plan::{Kind, Notice, Plan, Step, Target, Write};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::cache::{Absorb, Item};
+use crate::error::{During, Error, Result};
+use crate::lease::LeadershipWatch;
+use operator_core::object_key::Key;
+
+/// A plan that was not carried out to its end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The step that failed, counted through [`Plan::all`]; the plan's steps before it were made,
+    /// and whichever of those that stand apart could be.
+    pub at: usize,
+    /// Why.
+    pub error: Error,
+}
+
+/// The holder of the client: everything that an operator reads or writes beside its watches.
+pub struct Api {
+    client: Client,
+    manager: String,
+    recorder: Recorder,
+    leadership: LeadershipWatch,
+    caches: Vec<Arc<dyn Absorb>>,
+}
+
+impl Api {
+    /// A client that writes as `manager`, and only while it leads.
+    ///
+    /// What it writes goes into the cache of its kind, so that the next decision sees it.
+    pub fn new(
+        client: Client,
+        manager: &str,
+        instance: &str,
+        leadership: LeadershipWatch,
+        caches: Vec<Arc<dyn Absorb>>,
+    ) -> Self {
+        let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
+        let recorder = Recorder::new(client.clone(), reporter);
+        Self { client, manager: manager.into(), recorder, leadership, caches }
+    }
+
+    /// One consistent read; `None` where the object does not exist.
+    pub async fn get<K>(&self, key: &Key) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: kube::Api<K> = kube::Api::namespaced(self.client.clone(), &key.namespace);
+        api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
+    }
+
+    /// One consistent list of the objects in a namespace that carry the labels; without those that
+    /// cannot be read.
+    pub async fn list<K>(&self, namespace: &str, labels: &str) -> Result<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + DeserializeOwned,
+    {
+        let api: kube::Api<Item<K>> = kube::Api::namespaced(self.client.clone(), namespace);
+        let params = ListParams::default().labels(labels);
+        let what = format!("list {} of {namespace} with {labels}", K::plural(&()));
+        let items = api.list(&params).await.during(what)?.items;
+        Ok(items.into_iter().filter_map(Item::readable).collect())
+    }
+
+    /// Whether the API server has a kind, which may be another's that is not installed.
+    pub async fn serves<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
+        let version = K::api_version(&());
+        let found = self.client.list_api_group_resources(&version).await;
+        match found.during(format!("look for {version}")) {
+            Ok(list) => Ok(list.resources.iter().any(|it| it.name == K::plural(&()))),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether this process leads: whoever writes elsewhere than through [`Api::carry_out`] asks before.
+    pub fn leads(&self) -> bool {
+        // Checked against the clock: a process that stood still does not trust what it knew.
+        self.leadership.borrow().leads()
+    }
+
+    /// Carries out a plan.
+    ///
+    /// # Guarantees
+    /// Steps are made in order, each only while this process leads, and the first failure ends the
+    /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
+    /// was decided about an object that is gone is void, the later steps too.
+    /// The writes that stand apart come first: all are tried, and the first refused one is told. The
+    /// steps do not wait for them, but for the status where one was refused: it is told there.
+    /// What was written is in the cache of its kind when this returns.
+    ///
+    /// # Caveats
+    /// A step whose answer was lost may have taken effect; every write can be repeated.
+    pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
+        let apart = self.carry_out_apart(&plan.apart).await;
+        let is_refused = match &apart {
+            Err(Stopped { error, .. }) if !error.is_answer() || error.is_gone() => return apart,
+            Err(stopped) => stopped.error.refusal().is_some(),
+            Ok(()) => false,
+        };
+        for (at, step) in plan.all().enumerate().skip(plan.apart.len()) {
+            if !is_refused || !matches!(step.write, Write::Status { .. }) {
+                self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
+            }
+        }
+        apart
+    }
+
+    /// Tries each of the steps, whatever the API server answers to the others.
+    async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), Stopped> {
+        let mut first: Option<Stopped> = None;
+        for (at, step) in steps.iter().enumerate() {
+            let Err(error) = self.carry_out_step(step).await else { continue };
+            let is_answer = error.is_answer();
+            let is_refusal = |it: &Stopped| it.error.refusal().is_some();
+            let stopped = Stopped { at, error };
+            // A refusal is told on the object, everything else is only repeated.
+            if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
+                first = Some(stopped);
+            }
+            if !is_answer {
+                break;
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    async fn carry_out_step(&self, step: &Step) -> Result<()> {
+        self.require_leadership(step)?;
+        let target = &step.target;
+        tracing::info!(
+            kind = target.kind.kind,
+            object = %format_args!("{}/{}", target.namespace, target.name),
+            write = name_of(&step.write),
+            because = step.because,
+            "write"
+        );
+        self.write(step).await
+    }
+
+    fn require_leadership(&self, step: &Step) -> Result<()> {
+        if self.leads() { Ok(()) } else { Err(Error::NotLeading { what: what(step) }) }
+    }
+
+    async fn write(&self, step: &Step) -> Result<()> {
+        match &step.write {
+            Write::Apply { object, force, manager } => {
+                let manager = manager.as_deref().unwrap_or(&self.manager);
+                let mut params = PatchParams::apply(manager);
+                params.force = *force;
+                let api = self.api(&step.target);
+                let written = api.patch(&step.target.name, &params, &Patch::Apply(object)).await;
+                self.absorb(&written.during(what(step))?);
+            }
+            Write::Create { object, identity } => self.create(step, object, identity).await?,
+            Write::Status { status, resource_version, notices } => {
+                let version = resource_version.as_deref();
+                self.write_status(step, status, version, notices).await?;
+            }
+            Write::Delete { resource_version } => {
+                self.delete(step, resource_version.as_deref()).await?;
+            }
+            Write::Hold { finalizer } => self.hold(step, finalizer).await?,
+            Write::Release { rest, resource_version } => {
+                self.release(step, rest, resource_version.as_deref()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates; what exists already counts if it is the same thing of the same owner (D4).
+    async fn create(&self, step: &Step, object: &Value, identity: &str) -> Result<()> {
+        let api = self.api(&step.target);
+        let params = PostParams { field_manager: Some(self.manager.clone()), ..Default::default() };
+        let typed: DynamicObject = serde_json::from_value(object.clone())
+            .map_err(|error| Error::Transport { what: what(step), source: error.into() })?;
+        let error = match api.create(&params, &typed).await.during(what(step)) {
+            Ok(created) => {
+                self.absorb(&created);
+                return Ok(());
+            }
+            Err(error @ Error::AlreadyExists { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        let found = api.get_opt(&step.target.name).await.during(what(step))?;
+        let found = serde_json::to_value(&found).unwrap_or_default();
+        let is_same = found.pointer(identity) == object.pointer(identity)
+            && owner_uid(&found) == owner_uid(object);
+        if !is_same {
+            return Err(error);
+        }
+        self.absorb(&found);
+        Ok(())
+    }
+
+    async fn write_status(
+        &self,
+        step: &Step,
+        status: &Value,
+        resource_version: Option<&str>,
+        notices: &[Notice],
+    ) -> Result<()> {
+        let target = &step.target;
+        let mut metadata = json!({ "name": target.name });
+        if let Some(version) = resource_version {
+            metadata["resourceVersion"] = json!(version);
+        }
+        let body = json!({
+            "apiVersion": target.kind.api_version(),
+            "kind": target.kind.kind,
+            "metadata": metadata,
+            "status": status,
+        });
+        let written = match self.apply_status(target, &body).await.during(what(step)) {
+            Err(error) if error.is_not_found() => return Err(Error::Gone { what: what(step) }),
+            written => written?,
+        };
+        if target.uid.is_some() && written.metadata.uid != target.uid {
+            return self.take_back_status(step, &written).await;
+        }
+        self.absorb(&written);
+        for notice in notices {
+            self.publish(target, notice).await;
+        }
+        Ok(())
+    }
+
+    async fn apply_status(&self, target: &Target, body: &Value) -> kube::Result<DynamicObject> {
+        let params = PatchParams::apply(&self.manager).force();
+        self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await
+    }
+
+    /// The status spoke of the object that was read, and another one has taken its name since: the
+    /// API server compares no UID when it takes a custom resource's status.
+    async fn take_back_status(&self, step: &Step, other: &DynamicObject) -> Result<()> {
+        let kind = &step.target.kind;
+        let empty = json!({
+            "apiVersion": kind.api_version(),
+            "kind": kind.kind,
+            "metadata": {
+                "name": step.target.name,
+                "resourceVersion": other.metadata.resource_version,
+            },
+            "status": {},
+        });
+        match self.apply_status(&step.target, &empty).await.during(what(step)) {
+            Ok(_) => Err(Error::Gone { what: what(step) }),
+            Err(error) if error.is_not_found() => Err(Error::Gone { what: what(step) }),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete(&self, step: &Step, resource_version: Option<&str>) -> Result<()> {
+        let preconditions = Preconditions {
+            uid: step.target.uid.clone(),
+            resource_version: resource_version.map(str::to_owned),
+        };
+        let params = DeleteParams::background().preconditions(preconditions);
+        match self.api(&step.target).delete(&step.target.name, &params).await.during(what(step)) {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a finalizer under a manager of its own, so that no apply of other fields takes it back.
+    ///
+    /// The UID keeps the apply from making an object anew that has gone meanwhile.
+    async fn hold(&self, step: &Step, finalizer: &str) -> Result<()> {
+        let target = &step.target;
+        let body = json!({
+            "apiVersion": target.kind.api_version(),
+            "kind": target.kind.kind,
+            "metadata": { "name": target.name, "uid": target.uid, "finalizers": [finalizer] },
+        });
+        let params = PatchParams::apply(&format!("{}-hold", self.manager)).force();
+        let api = self.api(target);
+        let held = api.patch(&target.name, &params, &Patch::Apply(&body)).await;
+        match held.during(what(step)) {
+            Ok(held) => self.absorb(&held),
+            // What is being deleted takes no finalizer any more; its events tell the rest.
+            Err(error) if error.is_not_found() || error.names_field("metadata.finalizers") => {
+                return Err(Error::Gone { what: what(step) });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes a finalizer off, whoever put it there; what is gone already is released.
+    async fn release(
+        &self,
+        step: &Step,
+        rest: &[String],
+        resource_version: Option<&str>,
+    ) -> Result<()> {
+        let metadata = json!({ "resourceVersion": resource_version, "finalizers": rest });
+        let params =
+            PatchParams { field_manager: Some(self.manager.clone()), ..Default::default() };
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        let released = self.api(&step.target).patch(&step.target.name, &params, &patch).await;
+        match released.during(what(step)) {
+            Ok(released) => self.absorb(&released),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether everything in the namespace is being deleted: one consistent read.
+    pub async fn is_namespace_terminating(&self, namespace: &str) -> Result<bool> {
+        let api: kube::Api<Namespace> = kube::Api::all(self.client.clone());
+        let found = api.get_opt(namespace).await.during(format!("get namespaces {namespace}"))?;
+        Ok(found.is_none_or(|it| it.metadata.deletion_timestamp.is_some()))
+    }
+
+    /// An Event is a convenience: its loss is logged and stops nothing.
+    async fn publish(&self, target: &Target, notice: &Notice) {
+        let event = Event {
+            type_: if notice.warning { EventType::Warning } else { EventType::Normal },
+            reason: notice.reason.clone(),
+            note: Some(trimmed(&printable(&notice.note), 1000)),
+            action: "Reconcile".into(),
+            secondary: None,
+        };
+        let regarding = ObjectReference {
+            api_version: Some(target.kind.api_version()),
+            kind: Some(target.kind.kind.clone()),
+            namespace: Some(target.namespace.clone()),
+            name: Some(target.name.clone()),
+            uid: target.uid.clone(),
+            ..Default::default()
+        };
+        if let Err(error) = self.recorder.publish(&event, &regarding).await {
+            let error = Error::from_kube("create event", error);
+            if error.is_expected() {
+                return tracing::debug!(error = error.chain(), "event lost");
+            }
+            tracing::warn!(reason = error.reason(), error = error.chain(), "event lost");
+        }
+    }
+
+    fn absorb(&self, written: &impl serde::Serialize) {
+        let written = serde_json::to_value(written).unwrap_or_default();
+        let group_version = written["apiVersion"].as_str().unwrap_or_default();
+        let group = group_version.split_once('/').map_or("", |(group, _)| group);
+        let kind = format!("{group}/{}", written["kind"].as_str().unwrap_or_default());
+        for cache in self.caches.iter().filter(|it| it.kind() == kind) {
+            cache.absorb(&written);
+        }
+    }
+
+    fn api(&self, target: &Target) -> kube::Api<DynamicObject> {
+        let resource = api_resource(&target.kind);
+        kube::Api::namespaced_with(self.client.clone(), &target.namespace, &resource)
+    }
+}
+
+fn api_resource(kind: &Kind) -> ApiResource {
+    ApiResource {
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        api_version: kind.api_version(),
+        kind: kind.kind.clone(),
+        plural: kind.plural.clone(),
+    }
+}
+
+fn owner_uid(object: &Value) -> Option<&str> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|it| it["controller"] == true)?["uid"].as_str()
+}
+
+fn what(step: &Step) -> String {
+    let target = &step.target;
+    format!("{} {} {}/{}", name_of(&step.write), target.kind.plural, target.namespace, target.name)
+}
+
+fn name_of(write: &Write) -> &'static str {
+    match write {
+        Write::Apply { .. } => "apply",
+        Write::Create { .. } => "create",
+        Write::Status { .. } => "apply status",
+        Write::Delete { .. } => "delete",
+        Write::Hold { .. } => "hold",
+        Write::Release { .. } => "release",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,146 @@
+//! The loop that is the same for every kind: observe, ask where others are asked, decide, carry out.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use operator_core::plan::Plan;
+use operator_core::refusal::Refusal;
+use tokio::task::JoinSet;
+use tracing::Instrument;
+
+use crate::api::{Api, Stopped};
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use operator_core::object_key::Key;
+
+/// How long one pass may take before it is given up and tried again.
+const PASS_DEADLINE: Duration = Duration::from_mins(1);
+
+/// How many keys of one controller are worked on at once.
+const WORKERS: usize = 8;
+
+/// What one kind supplies: reads, and a judgement on what was read.
+pub trait Controller: Send + Sync + 'static {
+    /// All that the judgement needs, as plain data.
+    type Observed: Send + Sync;
+
+    /// One word for logs and metrics.
+    const NAME: &'static str;
+
+    /// Reads; `None` where the object is gone and nothing is left to do.
+    fn observe(&self, key: &Key) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
+
+    /// Judges: pure and total. User mistakes become conditions, never errors.
+    fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
+
+    /// Asks others than the API server for what the judgement wants of them, before the plan is made and
+    /// written; what became of it belongs to what was seen. Nothing unless a kind has somebody to ask.
+    fn ask(&self, _seen: &mut Self::Observed, _now: Timestamp) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
+    /// a policy, another object of the name. Nothing unless a kind has words for it.
+    fn refused(_seen: &Self::Observed, _refusal: &Refusal, _now: Timestamp) -> Plan {
+        Plan::default()
+    }
+}
+
+/// One pass over one key.
+async fn reconcile<C: Controller>(
+    controller: &C,
+    api: &Api,
+    key: &Key,
+) -> Result<Option<Duration>> {
+    let Some(mut seen) = controller.observe(key).await? else { return Ok(None) };
+    let now = clock::now();
+    controller.ask(&mut seen, now).await;
+    let plan = C::decide(&seen, now);
+    let Err(Stopped { at, error }) = api.carry_out(&plan).await else { return Ok(plan.look_again) };
+    if error.is_gone() {
+        // The event of its end wakes whom it concerns.
+        tracing::debug!(error = error.chain(), "deleted meanwhile");
+        return Ok(plan.look_again);
+    }
+    if let (Some(words), Some(step)) = (error.refusal(), plan.all().nth(at)) {
+        let refusal = Refusal::of(step, error.reason(), words);
+        let mut telling = C::refused(&seen, &refusal, now);
+        // What the plan has written before it ended need not be written again.
+        telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
+        if let Err(Stopped { error, .. }) = api.carry_out(&telling).await {
+            tracing::debug!(error = error.chain(), "the refusal could not be told");
+        }
+    }
+    Err(error)
+}
+
+/// Works on the queue until the process ends.
+///
+/// # Guarantees
+/// A key is worked on by one worker at a time; a failed pass is repeated with growing pauses per key.
+pub async fn run<C: Controller>(
+    controller: Arc<C>,
+    api: Arc<Api>,
+    queue: Arc<Queue>,
+    metrics: Metrics,
+) -> Result<()> {
+    let backoff = Arc::new(Backoff::default());
+    let mut workers = JoinSet::new();
+    for _ in 0..WORKERS {
+        let (controller, api) = (Arc::clone(&controller), Arc::clone(&api));
+        let (queue, backoff) = (Arc::clone(&queue), Arc::clone(&backoff));
+        let metrics = metrics.clone();
+        workers.spawn(async move {
+            loop {
+                let key = queue.next().await;
+                let span = tracing::info_span!("reconcile", controller = C::NAME, key = %key);
+                pass(&*controller, &api, &queue, &backoff, &metrics, &key).instrument(span).await;
+                queue.done(&key);
+                metrics.queue_depth(C::NAME, queue.len());
+            }
+        });
+    }
+    workers.join_next().await;
+    Err(Error::Process { what: format!("a worker of controller {} ended", C::NAME), source: None })
+}
+
+async fn pass<C: Controller>(
+    controller: &C,
+    api: &Api,
+    queue: &Queue,
+    backoff: &Backoff,
+    metrics: &Metrics,
+    key: &Key,
+) {
+    let start = Instant::now();
+    let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, key)).await;
+    metrics.reconciled(C::NAME, start.elapsed());
+    let error = match outcome {
+        Ok(Ok(look_again)) => {
+            backoff.reset(key);
+            if let Some(pause) = look_again {
+                queue.push_in(key.clone(), pause);
+            }
+            return;
+        }
+        Ok(Err(error)) => error,
+        Err(_) => Error::Timeout { what: format!("reconcile {key}"), after: PASS_DEADLINE },
+    };
+    let pause = backoff.failed(key);
+    metrics.reconcile_failed(C::NAME, error.reason());
+    if error.is_expected() {
+        tracing::debug!(error = error.chain(), ?pause, "nothing is wrong; looking again");
+    } else {
+        tracing::warn!(reason = error.reason(), error = error.chain(), ?pause, "pass failed");
+    }
+    queue.push_in(key.clone(), pause);
+}
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! One pass of a controller, over a server in memory.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use operator_core::plan::{Kind, Step, Target, Write};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::tests::{Server, object};
+
+/// Writes a status, then another object; tells a refusal in the status.
+struct Two;
+
+fn target(name: &str) -> Target {
+    let kind = Kind::of::<ConfigMap>();
+    Target { kind, namespace: "ns".into(), name: name.into(), uid: None }
+}
+
+fn status(text: &str) -> Step {
+    let status = json!({ "text": text });
+    let write = Write::Status { status, resource_version: None, notices: vec![] };
+    Step { target: target("a"), write, because: "of the test".into() }
+}
+
+impl Controller for Two {
+    type Observed = ();
+
+    const NAME: &'static str = "two";
+
+    async fn observe(&self, key: &Key) -> Result<Option<()>> {
+        Ok((key.name == "a").then_some(()))
+    }
+
+    fn decide(_seen: &(), _now: Timestamp) -> Plan {
+        let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
+        let look_again = Some(Duration::from_secs(7));
+        Plan { steps: vec![status("good"), object], look_again, ..Plan::default() }
+    }
+
+    fn refused(_seen: &(), refusal: &Refusal, _now: Timestamp) -> Plan {
+        let steps = vec![status("good"), status(&refusal.words)];
+        Plan { steps, ..Plan::default() }
+    }
+}
+
+fn failure(code: u16, reason: &str) -> (u16, Value) {
+    (code, json!({ "kind": "Status", "code": code, "reason": reason, "message": "told so" }))
+}
+
+async fn pass(server: &Server, name: &str) -> Result<Option<Duration>> {
+    reconcile(&Two, &server.api(true, vec![]), &Key::new("ns", name)).await
+}
+
+#[tokio::test]
+async fn an_object_that_is_gone_is_not_decided_about() {
+    let server = Server::answering([]);
+    assert_eq!(pass(&server, "x").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_refused_write_is_told_once_and_fails_the_pass() {
+    let answers =
+        [(200, object("a", "1", "5")), failure(403, "Forbidden"), (200, object("a", "1", "6"))];
+    let server = Server::answering(answers);
+    assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "Forbidden");
+    let bodies: Vec<Value> = server.requests().into_iter().map(|it| it.1).collect();
+    assert_eq!(
+        (&bodies[0]["status"]["text"], &bodies[2]["status"]["text"]),
+        (&json!("good"), &json!("told so"))
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_that_cannot_be_told_hides_nothing() {
+    let answers =
+        [(200, object("a", "1", "5")), failure(422, "Invalid"), failure(500, "InternalError")];
+    let server = Server::answering(answers);
+    assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "Invalid");
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn other_failures_are_told_nowhere() {
+    let server = Server::answering([(200, object("a", "1", "5")), failure(500, "InternalError")]);
+    assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "ServerError");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() {
+    let server = Server::answering([failure(404, "NotFound")]);
+    assert_eq!(pass(&server, "a").await.unwrap(), Some(Duration::from_secs(7)));
+    assert_eq!(server.requests().len(), 1);
+}

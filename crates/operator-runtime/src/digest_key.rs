@@ -1,0 +1,148 @@
+//! The installation's key for digests of what Secrets hold: in a Secret beside the operators, which
+//! the first of them makes.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use operator_core::keyed::{Keys, SECRET};
+use tracing::info;
+
+use crate::error::{During as _, Error, Result};
+
+/// The key of the Secret by which digests are written; under every other one stands a key by which
+/// statuses may still hold some.
+pub const PRESENT: &str = "current";
+
+/// How many bytes a key has.
+const SIZE: usize = 32;
+
+/// The keys; the first one is made where there is none.
+///
+/// # Guarantees
+/// Of several operators that make it at once all use the one that came first.
+pub async fn keys(client: &Client, namespace: &str) -> Result<Keys> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let get = || async { api.get_opt(SECRET).await.during(format!("get secrets/{SECRET}")) };
+    if let Some(found) = get().await? {
+        return read(&found, namespace);
+    }
+    match api
+        .create(&PostParams::default(), &made()?)
+        .await
+        .during(format!("create secrets/{SECRET}"))
+    {
+        Ok(made) => {
+            info!(secret = SECRET, "made the key for digests of what Secrets hold");
+            read(&made, namespace)
+        }
+        Err(Error::AlreadyExists { what, .. }) => {
+            let gone =
+                || Error::Process { what: format!("{what}: it is gone again"), source: None };
+            read(&get().await?.ok_or_else(gone)?, namespace)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn made() -> Result<Secret> {
+    let mut key = vec![0; SIZE];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    let none = |_| Error::Process { what: "the system has no randomness".into(), source: None };
+    random.fill(&mut key).map_err(none)?;
+    Ok(Secret {
+        metadata: ObjectMeta { name: Some(SECRET.to_owned()), ..ObjectMeta::default() },
+        data: Some([(PRESENT.to_owned(), ByteString(key))].into()),
+        type_: Some("Opaque".to_owned()),
+        ..Secret::default()
+    })
+}
+
+fn read(secret: &Secret, namespace: &str) -> Result<Keys> {
+    let all = || secret.data.iter().flatten().map(|(name, it)| (name.as_str(), it.0.as_slice()));
+    let weak = all().find(|(_, it)| it.len() < SIZE).map(|(name, _)| name);
+    let present = all().find(|(name, _)| *name == PRESENT);
+    let (Some((_, present)), None) = (present, weak) else {
+        let name = weak.unwrap_or(PRESENT);
+        let what = format!(
+            "Secret {namespace}/{SECRET} lacks {name}, or that has less than {SIZE} bytes: put back what \
+             it held, or delete the Secret, and another key is made"
+        );
+        return Err(Error::Process { what, source: None });
+    };
+    let former = all().filter(|(name, _)| *name != PRESENT).map(|(_, it)| it);
+    Ok(Keys::new(present, former))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::tests::Server;
+
+    fn secret(data: &[(&str, &[u8])]) -> Value {
+        let data: serde_json::Map<String, Value> = data
+            .iter()
+            .map(|(name, it)| ((*name).to_owned(), json!(ByteString(it.to_vec()))))
+            .collect();
+        json!({ "kind": "Secret", "apiVersion": "v1", "metadata": { "name": SECRET }, "data": data })
+    }
+
+    fn failure(code: u16, reason: &str) -> (u16, Value) {
+        let status = json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason,
+            "message": "told so" });
+        (code, status)
+    }
+
+    fn text(keys: &Keys) -> String {
+        keys.of_bytes(b"x").text()
+    }
+
+    #[tokio::test]
+    async fn the_first_operator_makes_the_key_and_the_others_read_it() {
+        const KEY: &[u8] = &[7; SIZE];
+        let expected = text(&Keys::new(KEY, []));
+        let found = Server::answering([(200, secret(&[(PRESENT, KEY)]))]);
+        assert_eq!(text(&keys(&found.client(), "ns").await.unwrap()), expected);
+        assert_eq!(found.asked(), ["GET /api/v1/namespaces/ns/secrets/edpm-digest-key"]);
+        // Two at once: who comes second uses the other's.
+        let late = Server::answering([
+            failure(404, "NotFound"),
+            failure(409, "AlreadyExists"),
+            (200, secret(&[(PRESENT, KEY)])),
+        ]);
+        assert_eq!(text(&keys(&late.client(), "ns").await.unwrap()), expected);
+        let made = Server::answering([failure(404, "NotFound"), (201, secret(&[(PRESENT, KEY)]))]);
+        assert_eq!(text(&keys(&made.client(), "ns").await.unwrap()), expected);
+        let requests = made.requests();
+        assert_eq!(requests[1].0, "POST /api/v1/namespaces/ns/secrets?");
+        let key: ByteString =
+            serde_json::from_value(requests[1].1["data"][PRESENT].clone()).unwrap();
+        assert_eq!(key.0.len(), SIZE);
+        assert!(key.0.iter().any(|it| *it != 0), "no random key");
+    }
+
+    #[tokio::test]
+    async fn former_keys_stand_beside_the_present_one() {
+        let (old, new): (&[u8], &[u8]) = (&[1; SIZE], &[2; SIZE]);
+        let server = Server::answering([(200, secret(&[("before", old), (PRESENT, new)]))]);
+        let keys = keys(&server.client(), "ns").await.unwrap();
+        assert_eq!(text(&keys), text(&Keys::new(new, [])));
+        assert!(keys.of_bytes(b"x").is(&text(&Keys::new(old, []))));
+        assert!(!keys.of_bytes(b"y").is(&text(&Keys::new(old, []))));
+    }
+
+    #[tokio::test]
+    async fn without_a_usable_key_nothing_is_done() {
+        let short: (&str, &[u8]) = ("before", b"short");
+        let good: (&str, &[u8]) = (PRESENT, &[1; SIZE]);
+        for data in [vec![], vec![short], vec![short, good], vec![(PRESENT, b"short")]] {
+            let server = Server::answering([(200, secret(&data))]);
+            let error = keys(&server.client(), "ns").await.unwrap_err();
+            assert!(error.to_string().contains("Secret ns/edpm-digest-key lacks"), "{error}");
+        }
+        let server = Server::answering([failure(403, "Forbidden")]);
+        assert_eq!(keys(&server.client(), "ns").await.unwrap_err().reason(), "Forbidden");
+    }
+}

@@ -1,0 +1,138 @@
+//! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
+//!
+//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+
+use api::ansibleee::AnsibleEe;
+use api::baremetal::BaremetalSet;
+use api::conditions::printable;
+use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
+use api::nova::{Cell, ExternalCompute};
+use axum::body::{Body, Bytes};
+use futures::FutureExt as _;
+use http::{Request as HttpRequest, StatusCode};
+use http_body_util::{BodyExt as _, Collected};
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::ObjectList;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::cache::Item;
+use crate::client::depth::Pruner;
+use crate::unreadable;
+use crate::webhook::{Request, Verdict, Webhook};
+use crate::weight;
+
+/// A fuzz target: its name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The targets of this crate.
+pub const TARGETS: &[Target] = &[("objects", objects), ("review", review)];
+
+/// An object as the API server may send it, in a list between two others, read as each kind.
+pub fn objects(data: &[u8]) {
+    let kept = pruned(data, data.len());
+    assert_eq!(pruned(data, 7), kept, "the cut into chunks counts");
+    let is_json = serde_json::from_slice::<IgnoredAny>(data).is_ok();
+    if is_json && weight::fault(data, weight::OF_OBJECT).is_none() {
+        let error = serde_json::from_slice::<Value>(data).err();
+        let is_deep = error.is_some_and(|it| it.to_string().contains("recursion"));
+        assert!(!is_deep, "what has little weight cannot be read");
+    }
+    let Ok(object) = serde_json::from_slice::<Value>(&kept) else { return };
+    as_kind::<Pod>(data, &object);
+    as_kind::<AnsibleEe>(data, &object);
+    as_kind::<BaremetalSet>(data, &object);
+    as_kind::<Cell>(data, &object);
+    as_kind::<DataPlane>(data, &object);
+    as_kind::<Deployment>(data, &object);
+    as_kind::<ExternalCompute>(data, &object);
+    as_kind::<Node>(data, &object);
+    as_kind::<NodeSet>(data, &object);
+    as_kind::<Role>(data, &object);
+    as_kind::<Service>(data, &object);
+}
+
+fn pruned(data: &[u8], chunk: usize) -> Vec<u8> {
+    let mut pruner = Pruner::default();
+    let chunks = data.chunks(chunk.max(1));
+    chunks.flat_map(|it| pruner.prune(Bytes::copy_from_slice(it))).collect()
+}
+
+fn as_kind<K: DeserializeOwned + Serialize + Clone>(data: &[u8], object: &Value) {
+    let list = [&br#"{"metadata":{"resourceVersion":"9"},"items":["#[..], data, b",7]}"].concat();
+    let list = serde_json::from_slice::<ObjectList<Item<K>>>(&pruned(&list, list.len()));
+    let n_read = list.as_ref().map_or(0, |it| it.items.len());
+    assert_eq!(n_read, 2, "one object hides the others: {:?}", list.err());
+    match Item::<K>::read(object) {
+        Item::Readable(read) => {
+            let written = serde_json::to_value(&read).unwrap_or_default();
+            let again = Item::<K>::read(&written).readable();
+            let again = again.and_then(|it| serde_json::to_value(it).ok());
+            assert_eq!(again, Some(written), "what is written cannot be read");
+        }
+        Item::Unreadable(it) => {
+            let message = unreadable::message("x", &it);
+            assert!(message.len() <= 1000, "{} bytes", message.len());
+            assert_eq!(printable(&message), message, "a terminal would obey it");
+        }
+    }
+}
+
+/// The body of a request to a webhook, which anybody may send who reaches the port.
+pub fn review(data: &[u8]) {
+    let uid = serde_json::from_slice::<Value>(data).ok();
+    let uid = uid.as_ref().and_then(|it| it.pointer("/request/uid")?.as_str());
+    for path in ["/mutate", "/validate"] {
+        let (status, text) = asked(path, data);
+        assert_eq!(asked(path, data), (status, text.clone()), "two answers to one question");
+        if status == StatusCode::OK {
+            answered(&text, uid, path == "/mutate");
+        } else {
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+            assert!(text.len() <= 512, "{} bytes", text.len());
+        }
+    }
+}
+
+fn answered(text: &str, uid: Option<&str>, may_patch: bool) {
+    let answer = serde_json::from_str::<Value>(text).unwrap_or_default();
+    let response = &answer["response"];
+    assert!(uid.is_none() || response["uid"].as_str() == uid, "an answer to another question");
+    assert!(response["allowed"].is_boolean(), "no answer: {text}");
+    assert!(may_patch || response.get("patch").is_none_or(Value::is_null), "a patch");
+}
+
+fn asked(path: &str, body: &[u8]) -> (StatusCode, String) {
+    let request = HttpRequest::post(path).body(Body::from(body.to_vec())).unwrap_or_default();
+    let exchange = async {
+        let Ok(response) = webhook().router().oneshot(request).await;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        (head.status, String::from_utf8_lossy(&body).into_owned())
+    };
+    // Nothing is waited for: the body is there, and nobody else asks.
+    exchange.now_or_never().unwrap_or_default()
+}
+
+/// Judges by what it reads, and answers with it.
+fn webhook() -> Webhook {
+    let judge = |request: &Request| {
+        let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
+        let told = before["spec"]["cell"].as_str().unwrap_or_default();
+        if told.starts_with('c') {
+            return Verdict::deny(format!("spec.cell: {told} runs no computes")).warn(told);
+        }
+        let mut after = before.clone();
+        if let Some(spec) = after.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.insert("image".into(), json!("default"));
+        }
+        Verdict::replace(&before, &after)
+    };
+    Webhook::new().mutate("/mutate", judge).validate("/validate", judge)
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;

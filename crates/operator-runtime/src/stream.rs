@@ -1,0 +1,102 @@
+//! A connection to a server, plain or with TLS, and whose certificates are believed.
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use std::{fmt, io, sync::Arc};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use tokio_rustls::TlsConnector;
+
+/// Bytes in both directions.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// The certificate authorities that whoever asks believes.
+#[derive(Clone)]
+pub struct Trust(Arc<ClientConfig>);
+
+/// Why there is nobody to believe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustFault {
+    /// The bundle holds no certificate, or one that cannot be read.
+    Bundle,
+}
+
+impl fmt::Display for TrustFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bundle => f.write_str("holds no readable certificate; it must be PEM"),
+        }
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trust")
+    }
+}
+
+impl Trust {
+    /// Whether a text is a PEM bundle that can be believed.
+    pub fn is_bundle(text: &str) -> bool {
+        Self::new(Some(text)).is_ok()
+    }
+
+    /// Believes the authorities of a PEM bundle only; without one, those of the image.
+    pub fn new(bundle: Option<&str>) -> Result<Self, TrustFault> {
+        let mut roots = RootCertStore::empty();
+        match bundle {
+            Some(bundle) => {
+                for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
+                    let certificate = certificate.map_err(|_| TrustFault::Bundle)?;
+                    roots.add(certificate).map_err(|_| TrustFault::Bundle)?;
+                }
+                if roots.is_empty() {
+                    return Err(TrustFault::Bundle);
+                }
+            }
+            None => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+        }
+        Ok(Self(Arc::new(client_config(roots))))
+    }
+}
+
+fn client_config(roots: RootCertStore) -> ClientConfig {
+    // The provider is named so that it does not matter which one the process has installed.
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring serves the default protocol versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// Why a connection did not come about.
+#[derive(Debug)]
+pub enum ConnectFault {
+    /// Nobody listens there, or nobody can be reached.
+    Unreachable(io::Error),
+    /// The server speaks no TLS, or shows a certificate that is not believed.
+    Tls(io::Error),
+}
+
+/// Connects, with TLS if there is somebody to believe.
+pub async fn connect(
+    host: &str,
+    port: u16,
+    trust: Option<&Trust>,
+) -> Result<Box<dyn Stream>, ConnectFault> {
+    let tcp = TcpStream::connect((host, port)).await.map_err(ConnectFault::Unreachable)?;
+    let Some(Trust(config)) = trust else { return Ok(Box::new(tcp)) };
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|it| ConnectFault::Tls(io::Error::other(it)))?;
+    let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
+    Ok(Box::new(tls.map_err(ConnectFault::Tls)?))
+}

@@ -1,0 +1,180 @@
+//! Tells of objects that cannot be read: by a gauge, the log, one Event and, on kinds that the
+//! operator looks after, the condition `Ready`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::conditions::{READY, printable, trimmed};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::ApiResource;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Api, Client, Resource};
+use serde_json::{Value, json};
+
+use crate::cache::item::REASON;
+use crate::cache::{Cache, Unreadable, Watchable};
+use crate::clock;
+use crate::error::{During as _, Result};
+use crate::lease::LeadershipWatch;
+use crate::metrics::Metrics;
+
+/// The pause before what could not be told is told again.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Who tells of them.
+#[derive(Clone)]
+pub struct Teller {
+    client: Client,
+    recorder: Recorder,
+    manager: &'static str,
+    leadership: LeadershipWatch,
+    metrics: Metrics,
+}
+
+/// Whether the operator writes the status of a kind.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Role {
+    /// It looks after the objects and writes their status.
+    Owner,
+    /// It only reads them.
+    Reader,
+}
+
+/// An object in the state that was told: each is told once.
+type Told = (Option<String>, Option<i64>, String);
+
+impl Teller {
+    /// Writes as `manager`, from the process `instance`.
+    pub fn new(
+        client: Client,
+        manager: &'static str,
+        instance: &str,
+        leadership: LeadershipWatch,
+        metrics: Metrics,
+    ) -> Self {
+        let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
+        let recorder = Recorder::new(client.clone(), reporter);
+        Self { client, recorder, manager, leadership, metrics }
+    }
+
+    /// Tells of all unreadable objects of a cache until the process ends.
+    ///
+    /// Every process counts and logs them; Events and conditions are written by the one that leads.
+    pub async fn tell<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
+        let mut all = cache.unreadable();
+        let mut told: BTreeSet<Told> = BTreeSet::new();
+        loop {
+            let present = all.borrow_and_update().clone();
+            self.metrics.unreadable(&K::kind(&()), present.len());
+            let mut now_told = BTreeSet::new();
+            for object in &present {
+                if told.contains(&state(object)) || self.tell_one::<K>(object, role).await {
+                    now_told.insert(state(object));
+                }
+            }
+            let is_told = now_told.len() == present.len();
+            told = now_told;
+            tokio::select! {
+                change = all.changed() => if change.is_err() { return },
+                () = tokio::time::sleep(AGAIN), if !is_told => {}
+            }
+        }
+    }
+
+    /// False where it has to be tried again.
+    async fn tell_one<K: Watchable>(&self, object: &Unreadable, role: Role) -> bool {
+        let (kind, fault) = (K::kind(&()), &object.fault);
+        let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
+        tracing::warn!(%kind, namespace, name, %fault, "an object cannot be read");
+        if !self.leadership.borrow().leads() {
+            return true;
+        }
+        let message = message(self.manager, object);
+        let mut outcome = self.publish::<K>(object, &message).await;
+        if role == Role::Owner && object.told.as_ref() != Some(&message) {
+            outcome = outcome.and(self.write_condition::<K>(object, &message).await);
+        }
+        if let Err(error) = &outcome
+            && !error.is_expected()
+        {
+            tracing::warn!(reason = error.reason(), error = error.chain(), "could not be told");
+        }
+        outcome.is_ok()
+    }
+
+    async fn publish<K: Watchable>(&self, object: &Unreadable, message: &str) -> Result<()> {
+        let event = Event {
+            type_: EventType::Warning,
+            reason: REASON.into(),
+            note: Some(message.to_owned()),
+            action: "Read".into(),
+            secondary: None,
+        };
+        let metadata = object.metadata.clone();
+        let regarding = ObjectReference {
+            api_version: Some(K::api_version(&()).into_owned()),
+            kind: Some(K::kind(&()).into_owned()),
+            namespace: metadata.namespace,
+            name: metadata.name,
+            uid: metadata.uid,
+            ..ObjectReference::default()
+        };
+        self.recorder.publish(&event, &regarding).await.during("create event")
+    }
+
+    /// Under a field manager of its own: the next status of the operator takes the condition back.
+    async fn write_condition<K: Watchable>(
+        &self,
+        object: &Unreadable,
+        message: &str,
+    ) -> Result<()> {
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let resource = ApiResource::erase::<K>(&());
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let params = PatchParams::apply(&format!("{}-unreadable", self.manager)).force();
+        let body = status::<K>(object, message);
+        let what = format!("write status of {} {namespace}/{name}", K::plural(&()));
+        match api.patch_status(name, &params, &Patch::Apply(body)).await.during(what) {
+            Err(error) if error.is_not_found() => Ok(()),
+            written => written.map(drop),
+        }
+    }
+}
+
+fn state(object: &Unreadable) -> Told {
+    let metadata = &object.metadata;
+    (metadata.uid.clone(), metadata.generation, object.fault.to_string())
+}
+
+/// What the author of the object reads.
+pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
+    let said = format!(
+        "{}: {manager} leaves the object as it is until the field is corrected",
+        object.fault
+    );
+    trimmed(&printable(&said), 1000)
+}
+
+/// The condition alone; the resource version makes sure that it speaks of the object that was read.
+fn status<K: Resource<DynamicType = ()>>(object: &Unreadable, message: &str) -> Value {
+    let metadata = &object.metadata;
+    json!({
+        "apiVersion": K::api_version(&()),
+        "kind": K::kind(&()),
+        "metadata": { "name": metadata.name, "resourceVersion": metadata.resource_version },
+        "status": { "conditions": [{
+            "type": READY,
+            "status": "False",
+            "severity": "Error",
+            "observedGeneration": metadata.generation,
+            "lastTransitionTime": Time(clock::now()),
+            "reason": REASON,
+            "message": message,
+        }] },
+    })
+}
