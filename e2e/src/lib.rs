@@ -28,7 +28,7 @@ pub use host::Host;
 pub use namespace::{Kind, Namespace};
 pub use program::run;
 
-use api::conditions::{Condition, Truth};
+use api::conditions::{Condition, ConditionStatus};
 
 /// Whether a condition says exactly this, with all of these words in its message.
 pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str]) -> bool {
@@ -41,5 +41,5 @@ pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str])
 
 /// Whether the condition of that type is True.
 pub fn holds(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().any(|it| it.type_ == type_ && it.status == Truth::True)
+    conditions.iter().any(|it| it.type_ == type_ && it.status == ConditionStatus::True)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, Truth};
+use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{Node, Role};
 use api::definitions;
 use api::nova::{Cell, ExternalCompute};
@@ -75,7 +75,7 @@ impl Picture {
     fn note_conditions(&mut self, kind: &str, name: &str, conditions: &[Condition]) {
         for type_ in ["Ready", "UpToDate"] {
             if let Some(found) =
-                conditions.iter().find(|it| it.type_ == type_ && it.status == Truth::True)
+                conditions.iter().find(|it| it.type_ == type_ && it.status == ConditionStatus::True)
             {
                 let since = found.last_transition_time.0.to_string();
                 self.true_since.insert(format!("{kind} {name}: {type_}"), since);

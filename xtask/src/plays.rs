@@ -9,16 +9,18 @@ use ansibleee_operator::run::job::creation;
 use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use api::ansibleee::AnsibleEe;
-use dataplane_operator::node_set::decide::judge;
+use dataplane_operator::node_set::decide::evaluate;
 use dataplane_operator::node_set::observed::Observed;
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::build;
 use operator_core::engine::layout::Layout;
 use operator_core::engine::layout::{NodeSets, Tls};
-use operator_core::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
+use operator_core::engine::recipe::{
+    AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
+};
 use operator_core::engine::run::Attempt;
-use operator_core::engine::shards::Shard;
+use operator_core::engine::shards::Batch;
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_runtime::sources::Digests;
 use serde_json::{Value, json};
@@ -203,7 +205,11 @@ fn inventory() -> String {
         sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
         ..Observed::default()
     };
-    judge(&seen, Timestamp::UNIX_EPOCH).content.expect("an inventory").remove("inventory").unwrap()
+    evaluate(&seen, Timestamp::UNIX_EPOCH)
+        .content
+        .expect("an inventory")
+        .remove("inventory")
+        .unwrap()
 }
 
 /// The value of a variable in an inventory, without quotation marks and Ansible's mark for data.
@@ -214,10 +220,10 @@ fn variable(inventory: &str, name: &str) -> Option<String> {
 }
 
 /// Data sources, certificates and keys of the default service nova.
-fn recipe() -> Recipe {
+fn recipe() -> RunTemplate {
     let source = |is_secret, name: &str, keys: &[&str]| {
         let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-        Source { is_secret, name: name.into(), keys }
+        MountedSource { is_secret, name: name.into(), keys }
     };
     let ca = Tls::Bundle {
         service: "nova".into(),
@@ -225,7 +231,7 @@ fn recipe() -> Recipe {
         secret: "combined-ca-bundle".into(),
     };
     let ssh_secrets = BTreeMap::from([("edpm".to_owned(), "key".to_owned())]);
-    Recipe {
+    RunTemplate {
         parent: Target {
             kind: Kind::of::<api::dataplane::Deployment>(),
             namespace: "openstack".into(),
@@ -247,10 +253,10 @@ fn recipe() -> Recipe {
             source(true, "nova-migration-ssh-key", &["ssh-privatekey", "ssh-publickey"]),
             source(false, "nova-extra-config", &["25-nova-extra.conf"]),
         ],
-        options: Options::default(),
+        options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
-        deployed: Deployed::default(),
+        deployed: DeploymentOptions::default(),
     }
 }
 
@@ -263,8 +269,8 @@ fn created(step: Step) -> Value {
 fn run() -> (AnsibleEe, Value) {
     let attempt = Attempt { hash: "h".into(), attempt: 1 };
     let attempts = BTreeMap::from([("edpm-compute-0".to_owned(), attempt)]);
-    let shard = Shard { service: "nova".into(), group: "g".into(), attempts };
-    let reach = Reach {
+    let shard = Batch { service: "nova".into(), group: "g".into(), attempts };
+    let reach = HostConnection {
         address: "192.168.122.100:22".into(),
         ssh_secret: "key".into(),
         ssh_version: "1".into(),

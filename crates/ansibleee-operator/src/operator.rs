@@ -7,8 +7,8 @@ use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Candidate, Leader};
-use operator_runtime::queue::Queue;
+use operator_runtime::leader::{Manager, ManagerBuilder};
+use operator_runtime::queue::WorkQueue;
 use operator_runtime::runtime::Runtime;
 
 use crate::args::Args;
@@ -22,23 +22,24 @@ pub const NAME: &str = "ansibleee-operator";
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
     let mut runtime = Runtime::start(NAME, &args.common).await?;
-    let candidate = Candidate::of(&runtime, NAME, &args.common);
+    let candidate = ManagerBuilder::of(&runtime, NAME, &args.common);
     runtime.spawn(
         "controllers",
-        candidate
-            .lead(async move |candidate: &Candidate, leader| work(&args, candidate, leader).await),
+        candidate.lead(async move |candidate: &ManagerBuilder, leader| {
+            work(&args, candidate, leader).await
+        }),
     );
     runtime.run().await
 }
 
 /// The watches, the scheduler and the controller of single runs.
-async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<()> {
+async fn work(args: &Args, candidate: &ManagerBuilder, mut leader: Manager) -> Result<()> {
     if !candidate.drives::<AnsibleEe>().await? {
         return leader.idle().await;
     }
     let caches = Caches::new();
     let api = candidate.api(caches.absorbing());
-    let (runs, schedule) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+    let (runs, schedule) = (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     wake(&caches, &runs, &schedule);
     let ours = format!("{}={}", APP.0, APP.1);
     leader.watch_owned(&caches.runs);
@@ -64,7 +65,7 @@ async fn work(args: &Args, candidate: &Candidate, mut leader: Leader) -> Result<
 }
 
 /// Which change concerns which run; each concerns the scheduler.
-fn wake(caches: &Caches, runs: &Arc<Queue>, schedule: &Arc<Queue>) {
+fn wake(caches: &Caches, runs: &Arc<WorkQueue>, schedule: &Arc<WorkQueue>) {
     let to = || {
         let (runs, schedule) = (Arc::clone(runs), Arc::clone(schedule));
         move |key: Option<Key>| {

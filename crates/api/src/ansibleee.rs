@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::shared::{AnyMap, MAX_EXTRA_MOUNTS, VolMounts, any_map};
-use crate::conditions::{Condition, trimmed};
+use crate::conditions::{Condition, truncated};
 use crate::facts;
 
 /// The longest deadline of a run, in seconds: a week.
@@ -461,7 +461,7 @@ impl HostFailure {
         let without_frame = self.message.replace("@@", " ");
         let lines = without_frame.lines().map(text).filter(|it| !it.is_empty());
         let line = lines.take(2).collect::<Vec<_>>().join(": ");
-        trimmed(&line, GIST_LIMIT)
+        truncated(&line, GIST_LIMIT)
     }
 }
 

@@ -18,7 +18,7 @@ pub const STALLED: &str = "Stalled";
 #[derive(
     Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
-pub enum Truth {
+pub enum ConditionStatus {
     /// It holds.
     True,
     /// It does not hold.
@@ -48,7 +48,7 @@ pub struct Condition {
     #[serde(rename = "type")]
     pub type_: String,
     /// Whether it holds.
-    pub status: Truth,
+    pub status: ConditionStatus,
     /// How much a False condition should worry its reader; absent for True and Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
@@ -67,11 +67,11 @@ pub struct Condition {
 
 /// A condition before it is compared with what the object carries: no times, no generation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct ConditionDraft {
     /// Name of the aspect.
     pub type_: String,
     /// Whether it holds.
-    pub status: Truth,
+    pub status: ConditionStatus,
     /// How much a False condition should worry its reader.
     pub severity: Option<Severity>,
     /// One CamelCase word for the cause.
@@ -80,47 +80,47 @@ pub struct Finding {
     pub message: String,
 }
 
-impl Finding {
+impl ConditionDraft {
     /// A condition that holds.
     pub fn good(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, Truth::True, None, reason, message)
+        Self::new(type_, ConditionStatus::True, None, reason, message)
     }
 
     /// A condition that does not hold yet, which is an ordinary step on the way.
     pub fn waiting(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, Truth::False, Some(Severity::Info), reason, message)
+        Self::new(type_, ConditionStatus::False, Some(Severity::Info), reason, message)
     }
 
     /// A condition that does not hold, and that is tried again by itself.
     pub fn warning(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, Truth::False, Some(Severity::Warning), reason, message)
+        Self::new(type_, ConditionStatus::False, Some(Severity::Warning), reason, message)
     }
 
     /// A condition that does not hold until a human changes something.
     pub fn error(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, Truth::False, Some(Severity::Error), reason, message)
+        Self::new(type_, ConditionStatus::False, Some(Severity::Error), reason, message)
     }
 
     /// A condition of which nothing is known yet.
     pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, Truth::Unknown, None, reason, message)
+        Self::new(type_, ConditionStatus::Unknown, None, reason, message)
     }
 
     /// The same finding under another type: how a summary repeats its cause.
     #[must_use]
-    pub fn under(mut self, type_: &str) -> Self {
+    pub fn with_type(mut self, type_: &str) -> Self {
         type_.clone_into(&mut self.type_);
         self
     }
 
     /// Whether the condition holds.
     pub fn holds(&self) -> bool {
-        self.status == Truth::True
+        self.status == ConditionStatus::True
     }
 
     fn new(
         type_: &str,
-        status: Truth,
+        status: ConditionStatus,
         severity: Option<Severity>,
         reason: &str,
         message: impl Into<String>,
@@ -139,29 +139,29 @@ impl Finding {
 ///
 /// The order given is the order in which things happen, so of equally bad findings the first one is
 /// the one that blocks the others.
-pub fn ready(findings: &[Finding], good: Finding) -> Finding {
-    let badness = |it: &Finding| match (it.status, it.severity) {
-        (Truth::False, Some(Severity::Error)) => 0,
-        (Truth::False, Some(Severity::Warning)) => 1,
-        (Truth::False, _) => 2,
-        (Truth::Unknown, _) => 3,
-        (Truth::True, _) => 4,
+pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraft {
+    let badness = |it: &ConditionDraft| match (it.status, it.severity) {
+        (ConditionStatus::False, Some(Severity::Error)) => 0,
+        (ConditionStatus::False, Some(Severity::Warning)) => 1,
+        (ConditionStatus::False, _) => 2,
+        (ConditionStatus::Unknown, _) => 3,
+        (ConditionStatus::True, _) => 4,
     };
     match findings.iter().min_by_key(|it| badness(it)) {
-        Some(worst) if !worst.holds() => worst.clone().under(READY),
-        _ => good.under(READY),
+        Some(worst) if !worst.holds() => worst.clone().with_type(READY),
+        _ => good.with_type(READY),
     }
 }
 
 /// kstatus' two extra conditions for a summary: `Stalled` where a human is needed, `Reconciling`
 /// where the operator goes on by itself, neither when ready.
-pub fn kstatus(ready: &Finding) -> Option<Finding> {
+pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     match (ready.status, ready.severity) {
-        (Truth::True, _) => None,
-        (Truth::False, Some(Severity::Error)) => {
-            Some(Finding::good(STALLED, &ready.reason, ready.message.clone()))
+        (ConditionStatus::True, _) => None,
+        (ConditionStatus::False, Some(Severity::Error)) => {
+            Some(ConditionDraft::good(STALLED, &ready.reason, ready.message.clone()))
         }
-        _ => Some(Finding::good(RECONCILING, &ready.reason, ready.message.clone())),
+        _ => Some(ConditionDraft::good(RECONCILING, &ready.reason, ready.message.clone())),
     }
 }
 
@@ -170,9 +170,9 @@ pub fn kstatus(ready: &Finding) -> Option<Finding> {
 ///
 /// Conditions of `previous` that are not among the findings are dropped: each field manager writes
 /// only its own.
-pub fn settle(
+pub fn merge_conditions(
     previous: &[Condition],
-    findings: Vec<Finding>,
+    findings: Vec<ConditionDraft>,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
@@ -206,7 +206,7 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
 
 /// Whether the condition of that type is True.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    find(conditions, type_).is_some_and(|it| it.status == Truth::True)
+    find(conditions, type_).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
 /// Whether the condition of that type was said to be True of that generation.
@@ -214,12 +214,13 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 /// What goes missing later takes nothing from what stands; an edit whose inputs were never complete
 /// has nothing that could stand.
 pub fn has_held(conditions: &[Condition], type_: &str, generation: Option<i64>) -> bool {
-    find(conditions, type_)
-        .is_some_and(|it| it.status == Truth::True && it.observed_generation == generation)
+    find(conditions, type_).is_some_and(|it| {
+        it.status == ConditionStatus::True && it.observed_generation == generation
+    })
 }
 
 /// A text cut at `limit` bytes on a character boundary, with a mark where something was left out.
-pub fn trimmed(text: &str, limit: usize) -> String {
+pub fn truncated(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -239,7 +240,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// A few names, or the first `limit` ones and how many more there are.
-pub fn some(names: &[impl AsRef<str>], limit: usize) -> String {
+pub fn first_names(names: &[impl AsRef<str>], limit: usize) -> String {
     let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     match names.len().checked_sub(limit) {
         None | Some(0) => shown,
@@ -254,7 +255,7 @@ mod tests {
     #[test]
     fn a_message_holds_nothing_that_a_terminal_obeys() {
         let finding =
-            Finding::error(READY, "Broken", "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
+            ConditionDraft::error(READY, "Broken", "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
         assert_eq!(finding.message, "machine [2Jab\nIronic says é");
     }
 
@@ -266,45 +267,54 @@ mod tests {
     fn the_time_of_transition_changes_only_with_the_status() {
         let first = time("2026-01-01T00:00:00Z");
         let later = time("2026-01-01T00:00:09Z");
-        let old = settle(&[], vec![Finding::waiting("A", "Waiting", "for x")], Some(1), first);
-        let same = settle(&old, vec![Finding::error("A", "Broken", "y")], Some(2), later);
+        let old = merge_conditions(
+            &[],
+            vec![ConditionDraft::waiting("A", "Waiting", "for x")],
+            Some(1),
+            first,
+        );
+        let same =
+            merge_conditions(&old, vec![ConditionDraft::error("A", "Broken", "y")], Some(2), later);
         assert_eq!(same[0].last_transition_time.0, first);
-        let changed = settle(&same, vec![Finding::good("A", "Done", "")], Some(2), later);
+        let changed =
+            merge_conditions(&same, vec![ConditionDraft::good("A", "Done", "")], Some(2), later);
         assert_eq!(changed[0].last_transition_time.0, later);
     }
 
     #[test]
     fn ready_stands_first_and_the_others_are_sorted() {
         let now = time("2026-01-01T00:00:00Z");
-        let findings =
-            ["Zebra", READY, "Ape"].map(|it| Finding::good(it, "Done", "")).into_iter().collect();
+        let findings = ["Zebra", READY, "Ape"]
+            .map(|it| ConditionDraft::good(it, "Done", ""))
+            .into_iter()
+            .collect();
         let types: Vec<_> =
-            settle(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
+            merge_conditions(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
         assert_eq!(types, [READY, "Ape", "Zebra"]);
     }
 
     #[test]
     fn ready_repeats_the_first_of_the_worst_findings() {
         let findings = [
-            Finding::good("A", "Done", ""),
-            Finding::waiting("B", "Waiting", "b"),
-            Finding::error("C", "First", "c"),
-            Finding::error("D", "Second", "d"),
+            ConditionDraft::good("A", "Done", ""),
+            ConditionDraft::waiting("B", "Waiting", "b"),
+            ConditionDraft::error("C", "First", "c"),
+            ConditionDraft::error("D", "Second", "d"),
         ];
-        let summary = ready(&findings, Finding::good(READY, "Ready", ""));
+        let summary = ready(&findings, ConditionDraft::good(READY, "Ready", ""));
         assert_eq!((summary.reason.as_str(), summary.type_.as_str()), ("First", READY));
         assert_eq!(kstatus(&summary).map(|it| it.type_), Some(STALLED.to_owned()));
     }
 
     #[test]
     fn a_trimmed_text_keeps_whole_characters() {
-        assert_eq!(trimmed("äöü", 5), "ä…");
-        assert_eq!(trimmed("abc", 3), "abc");
+        assert_eq!(truncated("äöü", 5), "ä…");
+        assert_eq!(truncated("abc", 3), "abc");
     }
 
     #[test]
     fn long_lists_end_with_a_number() {
-        assert_eq!(some(&["a", "b"], 2), "a, b");
-        assert_eq!(some(&["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(first_names(&["a", "b"], 2), "a, b");
+        assert_eq!(first_names(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 
 /// How much of a value is repeated.
 const VALUE_LIMIT: usize = 80;
@@ -28,7 +28,7 @@ impl Fault {
         cause: impl Into<String>,
         way: impl Into<String>,
     ) -> Self {
-        let value = trimmed(&value.to_string(), VALUE_LIMIT);
+        let value = truncated(&value.to_string(), VALUE_LIMIT);
         Self { value: Some(value), ..Self::hidden(path, cause, way) }
     }
 

@@ -13,7 +13,7 @@ use api::conditions::find;
 use dataplane_operator::baremetal_set::decide::decide;
 use dataplane_operator::baremetal_set::hosts::{Order, orders};
 use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
-use dataplane_operator::baremetal_set::pauses::{Pauses, Place};
+use dataplane_operator::baremetal_set::pauses::{Place, RequestBackoff};
 use dataplane_operator::baremetal_set::{ask, look};
 use ironic_client::Pool;
 use jiff::SignedDuration;
@@ -76,25 +76,25 @@ async fn followed(question: Question) -> Result<Course> {
     let Question { set, secrets, until, deaths, ahead, at_its_pace } = question;
     let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
     let mut course = Course { set: Some(set), ..Course::default() };
-    let (mut pool, mut pauses) = (Pool::default(), Pauses::default());
+    let (mut pool, mut pauses) = (Pool::default(), RequestBackoff::default());
     for pass in 0..PASSES {
         let Some(set) = course.set.clone() else { return Ok(course) };
         let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
-            seen.machines = look::look(&pool, &key, ironic, &secrets).await;
+            seen.machines = look::list_nodes(&pool, &key, ironic, &secrets).await;
         }
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
         course.asked.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key.to_string()) {
-            let asked = ask::ask(&session, orders, || true).await;
+            let asked = ask::send_requests(&session, orders, || true).await;
             pauses.note(&Place::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);
         }
         if deaths.contains(&pass) {
-            (pool, pauses) = (Pool::default(), Pauses::default());
+            (pool, pauses) = (Pool::default(), RequestBackoff::default());
             continue;
         }
         let plan = decide(&seen, now);
@@ -105,13 +105,13 @@ async fn followed(question: Question) -> Result<Course> {
             return Ok(course);
         }
         let longest = if at_its_pace { Duration::MAX } else { PAUSE };
-        tokio::time::sleep(plan.look_again.unwrap_or(PAUSE).min(longest)).await;
+        tokio::time::sleep(plan.requeue_after.unwrap_or(PAUSE).min(longest)).await;
     }
     let told = course.set.and_then(|it| it.status).context("no status")?;
     bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.asked)
 }
 
-fn recall(pauses: &Pauses, seen: &mut Observed) {
+fn recall(pauses: &RequestBackoff, seen: &mut Observed) {
     let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
     seen.refused = pauses.of(&Place::of(&seen.set), nodes);
 }
@@ -136,19 +136,19 @@ fn write(course: &mut Course, step: &Step) -> Result<()> {
     course.n_writes += 1;
     let set = course.set.as_mut().context("a write to a set that is gone")?;
     match &step.write {
-        Write::Hold { finalizer } => set.finalizers_mut().push(finalizer.clone()),
+        Write::AddFinalizer { finalizer } => set.finalizers_mut().push(finalizer.clone()),
         Write::Status { status, notices, .. } => {
             set.status = Some(serde_json::from_value(status.clone())?);
             course.events.extend(notices.iter().map(|it| it.reason.clone()));
         }
-        Write::Release { rest, .. } => {
+        Write::RemoveFinalizer { rest, .. } => {
             set.finalizers_mut().clone_from(rest);
             if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
                 course.set = None;
             }
         }
         Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => {
-            bail!("a set writes to nothing but itself: {}", step.because)
+            bail!("a set writes to nothing but itself: {}", step.reason)
         }
     }
     Ok(())

@@ -7,7 +7,7 @@
 use api::conditions;
 use api::dataplane::{Node, NodeSet};
 use kube::core::DynamicObject;
-use operator_runtime::webhook::{Request, Verdict, Webhook};
+use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
 use crate::claims::{Claim, ClaimCaches, Contested};
 
@@ -22,7 +22,7 @@ const WARNED: usize = 8;
 const WARNED_TEXT: usize = 450;
 
 /// The caches that the webhooks answer from.
-pub type Known = operator_runtime::webhook::Known<ClaimCaches>;
+pub type Known = operator_runtime::webhook::AdmissionCache<ClaimCaches>;
 
 /// Both webhooks.
 pub fn webhook(known: &Known) -> Webhook {
@@ -46,13 +46,13 @@ fn judged(
     request: &Request,
     known: &Known,
     read: fn(&DynamicObject, &ClaimCaches) -> Option<Claim>,
-) -> Verdict {
-    let Some(known) = known.now() else { return Verdict::allow() };
+) -> AdmissionDecision {
+    let Some(known) = known.now() else { return AdmissionDecision::allow() };
     let read = |it: &Option<DynamicObject>| read(it.as_ref()?, &known);
-    let Some(new) = read(&request.object) else { return Verdict::allow() };
+    let Some(new) = read(&request.object) else { return AdmissionDecision::allow() };
     let claim = new.changed_since(read(&request.old_object).as_ref());
     let others = known.overlapping(std::slice::from_ref(&claim), None);
-    warnings(&claim, &others).into_iter().fold(Verdict::allow(), Verdict::warn)
+    warnings(&claim, &others).into_iter().fold(AdmissionDecision::allow(), AdmissionDecision::warn)
 }
 
 fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
@@ -64,7 +64,7 @@ fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
         contested.map(|it| format!("{}: {}", it.host.path, not_for_the_younger(it, &object)));
     let taken = taken.iter().map(|it| format!("{}: {}", it.path, it.message(&object)));
     let all: Vec<String> = taken.chain(contested).collect();
-    let text = |it: &String| conditions::trimmed(it, WARNED_TEXT);
+    let text = |it: &String| conditions::truncated(it, WARNED_TEXT);
     let mut told: Vec<String> = all.iter().take(WARNED).map(text).collect();
     if all.len() > WARNED {
         told.push(format!("{} more hosts are described by others too", all.len() - WARNED));

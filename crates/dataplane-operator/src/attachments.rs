@@ -10,10 +10,10 @@ use kube::core::{NamespaceResourceScope, ObjectMeta};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::error::Result;
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 use serde::Deserialize;
 
-use crate::optional::Optional;
+use crate::optional::OptionalInformer;
 
 /// A network attachment, of which the name is enough.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -51,12 +51,12 @@ impl kube::Resource for Attachment {
 }
 
 /// All network attachments of the cluster, if it has them.
-pub struct Attachments(Optional<Attachment>);
+pub struct Attachments(OptionalInformer<Attachment>);
 
 impl Attachments {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Watches) -> Self {
-        Self(Optional::new(watches))
+    pub fn new(watches: Informers) -> Self {
+        Self(OptionalInformer::new(watches))
     }
 
     /// Calls `wake` with each attachment that comes, changes or goes.

@@ -19,5 +19,5 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use controller::{BaremetalSets, World, wake};
+pub use controller::{BaremetalSets, Caches, map_events};
 pub use observe::Observed;

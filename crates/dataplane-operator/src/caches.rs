@@ -14,28 +14,28 @@ use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Cache, MetadataCache};
+use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Candidate, Leader};
-use operator_runtime::queue::Queue;
-use operator_runtime::sources::{self, Sources};
-use operator_runtime::vault::Vault;
+use operator_runtime::leader::{Manager, ManagerBuilder};
+use operator_runtime::queue::WorkQueue;
+use operator_runtime::sources::{self, SourceCache};
+use operator_runtime::vault::SourceContents;
 
 use crate::attachments::Attachments;
 use crate::baremetal_set::metal3::{self, Metal3};
-use crate::baremetal_set::pauses::Pauses;
+use crate::baremetal_set::pauses::RequestBackoff;
 use crate::baremetal_set::{self, BaremetalSets};
 use crate::claims::{Claim, ClaimCaches, keys_of_node};
-use crate::endpoints::World as Ports;
+use crate::endpoints::Caches as Ports;
 use crate::endpoints::build::LABEL;
-use crate::group::observe::World;
+use crate::group::observe::Caches;
 use crate::indexes::{
     BY_HOST, BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_PLANE, BY_ROLE,
     namespace_of, node_sets_of,
 };
 use crate::machines::Machines;
-use crate::node_set::World as Sets;
-use crate::node_set::others::Others;
+use crate::node_set::Caches as Sets;
+use crate::node_set::others::ExternalApis;
 use crate::node_set::tls::node_set_of;
 use crate::owner::controller;
 use crate::plane::wake::plane_of;
@@ -55,7 +55,7 @@ pub(crate) struct Watched {
     baremetal_sets: Arc<Cache<BaremetalSet>>,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
-    others: Arc<Others>,
+    others: Arc<ExternalApis>,
     pub(crate) machines: Arc<Machines>,
     metal3: Arc<Metal3>,
     keys: Keys,
@@ -64,10 +64,10 @@ pub(crate) struct Watched {
 impl Watched {
     /// Empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps are kept.
     pub(crate) fn new(
-        candidate: &Candidate,
+        candidate: &ManagerBuilder,
         manager: &'static str,
         keys: Keys,
-        others: Others,
+        others: ExternalApis,
         machines: Machines,
     ) -> Self {
         // Inventories that are edited or deleted by hand are known by what is left of our own fields.
@@ -109,8 +109,8 @@ impl Watched {
         }
     }
 
-    pub(crate) fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
-        let mut all: Vec<Arc<dyn Absorb>> = vec![
+    pub(crate) fn absorbing(&self) -> Vec<Arc<dyn WriteThrough>> {
+        let mut all: Vec<Arc<dyn WriteThrough>> = vec![
             Arc::<Cache<DataPlane>>::clone(&self.planes),
             Arc::<Cache<Role>>::clone(&self.roles),
             Arc::<Cache<Node>>::clone(&self.nodes),
@@ -130,8 +130,8 @@ impl Watched {
         all
     }
 
-    pub(crate) fn groups(&self, candidate: &Candidate, api: &Arc<Api>) -> World {
-        World {
+    pub(crate) fn groups(&self, candidate: &ManagerBuilder, api: &Arc<Api>) -> Caches {
+        Caches {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
@@ -139,7 +139,7 @@ impl Watched {
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
-            vault: Vault::default(),
+            vault: SourceContents::default(),
             attachments: Arc::new(Attachments::new(candidate.watches())),
             machines: Arc::clone(&self.machines),
             api: Arc::clone(api),
@@ -155,7 +155,7 @@ impl Watched {
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
             secrets: Arc::clone(&self.secrets),
-            vault: Vault::default(),
+            vault: SourceContents::default(),
             others: Arc::clone(&self.others),
             attachments: Arc::clone(attachments),
             machines: Arc::clone(&self.machines),
@@ -163,14 +163,18 @@ impl Watched {
         }
     }
 
-    pub(crate) fn machines(&self, candidate: &Candidate, api: &Arc<Api>) -> baremetal_set::World {
-        baremetal_set::World {
+    pub(crate) fn machines(
+        &self,
+        candidate: &ManagerBuilder,
+        api: &Arc<Api>,
+    ) -> baremetal_set::Caches {
+        baremetal_set::Caches {
             metal3: Arc::clone(&self.metal3),
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
-            vault: Vault::default(),
+            vault: SourceContents::default(),
             pool: Pool::counted(candidate.metrics()),
-            pauses: Pauses::default(),
+            pauses: RequestBackoff::default(),
             api: Arc::clone(api),
         }
     }
@@ -181,13 +185,13 @@ impl Watched {
     }
 
     /// Each road has its own, for their readers are woken by different queues.
-    fn sources(&self) -> Arc<Sources> {
+    fn sources(&self) -> Arc<SourceCache> {
         let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
-        Sources::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
+        SourceCache::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
     }
 
-    pub(crate) fn planes(&self) -> plane::observe::World {
-        plane::observe::World {
+    pub(crate) fn planes(&self) -> plane::observe::Caches {
+        plane::observe::Caches {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),
@@ -197,9 +201,9 @@ impl Watched {
     pub(crate) fn services(
         &self,
         api: &Arc<Api>,
-        sources: &Arc<Sources>,
+        sources: &Arc<SourceCache>,
         networks: Vec<IpNet>,
-    ) -> service::World {
+    ) -> service::Caches {
         let ports = Ports {
             services: Arc::clone(&self.services),
             roles: Arc::clone(&self.roles),
@@ -210,12 +214,12 @@ impl Watched {
             api: Arc::clone(api),
         };
         let node_sets = Arc::clone(&self.node_sets);
-        service::World { ports, sources: Arc::clone(sources), node_sets }
+        service::Caches { ports, sources: Arc::clone(sources), node_sets }
     }
 
     /// They share the digests of sources, and the watch of network attachments, with the groups.
-    pub(crate) fn deployments(&self, groups: &World) -> deployment::observe::World {
-        deployment::observe::World {
+    pub(crate) fn deployments(&self, groups: &Caches) -> deployment::observe::Caches {
+        deployment::observe::Caches {
             deployments: Arc::clone(&self.deployments),
             node_sets: Arc::clone(&self.node_sets),
             services: Arc::clone(&self.services),
@@ -227,13 +231,13 @@ impl Watched {
     }
 
     /// Runs the controller of sets of machines, whose kind is served, unless they are somebody else's.
-    pub(crate) async fn look_after_machines(
+    pub(crate) async fn watch_machines(
         &self,
-        candidate: &Candidate,
-        leader: &mut Leader,
+        candidate: &ManagerBuilder,
+        leader: &mut Manager,
         api: &Arc<Api>,
-        world: baremetal_set::World,
-        queue: Arc<Queue>,
+        world: baremetal_set::Caches,
+        queue: Arc<WorkQueue>,
     ) -> Result<()> {
         if candidate.drives::<BaremetalSet>().await? {
             leader.watch_owned(&self.baremetal_sets);
@@ -242,7 +246,7 @@ impl Watched {
         Ok(())
     }
 
-    pub(crate) fn watch(&self, leader: &mut Leader) {
+    pub(crate) fn watch(&self, leader: &mut Manager) {
         leader.watch_owned(&self.planes);
         leader.watch_owned(&self.roles);
         leader.watch_owned(&self.nodes);

@@ -10,7 +10,7 @@ pub mod shared_keys;
 
 pub use caches::ClaimCaches;
 pub use claim::{
-    Claim, Contested, NETWORK_SCOPE, Taken, has_reached, has_reached_host, keys_of_node,
+    AddressTaken, Claim, Contested, NETWORK_SCOPE, has_reached, has_reached_host, keys_of_node,
 };
 pub use host_keys::{ACCEPT_SHARED, key_of};
 

@@ -1,7 +1,7 @@
 //! The types of conditions that several kinds have, and the condition of inputs.
 
 use crate::baremetal_set::status::INPUT_READY;
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 
 use crate::problem::Fault;
 
@@ -9,16 +9,16 @@ use crate::problem::Fault;
 pub const INPUT_MISSING: &str = "InputMissing";
 
 /// What faults say as a condition.
-pub fn input(faults: &[Fault]) -> Finding {
+pub fn input(faults: &[Fault]) -> ConditionDraft {
     match faults.iter().min_by_key(|it| it.is_missing) {
-        None => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
+        None => ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there."),
         Some(first) => {
             let text: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
             let text = text.join(" ");
             if first.is_missing {
-                Finding::warning(INPUT_READY, first.reason, text)
+                ConditionDraft::warning(INPUT_READY, first.reason, text)
             } else {
-                Finding::error(INPUT_READY, first.reason, text)
+                ConditionDraft::error(INPUT_READY, first.reason, text)
             }
         }
     }

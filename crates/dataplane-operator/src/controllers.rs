@@ -3,20 +3,20 @@
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::deployment;
-use crate::group::observe::{self, World};
+use crate::group::observe::{self, Caches};
 use crate::group::{Observed, decide};
-use crate::node_set::{self, World as Sets};
+use crate::node_set::{self, Caches as Sets};
 use crate::plane;
 
 /// Looks after data planes.
 pub(crate) struct Maps {
     /// The watched world.
-    pub(crate) world: plane::observe::World,
+    pub(crate) world: plane::observe::Caches,
 }
 
 impl Controller for Maps {
@@ -32,7 +32,7 @@ impl Controller for Maps {
         plane::decide::decide(seen, now)
     }
 
-    fn refused(seen: &plane::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &plane::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         plane::decide::refused(seen, refusal, now)
     }
 }
@@ -40,7 +40,7 @@ impl Controller for Maps {
 /// Looks after roles and nodes.
 pub(crate) struct Groups {
     /// The watched world.
-    pub(crate) world: World,
+    pub(crate) world: Caches,
 }
 
 impl Controller for Groups {
@@ -56,7 +56,7 @@ impl Controller for Groups {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }
@@ -64,7 +64,7 @@ impl Controller for Groups {
 /// Looks after deployments.
 pub(crate) struct Deployments {
     /// The watched world.
-    pub(crate) world: deployment::observe::World,
+    pub(crate) world: deployment::observe::Caches,
 }
 
 impl Controller for Deployments {
@@ -80,7 +80,7 @@ impl Controller for Deployments {
         deployment::decide::decide(seen, now)
     }
 
-    fn refused(seen: &deployment::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &deployment::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         deployment::decide::refused(seen, refusal, now)
     }
 }
@@ -104,7 +104,7 @@ impl Controller for NodeSets {
         node_set::decide::decide(seen, now)
     }
 
-    fn refused(seen: &node_set::Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &node_set::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         node_set::decide::refused(seen, refusal, now)
     }
 }

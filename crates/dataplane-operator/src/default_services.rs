@@ -12,7 +12,7 @@ use api::yaml;
 use kube::ResourceExt;
 use operator_core::hash;
 use operator_core::object_key::Key;
-use operator_core::plan::{Notice, Step, Target};
+use operator_core::plan::{EventDraft, Step, Target};
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Error;
 use serde_json::json;
@@ -115,7 +115,7 @@ fn is_marked(found: &Service) -> bool {
 
 /// The step that restores a service that is not what it is to be, with an Event where a human has
 /// changed it.
-pub fn restoration(found: &Service) -> Option<(Step, Option<Notice>)> {
+pub fn restoration(found: &Service) -> Option<(Step, Option<EventDraft>)> {
     let (name, namespace) = (found.name_any(), found.namespace().unwrap_or_default());
     let shipped = find(&name)?;
     let (is_same, written) = (found.spec == shipped.spec, found.annotations().get(CONTENT_HASH));
@@ -132,14 +132,14 @@ pub fn restoration(found: &Service) -> Option<(Step, Option<Notice>)> {
 }
 
 /// Object, cause and next step.
-fn restored(name: &str, shipped: &Service) -> Notice {
+fn restored(name: &str, shipped: &Service) -> EventDraft {
     let type_ = shipped.spec.edpm_service_type.as_deref().unwrap_or(name);
     let note = format!(
         "OpenStackDataPlaneService {name} is a default service and was changed, so it is what it was \
          again: to have your own, create a copy under another name with edpmServiceType: {type_}, \
          and list that in spec.services in the place of {name}."
     );
-    Notice { warning: true, reason: "DefaultServiceRestored".to_owned(), note }
+    EventDraft { warning: true, reason: "DefaultServiceRestored".to_owned(), note }
 }
 
 #[cfg(test)]

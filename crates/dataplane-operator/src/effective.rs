@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
-use operator_core::engine::recipe::Options;
+use operator_core::engine::recipe::AnsibleOptions;
 use serde_json::Value;
 
 use crate::group::names::machine_name;
@@ -20,7 +20,7 @@ use crate::vars::{self, Objects, Origin, Origins};
 /// A value of the node, when set, replaces the role's as a whole; only variables are merged, key by
 /// key, and the node wins.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Effective {
+pub struct EffectiveSpec {
     /// The node's name, which is its inventory name.
     pub name: String,
     /// The variable `ansible_host`, else `spec.ansibleHost`, else the address that its machine gets,
@@ -58,10 +58,10 @@ pub struct Effective {
     /// Whether runs may start.
     pub deploy: bool,
     /// What narrows the runs.
-    pub options: Options,
+    pub options: AnsibleOptions,
 }
 
-impl Effective {
+impl EffectiveSpec {
     /// The values of `node` under `role`, which may be part of `plane`, with variables from those
     /// objects.
     pub fn of(
@@ -266,8 +266,8 @@ fn networks(template: &NodeSection, own: &NodeSection) -> Value {
     serde_json::to_value(networks).unwrap_or_default()
 }
 
-fn options(strategy: DeployStrategy) -> Options {
-    Options {
+fn options(strategy: DeployStrategy) -> AnsibleOptions {
+    AnsibleOptions {
         tags: strategy.ansible_tags,
         skip_tags: strategy.ansible_skip_tags,
         limit: strategy.ansible_limit,
@@ -291,14 +291,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn effective(role: &Value, node: &Value) -> Effective {
+    fn effective(role: &Value, node: &Value) -> EffectiveSpec {
         let role: Role = object("OpenStackDataPlaneRole", role);
         let node: Node = object("OpenStackDataPlaneNode", node);
-        Effective::of(None, Some(&role), &node, &Objects::new())
+        EffectiveSpec::of(None, Some(&role), &node, &Objects::new())
     }
 
     /// `deployStrategy` of a data plane, a role and a node; `Null` where there is none.
-    fn strategy(levels: [&Value; 3]) -> Effective {
+    fn strategy(levels: [&Value; 3]) -> EffectiveSpec {
         let spec = |it: &Value| {
             if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
         };
@@ -306,7 +306,7 @@ mod tests {
         let plane: DataPlane = object("OpenStackDataPlane", &plane);
         let role: Role = object("OpenStackDataPlaneRole", &role);
         let node: Node = object("OpenStackDataPlaneNode", &node);
-        Effective::of(Some(&plane), Some(&role), &node, &Objects::new())
+        EffectiveSpec::of(Some(&plane), Some(&role), &node, &Objects::new())
     }
 
     fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
@@ -384,7 +384,7 @@ mod tests {
             &json!({ "ansibleTags": "n" }),
         ]);
         let text = |it: &str| Some(it.to_owned());
-        let expected = Options { tags: text("n"), skip_tags: text("p"), limit: text("p") };
+        let expected = AnsibleOptions { tags: text("n"), skip_tags: text("p"), limit: text("p") };
         assert_eq!(found.options, expected);
     }
 

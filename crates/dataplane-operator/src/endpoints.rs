@@ -15,12 +15,12 @@ use api::dataplane::{Node, Role, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::queue::Queue;
+use operator_runtime::queue::WorkQueue;
 
-pub use observe::{Observed, World};
+pub use observe::{Caches, Observed};
 
 /// Wakes the services whose ports a change concerns; most expose nothing, and are left asleep.
-pub fn wake(queue: &Arc<Queue>, world: &World) {
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     let push = exposing(queue, &world.services);
     world.roles.on_change(move |it: &Role| push(it, &it.spec.services));
     let (push, roles) = (exposing(queue, &world.services), Arc::clone(&world.roles));
@@ -39,7 +39,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
 
 /// Pushes those of the named services, beside an object, that expose ports.
 fn exposing<K: Resource>(
-    queue: &Arc<Queue>,
+    queue: &Arc<WorkQueue>,
     services: &Arc<Cache<Service>>,
 ) -> impl Fn(&K, &[String]) + Send + Sync + 'static {
     let (queue, services) = (Arc::clone(queue), Arc::clone(services));
@@ -53,7 +53,7 @@ fn exposing<K: Resource>(
     }
 }
 
-fn push_owner<K: Resource>(queue: &Queue, object: &K) {
+fn push_owner<K: Resource>(queue: &WorkQueue, object: &K) {
     let kind = Service::kind(&());
     for owner in object.owner_references().iter().filter(|it| it.kind == kind) {
         queue.push(Key::new(object.namespace().unwrap_or_default(), &owner.name));

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::claims::Claim;
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::vars::{self, Objects};
 
 /// A fuzz target: its name, and what it does with an input.
@@ -40,8 +40,8 @@ pub fn hosts(data: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Input>(data) else { return };
     let objects = objects(&input);
     if let Some(node) = &input.node {
-        let effective = Effective::of(None, input.role.as_ref(), node, &objects);
-        let again = Effective::of(None, input.role.as_ref(), node, &objects);
+        let effective = EffectiveSpec::of(None, input.role.as_ref(), node, &objects);
+        let again = EffectiveSpec::of(None, input.role.as_ref(), node, &objects);
         assert_eq!(again, effective, "two answers to one question");
         let secret = effective.secret_names();
         assert!(effective.vars.keys().all(|it| !secret.contains(it)), "a secret is a variable");

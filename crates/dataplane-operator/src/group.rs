@@ -29,4 +29,4 @@ pub mod vars;
 #[cfg(test)]
 mod tests;
 
-pub use observed::{Group, Observed};
+pub use observed::{NodeGroup, Observed};

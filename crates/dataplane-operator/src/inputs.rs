@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{Service, ServiceSpec};
 use operator_core::data_sources::service_type;
-use operator_core::engine::recipe::Options;
+use operator_core::engine::recipe::AnsibleOptions;
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use serde_json::{Value, json};
 
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::vars;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
@@ -25,7 +25,7 @@ pub use operator_core::keyed::{Inputs, changed};
 /// The inputs of a host that every service depends on.
 ///
 /// Not among them: operator and runner images, the ssh Secret, addresses of other hosts.
-pub fn of_host(host: &Effective, instance: Option<&str>) -> Inputs {
+pub fn of_host(host: &EffectiveSpec, instance: Option<&str>) -> Inputs {
     let mut inputs = Inputs::new();
     let fields = [
         ("ansibleHost", json!(host.ansible_host)),
@@ -95,7 +95,7 @@ pub fn hash(inputs: [&Inputs; 2]) -> Digest {
 }
 
 /// The hash of what a run now would do.
-pub fn run_hash(full: &Digest, options: &Options) -> Digest {
+pub fn run_hash(full: &Digest, options: &AnsibleOptions) -> Digest {
     if !options.is_partial() {
         return full.clone();
     }
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn options_change_what_a_run_does_but_not_the_full_hash() {
-        let tags = Options { tags: Some("x".into()), ..Options::default() };
-        assert_eq!(run_hash(&"h".into(), &Options::default()), "h".into());
+        let tags = AnsibleOptions { tags: Some("x".into()), ..AnsibleOptions::default() };
+        assert_eq!(run_hash(&"h".into(), &AnsibleOptions::default()), "h".into());
         assert_ne!(run_hash(&"h".into(), &tags), "h".into());
     }
 

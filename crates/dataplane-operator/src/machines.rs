@@ -14,6 +14,6 @@ pub mod told;
 #[cfg(test)]
 pub(crate) mod test_model;
 
-pub use course::Course;
+pub use course::ProvisioningState;
 pub use observe::{Machines, Seen};
-pub use set::Wish;
+pub use set::DesiredMachine;

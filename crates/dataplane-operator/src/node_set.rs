@@ -27,5 +27,5 @@ pub mod wake;
 #[cfg(test)]
 mod tests;
 
-pub use observe::World;
+pub use observe::Caches;
 pub use observed::Observed;

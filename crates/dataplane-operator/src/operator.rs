@@ -11,8 +11,8 @@ use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Candidate, Leader};
-use operator_runtime::queue::Queue;
+use operator_runtime::leader::{Manager, ManagerBuilder};
+use operator_runtime::queue::WorkQueue;
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 
@@ -22,7 +22,7 @@ use crate::claims::ClaimCaches;
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::machines::Machines;
 use crate::machines::observe::LOOK_AGAIN;
-use crate::node_set::others::Others;
+use crate::node_set::others::ExternalApis;
 use crate::service::{self, Services};
 use crate::{baremetal_set, deployment, node_set, plane};
 
@@ -57,7 +57,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, service_networks } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
-    let candidate = Candidate::of(&runtime, NAME, &common);
+    let candidate = ManagerBuilder::of(&runtime, NAME, &common);
     let known = Known::default();
     if webhook.enable_webhooks {
         admission::webhook(&known).serve(&webhook, &mut runtime).await?;
@@ -66,7 +66,7 @@ pub async fn run(args: Args) -> Result<()> {
         let standing_by = stand_by(candidate.clone(), known.clone(), caches, open, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |candidate: &Candidate, leader: Leader| {
+    let work = async move |candidate: &ManagerBuilder, leader: Manager| {
         let keys = candidate.keys(&digests).await?;
         work(candidate, leader, (keys, known, service_networks)).await
     };
@@ -76,13 +76,13 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches and the controllers.
 async fn work(
-    candidate: &Candidate,
-    mut leader: Leader,
+    candidate: &ManagerBuilder,
+    mut leader: Manager,
     (keys, known, networks): (Keys, Known, Vec<IpNet>),
 ) -> Result<()> {
     let machines = Machines::new(candidate.watches());
     let watched =
-        Watched::new(candidate, NAME, keys, Others::new(|| candidate.watches()), machines);
+        Watched::new(candidate, NAME, keys, ExternalApis::new(|| candidate.watches()), machines);
     let api = candidate.api(watched.absorbing());
     let groups = watched.groups(candidate, &api);
     let services = watched.services(&api, &groups.sources, networks);
@@ -90,18 +90,20 @@ async fn work(
     let deployments = watched.deployments(&groups);
     let maps = Maps { world: watched.planes() };
     let machines = watched.machines(candidate, &api);
-    let queue = Arc::new(Queue::default());
-    let (plane_queue, service_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
-    let (set_queue, deployment_queue) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
-    let machine_queue = Arc::new(Queue::default());
+    let queue = Arc::new(WorkQueue::default());
+    let (plane_queue, service_queue) =
+        (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
+    let (set_queue, deployment_queue) =
+        (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
+    let machine_queue = Arc::new(WorkQueue::default());
     wake::by_objects(&queue, &watched, &groups.sources);
     wake::by_networks(&queue, &watched, &groups.attachments);
     wake::by_machines(&queue, &watched.machines);
-    plane::wake::wake(&plane_queue, &queue, &maps.world);
-    service::wake(&service_queue, &services);
-    node_set::wake::wake(&set_queue, &sets);
-    deployment::wake::wake(&deployment_queue, &deployments);
-    baremetal_set::wake(&machine_queue, &machines);
+    plane::wake::map_events(&plane_queue, &queue, &maps.world);
+    service::map_events(&service_queue, &services);
+    node_set::wake::map_events(&set_queue, &sets);
+    deployment::wake::map_events(&deployment_queue, &deployments);
+    baremetal_set::map_events(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);
     leader.ready().await;
@@ -111,7 +113,7 @@ async fn work(
     let is_there = is_served(Arc::clone(&api)).await?;
     let mut late = Some((machines, machine_queue));
     if is_there && let Some((world, queue)) = late.take() {
-        watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
+        watched.watch_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     if candidate.drives::<DataPlane>().await? {
         leader.run(maps, Arc::clone(&api), plane_queue).await;
@@ -134,7 +136,7 @@ async fn work(
             outcome = leader.watches().end() => return outcome,
             () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
         }
-        watched.look_after_machines(candidate, &mut leader, &api, world, queue).await?;
+        watched.watch_machines(candidate, &mut leader, &api, world, queue).await?;
     }
     leader.finish().await
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Cache, Watchable};
+use operator_runtime::cache::{Cache, Watchable, WriteThrough};
 use operator_runtime::error::{Error, Result};
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All objects of such a kind, if the cluster has it.
-pub struct Optional<K> {
+pub struct OptionalInformer<K> {
     cache: Arc<Cache<K>>,
     opening: Mutex<Opening>,
     is_watched: OnceLock<()>,
@@ -25,19 +25,19 @@ pub struct Optional<K> {
 
 /// Where the watch is, or will be.
 struct Opening {
-    watches: Watches,
+    watches: Informers,
     is_open: bool,
 }
 
-impl<K: Watchable> Optional<K> {
+impl<K: Watchable> OptionalInformer<K> {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Watches) -> Self {
+    pub fn new(watches: Informers) -> Self {
         let opening = Mutex::new(Opening { watches, is_open: false });
         Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
     }
 
     /// The cache, for what is written to be seen at once.
-    pub fn absorbing(&self) -> Arc<dyn Absorb> {
+    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         Arc::<Cache<K>>::clone(&self.cache)
     }
 

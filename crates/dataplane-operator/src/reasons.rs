@@ -1,12 +1,12 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use operator_core::condition_catalog::{
-    self, ALREADY_EXISTS, Aspect, FORBIDDEN, HELD, INVALID, Kind, Repeats, WRITES, Word, aspect,
-    summary,
+    self, ALREADY_EXISTS, ConditionSpec, FORBIDDEN, HELD, INVALID, KindConditions, ReasonSpec,
+    Repeats, WRITES, condition, summary,
 };
 use operator_core::engine::host_key_checking;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
 use crate::group::status::DATA_PLANE_FOUND;
@@ -30,31 +30,35 @@ mod node_set;
 mod others;
 
 /// The kinds and their conditions, in the order in which a human reads them.
-pub const KINDS: &[Kind] = &[
-    Kind { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
-    Kind { name: "OpenStackDataPlaneRole", conditions: ROLE },
-    Kind { name: "OpenStackDataPlaneNode", conditions: NODE },
-    Kind { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
-    Kind { name: "OpenStackDataPlaneService", conditions: SERVICE },
-    Kind { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
-    Kind { name: "OpenStackBaremetalSet", conditions: baremetal_set::BAREMETAL_SET },
+pub const KINDS: &[KindConditions] = &[
+    KindConditions { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
+    KindConditions { name: "OpenStackDataPlaneRole", conditions: ROLE },
+    KindConditions { name: "OpenStackDataPlaneNode", conditions: NODE },
+    KindConditions { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
+    KindConditions { name: "OpenStackDataPlaneService", conditions: SERVICE },
+    KindConditions { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
+    KindConditions { name: "OpenStackBaremetalSet", conditions: baremetal_set::BAREMETAL_SET },
 ];
 
-const PARTIAL_RUN: Word = Word::bad(
+const PARTIAL_RUN: ReasonSpec = ReasonSpec::bad(
     "PartialRun",
     "Only a part has run, for tags or a limit are set.",
     "No.",
     "Remove `ansibleTags`, `ansibleSkipTags` and `ansibleLimit`.",
 );
-const NODES_READY: Word =
-    Word::good("NodesReady", "All nodes are ready; a role without nodes is ready too.");
+const NODES_READY: ReasonSpec =
+    ReasonSpec::good("NodesReady", "All nodes are ready; a role without nodes is ready too.");
 
-const SETUP_INPUT_MISSING: Word =
-    Word::bad("InputMissing", "An input is missing.", "When it appears.", "See `InputReady`.");
+const SETUP_INPUT_MISSING: ReasonSpec = ReasonSpec::bad(
+    "InputMissing",
+    "An input is missing.",
+    "When it appears.",
+    "See `InputReady`.",
+);
 
-const ROLE: &[Aspect] = &[
+const ROLE: &[ConditionSpec] = &[
     summary("All of its nodes are ready.", &[NODES_READY]),
-    aspect(
+    condition(
         INPUT_READY,
         "What all of its nodes need is there.",
         &[
@@ -69,26 +73,29 @@ const ROLE: &[Aspect] = &[
             NETWORKS_NOT_SERVED,
         ],
     ),
-    aspect(
+    condition(
         DEPLOYMENT_READY,
         "All of its nodes are ready; else the message has their count and the first five by name, \
          the worst first.",
         &[NODES_READY],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneNode")),
-    aspect(
+    condition(
         SETUP_READY,
         "Each of its nodes is in an inventory that runs can begin with.",
-        &[Word::good("Ready", "Every node is in an inventory."), SETUP_INPUT_MISSING],
+        &[ReasonSpec::good("Ready", "Every node is in an inventory."), SETUP_INPUT_MISSING],
     ),
     machines::ROLE,
-    aspect(
+    condition(
         DATA_PLANE_FOUND,
         "The data plane that `spec.dataPlane` names exists; absent where none is named. `Ready` does \
          not depend on it.",
         &[
-            Word::good("Found", "What node and role leave open is taken from the data plane."),
-            Word::bad(
+            ReasonSpec::good(
+                "Found",
+                "What node and role leave open is taken from the data plane.",
+            ),
+            ReasonSpec::bad(
                 "DataPlaneNotFound",
                 "The data plane does not exist, so nothing is taken from it.",
                 "When it appears.",
@@ -99,21 +106,21 @@ const ROLE: &[Aspect] = &[
     WRITES,
 ];
 
-const NODE: &[Aspect] = &[
+const NODE: &[ConditionSpec] = &[
     summary(
         "Every service succeeded on this host.",
-        &[Word::good("Ready", "Every service succeeded on this host.")],
+        &[ReasonSpec::good("Ready", "Every service succeeded on this host.")],
     ),
     machines::NODE,
-    aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
-    aspect(
+    condition(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    condition(
         SETUP_READY,
         "There is an inventory that runs can begin with.",
-        &[Word::good("Ready", "The inventory is written."), SETUP_INPUT_MISSING],
+        &[ReasonSpec::good("Ready", "The inventory is written."), SETUP_INPUT_MISSING],
     ),
-    aspect(DEPLOYMENT_READY, "Every service succeeded on this host.", DEPLOYMENT)
-        .repeating(Repeats::Attempts(&Reason::ALL)),
-    aspect(
+    condition(DEPLOYMENT_READY, "Every service succeeded on this host.", DEPLOYMENT)
+        .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    condition(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
         &[
@@ -121,14 +128,14 @@ const NODE: &[Aspect] = &[
             condition_catalog::NEVER_DEPLOYED,
             condition_catalog::INPUTS_CHANGED,
             PARTIAL_RUN,
-            Word::bad(
+            ReasonSpec::bad(
                 "InputMissing",
                 "Variables or a service are missing, so it cannot be told.",
                 "When they appear.",
                 "See `InputReady`.",
             )
             .unknown(),
-            Word::bad(
+            ReasonSpec::bad(
                 "RoleUnknown",
                 "The host has no role any more, and what it is to have is not known.",
                 "When its role appears.",
@@ -142,17 +149,17 @@ const NODE: &[Aspect] = &[
     WRITES,
 ];
 
-const SERVICE: &[Aspect] = &[
+const SERVICE: &[ConditionSpec] = &[
     summary(
         "It can be deployed: everything that it names is there.",
-        &[Word::good("Ready", "Everything that the service names is there.")],
+        &[ReasonSpec::good("Ready", "Everything that the service names is there.")],
     ),
-    aspect(
+    condition(
         SPEC_VALID,
         "It can be deployed as it is written.",
         &[
-            Word::good("Valid", "It can be deployed as it is written."),
-            Word::bad(
+            ReasonSpec::good("Valid", "It can be deployed as it is written."),
+            ReasonSpec::bad(
                 "InvalidSpec",
                 "A field cannot be as it is; the message has its path and the legal way.",
                 "When it is corrected.",
@@ -160,44 +167,44 @@ const SERVICE: &[Aspect] = &[
             ),
         ],
     ),
-    aspect(
+    condition(
         DATA_SOURCES_USED,
         "Every data source that is not optional exists.",
         &[
-            Word::good("AllFound", "The message names the data sources that are mounted."),
+            ReasonSpec::good("AllFound", "The message names the data sources that are mounted."),
             DATA_SOURCE_NOT_FOUND,
         ],
     ),
-    aspect(
+    condition(
         DATA_SOURCE_KEYS_CLASH,
         "Several data sources have one key, and the last one listed is mounted. `Ready` does not \
          depend on it.",
         &[
-            Word {
+            ReasonSpec {
                 reason: "KeysClash",
-                status: Truth::True,
+                status: ConditionStatus::True,
                 meaning: "The message names the keys, and whose is mounted.",
                 heals: "When the keys differ.",
                 step: "Rename keys, or take a data source off the list.",
             },
-            Word::bad("KeysDiffer", "No two data sources have a key in common.", "", ""),
+            ReasonSpec::bad("KeysDiffer", "No two data sources have a key in common.", "", ""),
         ],
     ),
-    aspect(
+    condition(
         PLAYBOOK_INCLUDED,
         "The project's own collection has the playbook or role. `Ready` does not depend on it, for \
          the runner image may be another one.",
         &[
-            Word::good("Included", "The project's runner image can run it."),
-            Word::good("InService", "The service has its playbook in itself."),
-            Word::bad(
+            ReasonSpec::good("Included", "The project's runner image can run it."),
+            ReasonSpec::good("InService", "The service has its playbook in itself."),
+            ReasonSpec::bad(
                 "NotIncluded",
                 "The project's runner image cannot run it.",
                 "No.",
                 "Have a runner image that has it, by the chart's value `relatedImages.ansibleEERunner` \
                  or the service's `openStackAnsibleEERunnerImage`.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "NotKnown",
                 "Playbook or image are not the project's, so only that image can tell.",
                 "",
@@ -206,43 +213,43 @@ const SERVICE: &[Aspect] = &[
             .unknown(),
         ],
     ),
-    aspect(
+    condition(
         SPEC_WARNINGS,
         "Something in the spec is without effect, or is to go. `Ready` does not depend on it.",
         &[
-            Word {
+            ReasonSpec {
                 reason: "WithoutEffect",
-                status: Truth::True,
+                status: ConditionStatus::True,
                 meaning: "The message has the path of each field, and what to write instead.",
                 heals: "When it is corrected.",
                 step: "Write it differently, or take it out.",
             },
-            Word::bad("NoWarnings", "Everything in the spec has its effect.", "", ""),
+            ReasonSpec::bad("NoWarnings", "Everything in the spec has its effect.", "", ""),
         ],
     ),
-    aspect(
+    condition(
         ENDPOINTS_READY,
         "Its ports are exposed on the addresses of all nodes that get it and were deployed there; \
          absent where it lists no ports.",
         &[
-            Word::good(
+            ReasonSpec::good(
                 "Exposed",
                 "The ports are exposed on the addresses of all nodes that were deployed there; \
                  those that were not yet are named, and follow.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "AddressMissing",
                 "Nodes whose address is no IP address, or not known yet, are left out.",
                 "When the address is known.",
                 "Set `ansibleHost` of the named nodes to an IP address.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "AddressNotAllowed",
                 "Nodes whose address is in none of the chart's `dataplane.serviceNetworks` are left out.",
                 "When the list or the address changes.",
                 "Ask the administrator to add the network of the hosts to the list.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "NameTaken",
                 "A Kubernetes Service or EndpointSlice of the name exists and belongs to others.",
                 "Within a minute of its end.",
@@ -253,21 +260,21 @@ const SERVICE: &[Aspect] = &[
     WRITES,
 ];
 
-const INPUTS: &[Word] = &[
+const INPUTS: &[ReasonSpec] = &[
     INPUT_COMPLETE,
-    Word::bad(
+    ReasonSpec::bad(
         "RoleNotNamed",
         "Neither `spec.role` nor `spec.services` is set.",
         "No.",
         "Name the role, or list services.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "RoleNotFound",
         "The role does not exist.",
         "When it appears.",
         "Create it, or correct `spec.role`.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostAddressMissing",
         "Neither `ansibleHost` nor `hostName` is set.",
         "No.",
@@ -276,7 +283,7 @@ const INPUTS: &[Word] = &[
     HOST_ADDRESS_INVALID,
     HOST_TAKEN,
     KEY_SHARED,
-    Word::bad(
+    ReasonSpec::bad(
         "SshSecretNotNamed",
         "Neither node nor role names an ssh Secret.",
         "No.",
@@ -292,7 +299,7 @@ const INPUTS: &[Word] = &[
     VARIABLES_INVALID,
     NETWORK_NOT_FOUND,
     NETWORKS_NOT_SERVED,
-    Word::bad(
+    ReasonSpec::bad(
         "NetworkAttachmentsDiffer",
         "The node's `networkAttachments` are not its role's, or another node's where the role has \
          none.",
@@ -301,23 +308,33 @@ const INPUTS: &[Word] = &[
     ),
 ];
 
-const DEPLOYMENT: &[Word] = &[
-    Word::good(
+const DEPLOYMENT: &[ReasonSpec] = &[
+    ReasonSpec::good(
         "Deployed",
         "Every service succeeded on this host; `UpToDate` tells with which inputs.",
     ),
-    Word::bad("Deploying", "Services are being deployed; the role names the run.", "Yes.", "Wait."),
+    ReasonSpec::bad(
+        "Deploying",
+        "Services are being deployed; the role names the run.",
+        "Yes.",
+        "Wait.",
+    ),
     condition_catalog::QUEUED,
     condition_catalog::NOT_REQUESTED,
     HELD[0],
     HELD[1],
-    Word::bad(
+    ReasonSpec::bad(
         "LeftOut",
         "`ansibleLimit` leaves the host out, and nothing was deployed to it.",
         "No.",
         "Widen or remove the limit.",
     ),
-    Word::bad("InputMissing", "An input is missing.", "When it appears.", "See `InputReady`."),
+    ReasonSpec::bad(
+        "InputMissing",
+        "An input is missing.",
+        "When it appears.",
+        "See `InputReady`.",
+    ),
     machines::MACHINE_NOT_READY,
     PARTIAL_RUN,
     FORBIDDEN,

@@ -14,19 +14,19 @@ use jiff::Timestamp;
 use kube::Resource;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
-use operator_runtime::queue::Queue;
+use operator_runtime::queue::WorkQueue;
 
 use crate::{default_services, endpoints};
 
-pub use observe::{Observed, World};
+pub use observe::{Caches, Observed};
 
 /// The controller; its keys are services, and default services that are missing.
 pub struct Services {
     /// The watched world.
-    pub world: World,
+    pub world: Caches,
 }
 
 impl Controller for Services {
@@ -42,14 +42,14 @@ impl Controller for Services {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }
 
 /// Wakes the services that a change concerns.
-pub fn wake(queue: &Arc<Queue>, world: &World) {
-    endpoints::wake(queue, &world.ports);
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
+    endpoints::map_events(queue, &world.ports);
     let own = Arc::clone(queue);
     world.ports.services.on_change(move |it| own.push(Key::of(it)));
     let push = missing(queue, world);
@@ -72,7 +72,10 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
 }
 
 /// Pushes the default services that are missing beside an object.
-fn missing<K: Resource>(queue: &Arc<Queue>, world: &World) -> impl Fn(&K) + Send + Sync + use<K> {
+fn missing<K: Resource>(
+    queue: &Arc<WorkQueue>,
+    world: &Caches,
+) -> impl Fn(&K) + Send + Sync + use<K> {
     let (queue, services) = (Arc::clone(queue), Arc::clone(&world.ports.services));
     move |beside| {
         let namespace = beside.meta().namespace.clone().unwrap_or_default();

@@ -13,7 +13,7 @@ use operator_core::keyed::{Digest, Inputs, short};
 use operator_runtime::vault::Content;
 use serde_json::Value;
 
-use operator_core::data_sources::Named;
+use operator_core::data_sources::NamedSource;
 
 /// The objects that lists of `ansibleVarsFrom` name, where they exist.
 pub type Objects = BTreeMap<SourceRef, Content>;
@@ -42,8 +42,8 @@ impl Origin {
 pub type Origins = BTreeMap<String, Origin>;
 
 /// The objects that a list names, in its order.
-pub fn named(entries: &[DataSource]) -> Vec<Named> {
-    entries.iter().filter_map(Named::of).collect()
+pub fn named(entries: &[DataSource]) -> Vec<NamedSource> {
+    entries.iter().filter_map(NamedSource::of).collect()
 }
 
 /// A variable that an entry of a list gives.
@@ -62,7 +62,7 @@ pub struct Given<'a> {
 pub fn given<'a>(namespace: &str, entries: &[DataSource], objects: &'a Objects) -> Vec<Given<'a>> {
     let mut found = Vec::new();
     for entry in entries {
-        let Some(source) = Named::of(entry).map(|it| it.source(namespace)) else { continue };
+        let Some(source) = NamedSource::of(entry).map(|it| it.source(namespace)) else { continue };
         let Some(content) = objects.get(&source) else { continue };
         let prefix = entry.prefix.as_deref().unwrap_or_default();
         let given = |key: &'a str| Given {

@@ -12,7 +12,7 @@ use config_drive::{Drive, Fault, Host, Secret};
 use ironic::{Error, Given, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
 use ironic_client::{Credentials, Session};
 use operator_runtime::clock;
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ async fn main() -> Result<()> {
 async fn answer(question: &Question) -> Result<Value> {
     let Question { endpoint, authentication, secret, task } = question;
     let credentials = Credentials::of(*authentication, "ironic", secret)?;
-    let session = Session::new(endpoint, credentials, Trust::new(None).map_err(told)?);
+    let session = Session::new(endpoint, credentials, CaTrust::new(None).map_err(told)?);
     match task {
         Task::Version => Ok(json!({"version": session.version().await?.to_string()})),
         Task::Fields(version) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Response;
 use hyper::body::Bytes;
 use ironic::Error;
-use operator_runtime::web::WebFault;
+use operator_runtime::web::HttpFault;
 use operator_runtime::weight;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -15,18 +15,18 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 /// The largest answer, in bytes: a page of 500 machines, with 16 KiB of what is asked of each.
 pub(crate) const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// What reading one answer may cost.
-const COST: weight::Bound = weight::Bound { depth: 100, bytes: 32 * 1024 * 1024 };
+const COST: weight::SizeLimit = weight::SizeLimit { depth: 100, bytes: 32 * 1024 * 1024 };
 
 /// Why there was no answer.
-pub(crate) fn of_web(fault: WebFault) -> Error {
+pub(crate) fn of_web(fault: HttpFault) -> Error {
     match fault {
-        WebFault::NotUrl => Error::NotUrl,
-        WebFault::Unreachable(cause) => Error::Unreachable(cause),
-        WebFault::Untrusted(cause) => Error::Untrusted(cause),
-        WebFault::Cut(status) => {
+        HttpFault::NotUrl => Error::NotUrl,
+        HttpFault::Unreachable(cause) => Error::Unreachable(cause),
+        HttpFault::Untrusted(cause) => Error::Untrusted(cause),
+        HttpFault::Cut(status) => {
             Error::Unreachable(format!("its answer of HTTP status {status} broke off"))
         }
-        WebFault::TooLong(_) => {
+        HttpFault::TooLong(_) => {
             Error::TooLarge(format!("an answer of more than {} MiB", LARGEST_ANSWER >> 20))
         }
     }

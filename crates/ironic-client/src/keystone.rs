@@ -5,7 +5,7 @@ use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use ironic::Error;
 use jiff::{SignedDuration, Timestamp};
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 use operator_runtime::{clock, web};
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Login {
     }
 
     /// A token that is good for a while. Those who ask at the same time wait for one answer.
-    pub(crate) async fn token(&self, trust: &Trust) -> Result<Secret<String>, Error> {
+    pub(crate) async fn token(&self, trust: &CaTrust) -> Result<Secret<String>, Error> {
         let mut kept = self.token.lock().await;
         if let Some(token) = kept.as_ref().filter(|it| it.is_good(clock::now())) {
             return Ok(token.text.clone());
@@ -70,7 +70,7 @@ impl Login {
         *self.token.lock().await = None;
     }
 
-    async fn ask(&self, trust: &Trust) -> Result<Token, Error> {
+    async fn ask(&self, trust: &CaTrust) -> Result<Token, Error> {
         let request = Request::post(self.url.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")

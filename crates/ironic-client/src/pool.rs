@@ -217,7 +217,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use operator_runtime::stream::Trust;
+    use operator_runtime::stream::CaTrust;
 
     use super::*;
     use crate::credentials::Credentials;
@@ -313,7 +313,7 @@ mod tests {
 
     fn session(pool: &Pool, user: &str, made_from: &str) -> Arc<Session> {
         let make =
-            || Ok(Session::new("http://ironic", Credentials::None, Trust::new(None).unwrap()));
+            || Ok(Session::new("http://ironic", Credentials::None, CaTrust::new(None).unwrap()));
         pool.session(user, made_from.to_owned(), make).unwrap()
     }
 

@@ -11,7 +11,7 @@ use http::{StatusCode, header};
 use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
 use operator_runtime::metrics::Metrics;
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 use operator_runtime::web;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -42,7 +42,7 @@ const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 pub struct Session {
     endpoint: String,
     credentials: Credentials,
-    trust: Trust,
+    trust: CaTrust,
     version: Mutex<Option<(ApiVersion, Instant)>>,
     known_for: Duration,
     most: Most,
@@ -129,7 +129,7 @@ struct Changes {
 
 impl Session {
     /// Nothing is asked yet. The endpoint is the API's URL without a version.
-    pub fn new(endpoint: &str, credentials: Credentials, trust: Trust) -> Self {
+    pub fn new(endpoint: &str, credentials: Credentials, trust: CaTrust) -> Self {
         let endpoint = endpoint.trim_end_matches('/').trim_end_matches("/v1").to_owned();
         Self {
             endpoint,

@@ -9,7 +9,7 @@ use api::baremetal::Authentication;
 use config_drive::Secret;
 use ironic::{Error, Request};
 use operator_runtime::metrics::Metrics;
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -69,8 +69,8 @@ fn ok(body: &str) -> (u16, String, String) {
     (200, String::new(), body.to_owned())
 }
 
-fn trust() -> Trust {
-    Trust::new(None).unwrap()
+fn trust() -> CaTrust {
+    CaTrust::new(None).unwrap()
 }
 
 fn secret(entries: &[(&str, &str)]) -> BTreeMap<String, Secret<String>> {

@@ -1,6 +1,6 @@
 //! Why a machine is not further: told with its name, the cause and what a human does next.
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 
 use crate::error::WORDS_LIMIT;
 use crate::node::Node;
@@ -99,7 +99,7 @@ impl Cause {
             ),
             Self::Taken => format!(
                 "machine {name} is reserved by instance {}; name another machine, or free this one",
-                trimmed(node.instance_uuid.as_deref().unwrap_or_default(), UUID_LIMIT)
+                truncated(node.instance_uuid.as_deref().unwrap_or_default(), UUID_LIMIT)
             ),
             Self::Maintenance => format!(
                 "machine {name} is in maintenance{}; mend it, then give the command `{}`",
@@ -158,7 +158,7 @@ impl Cause {
 /// A server's words, trimmed, as a part of a sentence; nothing where there are none.
 fn quoted(who: &str, words: Option<&str>) -> String {
     match words.map(str::trim).filter(|it| !it.is_empty()) {
-        Some(words) => format!(" ({who}: {})", trimmed(words, WORDS_LIMIT)),
+        Some(words) => format!(" ({who}: {})", truncated(words, WORDS_LIMIT)),
         None => String::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 use serde_json::Value;
 
 use crate::supported_versions::{NEWEST, OLDEST};
@@ -151,7 +151,7 @@ fn words(status: u16, body: &[u8]) -> String {
     let own = words.split("Traceback (most recent call last)").next().unwrap_or_default();
     let one_line = own.split(|it: char| it.is_whitespace() || it.is_control());
     let one_line = one_line.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
-    trimmed(if one_line.is_empty() { NO_WORDS } else { &one_line }, WORDS_LIMIT)
+    truncated(if one_line.is_empty() { NO_WORDS } else { &one_line }, WORDS_LIMIT)
 }
 
 /// What is read of a refusal, in bytes: it is one message.

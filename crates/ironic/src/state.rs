@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 use serde::{Deserialize, Deserializer};
 
 /// How long a state may be that is not known here, in bytes.
@@ -99,7 +99,7 @@ impl State {
             _ => {
                 let known = WORDS.iter().find(|(it, _)| *it == word);
                 known.map_or_else(
-                    || Self::Other(trimmed(word, WORD_LIMIT)),
+                    || Self::Other(truncated(word, WORD_LIMIT)),
                     |(_, state)| state.clone(),
                 )
             }

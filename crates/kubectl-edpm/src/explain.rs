@@ -1,7 +1,7 @@
 //! What a host waits for: the chain down to its cause, then every object of it with its conditions.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
-use api::conditions::{Condition, READY, RECONCILING, STALLED, Truth, find};
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, find};
 use api::dataplane::Deployment;
 use kube::ResourceExt;
 
@@ -51,7 +51,7 @@ pub fn text(host: &Host<'_>, paint: Paint) -> String {
 /// The chain of what waits for what, from the aim down to the cause; empty where all is done.
 pub fn chain(host: &Host<'_>) -> Vec<Link> {
     let open: Vec<&Stage<'_>> =
-        host.stages.iter().filter(|it| it.truth(READY) != Truth::True).collect();
+        host.stages.iter().filter(|it| it.truth(READY) != ConditionStatus::True).collect();
     let Some(first) = open.first() else { return vec![] };
     // A later stage waits for the first one that is not done.
     let mut links: Vec<Link> = open.iter().rev().map(|it| of_stage(it)).collect();
@@ -98,7 +98,8 @@ pub fn summary(host: &Host<'_>, paint: Paint) -> String {
     let name = paint.text(Tone::Bold, &host.name);
     if chain.is_empty() {
         let behind = host.stages.iter().filter_map(|it| it.condition(UP_TO_DATE));
-        let behind: Vec<&Condition> = behind.filter(|it| it.status != Truth::True).collect();
+        let behind: Vec<&Condition> =
+            behind.filter(|it| it.status != ConditionStatus::True).collect();
         let mut out = format!("{name} is {}.\n", paint.text(Tone::Good, "ready"));
         for it in behind {
             out += &format!("It is not up to date: {}: {}\n", it.reason, it.message);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use api::ansibleee::{AnsibleEe, HostOutcome, JobStatus};
-use api::conditions::{READY, Truth};
+use api::conditions::{ConditionStatus, READY};
 use api::dataplane::{RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -89,18 +89,19 @@ impl<'a> Host<'a> {
 
     /// The stage that is not ready yet.
     pub fn open_stage(&self) -> Option<&Stage<'a>> {
-        self.stages.iter().find(|it| it.truth(READY) != Truth::True)
+        self.stages.iter().find(|it| it.truth(READY) != ConditionStatus::True)
     }
 
     /// What holds for all stages: false if it is of one.
-    pub fn truth(&self, condition: &str) -> Truth {
-        let truths: Vec<Truth> = self.stages.iter().map(|it| it.truth(condition)).collect();
-        if truths.contains(&Truth::False) {
-            Truth::False
-        } else if truths.contains(&Truth::Unknown) {
-            Truth::Unknown
+    pub fn truth(&self, condition: &str) -> ConditionStatus {
+        let truths: Vec<ConditionStatus> =
+            self.stages.iter().map(|it| it.truth(condition)).collect();
+        if truths.contains(&ConditionStatus::False) {
+            ConditionStatus::False
+        } else if truths.contains(&ConditionStatus::Unknown) {
+            ConditionStatus::Unknown
         } else {
-            Truth::True
+            ConditionStatus::True
         }
     }
 

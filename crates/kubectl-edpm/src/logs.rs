@@ -1,7 +1,7 @@
 //! Which run's output is shown, and what is left of it when its pod is gone.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
-use api::conditions::some;
+use api::conditions::first_names;
 use kube::ResourceExt;
 
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ pub fn heading(run: &AnsibleEe, host: &str, pod: &str) -> String {
     let shared = if others.is_empty() {
         String::new()
     } else {
-        format!("; it is about {} too", some(&others, 3))
+        format!("; it is about {} too", first_names(&others, 3))
     };
     format!("# run {}, {service}, pod {pod}{shared}", run.name_any())
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, Finding, READY, Truth, find, settle};
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, find, merge_conditions};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use api::dataplane::{
     Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
@@ -11,9 +11,9 @@ use api::dataplane::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::host_progress::{expanded, position};
+use operator_core::engine::host_progress::{position, to_service_runs};
 use operator_core::engine::limit::leaves_out;
-use operator_core::engine::{Run, Wanted};
+use operator_core::engine::{DesiredService, Run};
 use operator_core::node_set_host;
 
 use crate::conditions::UP_TO_DATE;
@@ -61,7 +61,7 @@ impl<'a> Member<'a> {
     /// Whether the host is another object's, which was there before.
     pub fn is_taken(&self) -> bool {
         let input = find(self.of_set(), INPUT_READY);
-        input.is_some_and(|it| it.status == Truth::False && it.reason == "HostTaken")
+        input.is_some_and(|it| it.status == ConditionStatus::False && it.reason == "HostTaken")
     }
 
     /// How far the host is, as the newest deployment that has begun there tells it.
@@ -143,16 +143,16 @@ impl<'a> Member<'a> {
         let wanted = |service: &String| {
             let hash = of_service(service).map(|it| it.0.hash.clone()).unwrap_or_default();
             let group = self.set_name().to_owned();
-            Wanted {
+            DesiredService {
                 service: service.clone(),
                 run_hash: hash.clone().into(),
                 hash: hash.into(),
                 group,
             }
         };
-        let wanted: Vec<Wanted> = progress.services.iter().map(wanted).collect();
+        let wanted: Vec<DesiredService> = progress.services.iter().map(wanted).collect();
         let text = self.failure(deployment).map(|it| it.1);
-        let mut records = expanded(&self.name, &wanted, Some(at), &runs, text);
+        let mut records = to_service_runs(&self.name, &wanted, Some(at), &runs, text);
         for record in records.iter_mut().filter(|it| it.state == RunState::Succeeded) {
             let run = of_service(&record.name);
             record.attempt = run.as_ref().map(|it| it.0.attempt).unwrap_or_default();
@@ -175,12 +175,12 @@ impl<'a> Member<'a> {
             return vec![];
         }
         let ready = vec![self.ready(deployment)];
-        let mut conditions = settle(&[], ready, None, Timestamp::UNIX_EPOCH);
+        let mut conditions = merge_conditions(&[], ready, None, Timestamp::UNIX_EPOCH);
         conditions.extend(find(self.of_set(), UP_TO_DATE).cloned());
         conditions
     }
 
-    fn ready(&self, deployment: Option<&'a Deployment>) -> Finding {
+    fn ready(&self, deployment: Option<&'a Deployment>) -> ConditionDraft {
         let name = deployment.map_or_else(
             || "A deployment".to_owned(),
             |it| format!("{DEPLOYMENT} {}", place(it).1),
@@ -188,19 +188,19 @@ impl<'a> Member<'a> {
         match self.state() {
             HostState::Deployed => {
                 let text = format!("The last deployment succeeded on {}.", self.name);
-                Finding::good(READY, "Deployed", text)
+                ConditionDraft::good(READY, "Deployed", text)
             }
             HostState::Deploying => {
                 let failed = deployment.and_then(|it| self.failing(it));
                 failed.unwrap_or_else(|| {
                     let text = format!("{name} is under way.");
-                    Finding::waiting(READY, "Deploying", text)
+                    ConditionDraft::waiting(READY, "Deploying", text)
                 })
             }
             HostState::Failed => {
                 let gone = || {
                     let text = format!("The deployment that was at {} has gone.", self.name);
-                    Finding::error(READY, "DeploymentGone", text)
+                    ConditionDraft::error(READY, "DeploymentGone", text)
                 };
                 self.settled()
                     .or_else(|| deployment.and_then(|it| self.failing(it)))
@@ -221,26 +221,26 @@ impl<'a> Member<'a> {
     }
 
     /// The failure of a deployment that goes on or has ended.
-    fn failing(&self, deployment: &'a Deployment) -> Option<Finding> {
+    fn failing(&self, deployment: &'a Deployment) -> Option<ConditionDraft> {
         let (progress, at) = self.progress(deployment)?;
         if let Some((reason, text)) = self.failure(deployment) {
-            return Some(Finding::error(READY, reason, text));
+            return Some(ConditionDraft::error(READY, reason, text));
         }
         let service = progress.services.get(position(at)).map(String::as_str).unwrap_or_default();
         let text = format!("Service {service} of {DEPLOYMENT} {}.", place(deployment).1);
-        Some(Finding::error(READY, at.reason.as_deref()?, text))
+        Some(ConditionDraft::error(READY, at.reason.as_deref()?, text))
     }
 
     /// The failure as the node set tells it, also of a deployment that has gone.
-    fn settled(&self) -> Option<Finding> {
+    fn settled(&self) -> Option<ConditionDraft> {
         let failures = &self.node_set.status.as_ref()?.failures;
         let own = failures.iter().find(|it| it.host == self.name)?;
-        Some(Finding::error(READY, &own.reason, &own.message))
+        Some(ConditionDraft::error(READY, &own.reason, &own.message))
     }
 
     /// What a host waits for on which nothing is deployed.
-    fn undeployed(&self) -> Finding {
-        let is_open = |it: &&Condition| it.status != Truth::True;
+    fn undeployed(&self) -> ConditionDraft {
+        let is_open = |it: &&Condition| it.status != ConditionStatus::True;
         let of_set = || {
             let types = [INPUT_READY, SETUP_READY];
             types.into_iter().find_map(|it| find(self.of_set(), it).filter(is_open))
@@ -251,8 +251,8 @@ impl<'a> Member<'a> {
         };
         if let Some(told) = of_set().or_else(of_waiting) {
             let severity = told.severity;
-            let finding = Finding::waiting(READY, &told.reason, &told.message);
-            return Finding { severity, ..finding };
+            let finding = ConditionDraft::waiting(READY, &told.reason, &told.message);
+            return ConditionDraft { severity, ..finding };
         }
         let set = self.set_name();
         let what = if self.own().is_some_and(|it| it.hash.is_some()) {
@@ -261,7 +261,7 @@ impl<'a> Member<'a> {
             "Nothing is deployed to it"
         };
         let text = format!("{what}: create an {DEPLOYMENT} that lists {set} in spec.nodeSets.");
-        Finding::waiting(READY, "NotDeployed", text)
+        ConditionDraft::waiting(READY, "NotDeployed", text)
     }
 }
 
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(kind(&world, "edpm-compute-5"), Some(NODE_SET));
         let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
         let input = conditions.iter_mut().find(|it| it.type_ == INPUT_READY).unwrap();
-        (input.status, input.reason) = (Truth::False, "HostTaken".to_owned());
+        (input.status, input.reason) = (ConditionStatus::False, "HostTaken".to_owned());
         assert_eq!(kind(&world, "edpm-compute-5"), Some("OpenStackDataPlaneNode"));
     }
 

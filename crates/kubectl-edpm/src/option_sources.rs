@@ -3,7 +3,7 @@
 use api::dataplane::Service;
 use api::nova::ExternalCompute;
 use k8s_openapi::api::core::v1::Secret;
-use operator_core::data_sources::Named as Source;
+use operator_core::data_sources::NamedSource as Source;
 
 use crate::cluster::Read;
 use crate::named::Named;

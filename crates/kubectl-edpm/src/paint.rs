@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use api::conditions::{Condition, Severity, Truth};
+use api::conditions::{Condition, ConditionStatus, Severity};
 use tabwriter::TabWriter;
 
 /// Whether there are colours.
@@ -32,10 +32,12 @@ impl Tone {
     /// What a condition says; one that does not hold may be all right.
     pub fn of(condition: &Condition) -> Self {
         match (condition.status, condition.severity) {
-            (Truth::True, _) | (Truth::False, None) => Self::Good,
-            (Truth::False, Some(Severity::Error)) => Self::Bad,
-            (Truth::False, Some(Severity::Warning)) | (Truth::Unknown, _) => Self::Warn,
-            (Truth::False, Some(Severity::Info)) => Self::Busy,
+            (ConditionStatus::True, _) | (ConditionStatus::False, None) => Self::Good,
+            (ConditionStatus::False, Some(Severity::Error)) => Self::Bad,
+            (ConditionStatus::False, Some(Severity::Warning)) | (ConditionStatus::Unknown, _) => {
+                Self::Warn
+            }
+            (ConditionStatus::False, Some(Severity::Info)) => Self::Busy,
         }
     }
 

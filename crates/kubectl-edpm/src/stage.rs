@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use api::conditions::{self, Condition, Truth};
+use api::conditions::{self, Condition, ConditionStatus};
 use api::dataplane::{Deployment, ServiceRun};
 
 /// Another object that a host or a stage depends on.
@@ -66,8 +66,9 @@ impl fmt::Display for Phase {
 
 impl Stage<'_> {
     /// Whether a condition of it holds.
-    pub fn truth(&self, condition: &str) -> Truth {
-        conditions::find(&self.conditions, condition).map_or(Truth::Unknown, |it| it.status)
+    pub fn truth(&self, condition: &str) -> ConditionStatus {
+        conditions::find(&self.conditions, condition)
+            .map_or(ConditionStatus::Unknown, |it| it.status)
     }
 
     /// Its condition of that type.

@@ -1,6 +1,6 @@
 //! How far each host is: one row per host, as a table, JSON or YAML.
 
-use api::conditions::{READY, Truth};
+use api::conditions::{ConditionStatus, READY};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
@@ -35,13 +35,13 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Whether node and compute are ready, or the last deployment succeeded on a host of a node set.
-    pub ready: Truth,
+    pub ready: ConditionStatus,
     /// Why not, in a word; or the word of the last phase.
     pub reason: String,
     /// The same in sentences.
     pub message: String,
     /// Whether node and compute were last deployed with the inputs of now.
-    pub up_to_date: Truth,
+    pub up_to_date: ConditionStatus,
     /// Where the host is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -167,9 +167,9 @@ impl Row {
             phase => phase.to_owned(),
         };
         let current = match self.up_to_date {
-            Truth::True => Tone::Good,
-            Truth::False => Tone::Warn,
-            Truth::Unknown => Tone::Dim,
+            ConditionStatus::True => Tone::Good,
+            ConditionStatus::False => Tone::Warn,
+            ConditionStatus::Unknown => Tone::Dim,
         };
         let mut cells = vec![
             or_none(if self.node_set.is_some() { &self.node_set } else { &self.role }),
@@ -193,11 +193,11 @@ impl Row {
 }
 
 /// The word for a truth.
-pub fn truth(truth: Truth) -> &'static str {
+pub fn truth(truth: ConditionStatus) -> &'static str {
     match truth {
-        Truth::True => "True",
-        Truth::False => "False",
-        Truth::Unknown => "Unknown",
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
     }
 }
 

@@ -16,7 +16,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use bounded_list::{TOLD, Told};
+pub use bounded_list::{BoundedList, LIST_LIMIT};
 pub use faults::{Fault, Finding, OWNED_BY_OPERATOR, faults};
 pub use parse::{Entry, LONGEST_TEXT, Reason, SyntaxError, parse};
 pub use schema::{Release, Schema};
@@ -26,7 +26,7 @@ pub use write::{Unwritable, Value, render};
 
 /// What in a compute's texts is accepted and a human should know, at most so much of it, in the
 /// order of its place; without a release, what holds for all of them.
-pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> Told<Finding> {
+pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> BoundedList<Finding> {
     let mut read: Vec<(Text<'_>, Vec<Entry>)> =
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
@@ -42,5 +42,5 @@ pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> To
         }
         of_entry
     });
-    Told::of(all, most)
+    BoundedList::of(all, most)
 }

@@ -5,7 +5,7 @@
 
 use api::nova::ExternalComputeSpec;
 use operator_core::object_key::Key;
-use operator_runtime::webhook::{Request, Verdict, Webhook};
+use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 use serde_json::{Value, json};
 
 use crate::images::{Images, default_images};
@@ -35,14 +35,17 @@ pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
 }
 
 /// A compute with its images filled.
-pub(crate) fn defaulted(request: &Request, images: &Images) -> Verdict {
-    spec(request.object.as_ref()).map_or_else(Verdict::allow, |it| mutate(&it, images))
+pub(crate) fn defaulted(request: &Request, images: &Images) -> AdmissionDecision {
+    spec(request.object.as_ref()).map_or_else(AdmissionDecision::allow, |it| mutate(&it, images))
 }
 
 /// What is said of a compute; `release` tells that of its cell, once it is known.
-pub(crate) fn judged(request: &Request, release: impl FnOnce(&Key) -> Option<Chosen>) -> Verdict {
+pub(crate) fn judged(
+    request: &Request,
+    release: impl FnOnce(&Key) -> Option<Chosen>,
+) -> AdmissionDecision {
     let old = spec(request.old_object.as_ref());
-    let Some(new) = spec(request.object.as_ref()) else { return Verdict::allow() };
+    let Some(new) = spec(request.object.as_ref()) else { return AdmissionDecision::allow() };
     let cell = text(&new, "cellName").unwrap_or_default();
     let key = Key::new(request.namespace.clone().unwrap_or_default(), cell);
     validate(old.as_ref(), &new, release(&key).as_ref())
@@ -54,7 +57,7 @@ fn spec(object: Option<&kube::core::DynamicObject>) -> Option<Value> {
 }
 
 /// Fills the images that are unset.
-fn mutate(spec: &Value, images: &Images) -> Verdict {
+fn mutate(spec: &Value, images: &Images) -> AdmissionDecision {
     let mut named = ExternalComputeSpec {
         nova_compute_container_image: text(spec, "novaComputeContainerImage"),
         nova_libvirt_container_image: text(spec, "novaLibvirtContainerImage"),
@@ -72,7 +75,7 @@ fn mutate(spec: &Value, images: &Images) -> Verdict {
             defaulted[field] = json!(image);
         }
     }
-    Verdict::replace(&json!({ "spec": spec }), &json!({ "spec": defaulted }))
+    AdmissionDecision::replace(&json!({ "spec": spec }), &json!({ "spec": defaulted }))
 }
 
 /// Refuses options that cannot be read, unless they were there before: others must still be able to
@@ -80,11 +83,11 @@ fn mutate(spec: &Value, images: &Images) -> Verdict {
 ///
 /// Without a release, which is not known before all cells are, little is said of what is accepted;
 /// the compute's condition says all of it.
-fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Verdict {
+fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> AdmissionDecision {
     let custom = text(new, "customServiceConfig").unwrap_or_default();
     let before = old.and_then(|it| text(it, "customServiceConfig")).unwrap_or_default();
     if old.is_some() && custom == before {
-        return Verdict::allow();
+        return AdmissionDecision::allow();
     }
     let faults = oslo::faults(&custom);
     if !faults.first.is_empty() {
@@ -92,7 +95,7 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Verdi
         if faults.n_more > 0 {
             told.push(format!("and {} more", faults.n_more));
         }
-        return Verdict::deny(told.join("; "));
+        return AdmissionDecision::deny(told.join("; "));
     }
     let texts = [Text { source: FIELD, text: &custom }];
     let findings = oslo::findings(&texts, release.and_then(Chosen::release), WARNED);
@@ -104,7 +107,7 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Verdi
     if let (Some(Chosen::Unknown(named)), false) = (release, custom.trim().is_empty()) {
         warnings.push(not_judged(&text(new, "cellName").unwrap_or_default(), named));
     }
-    warnings.into_iter().fold(Verdict::allow(), Verdict::warn)
+    warnings.into_iter().fold(AdmissionDecision::allow(), AdmissionDecision::warn)
 }
 
 fn text(spec: &Value, field: &str) -> Option<String> {
@@ -175,11 +178,11 @@ mod tests {
         let verdict = validate(None, &new, Some(&newest()));
         assert!(verdict.allowed && verdict.warnings.len() == 1, "{verdict:?}");
         assert!(verdict.warnings[0].ends_with("did you mean cpu_models?"), "{verdict:?}");
-        assert_eq!(validate(None, &new, None), Verdict::allow());
+        assert_eq!(validate(None, &new, None), AdmissionDecision::allow());
         let unknown = Chosen::Unknown("zed".to_owned());
         let verdict = validate(None, &new, Some(&unknown));
         assert!(verdict.warnings[0].contains("NovaCell nova-cell1 names zed"), "{verdict:?}");
-        assert_eq!(validate(None, &config(""), Some(&unknown)), Verdict::allow());
+        assert_eq!(validate(None, &config(""), Some(&unknown)), AdmissionDecision::allow());
     }
 
     #[test]

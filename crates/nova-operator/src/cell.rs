@@ -24,16 +24,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::world::World;
+use crate::world::Caches;
 
 /// The controller; its keys are cells.
 pub struct CellHealth {
     /// The watched world.
-    pub world: Arc<World>,
+    pub world: Arc<Caches>,
     /// What came of the last questions.
     pub probes: Probes,
 }
@@ -51,7 +51,7 @@ impl Controller for CellHealth {
         decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }

@@ -8,9 +8,9 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 
-use crate::compute_creation::effective::{Wish, wish, wish_of_role};
+use crate::compute_creation::effective::{DesiredCompute, wish, wish_of_role};
 use crate::indexes::BY_ROLE;
-use crate::watched::Watched;
+use crate::watched::SharedCaches;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 mod mismatch;
@@ -24,7 +24,7 @@ const NAMED: usize = 5;
 
 /// How what a node asks for stands to the compute of its own that it has.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum CellBinding {
     /// The compute is in the cell that is asked for.
     Agrees,
     /// Nobody can tell, so nothing changes: the named role does not exist.
@@ -41,23 +41,30 @@ pub enum Standing {
 }
 
 /// Judges a node and the compute that it owns, which is not terminating.
-pub fn standing(asked: &Wish, node: &Node, compute: &ExternalCompute, has_runs: bool) -> Standing {
+pub fn binding(
+    asked: &DesiredCompute,
+    node: &Node,
+    compute: &ExternalCompute,
+    has_runs: bool,
+) -> CellBinding {
     let asked = match asked {
-        Wish::Cell(cell) if *cell == compute.spec.cell_name => return Standing::Agrees,
-        Wish::Cell(cell) => Some(cell.clone()),
-        Wish::Nothing => None,
-        Wish::Unknown { role } => return Standing::Unknown { role: role.clone() },
+        DesiredCompute::Cell(cell) if *cell == compute.spec.cell_name => {
+            return CellBinding::Agrees;
+        }
+        DesiredCompute::Cell(cell) => Some(cell.clone()),
+        DesiredCompute::Nothing => None,
+        DesiredCompute::Unknown { role } => return CellBinding::Unknown { role: role.clone() },
         // Told for itself; what is no cell moves no compute.
-        Wish::Refused { .. } => return Standing::Agrees,
+        DesiredCompute::Refused { .. } => return CellBinding::Agrees,
     };
     let has_run = has_run(compute, has_runs);
     if !has_run && compute.spec.custom_service_config.is_none() {
-        return Standing::Replaceable;
+        return CellBinding::Replaceable;
     }
     if asked.is_none() && allows_removal(node) {
-        return Standing::MayGo;
+        return CellBinding::MayGo;
     }
-    Standing::Bound(Mismatch::of(compute, asked, has_run))
+    CellBinding::Bound(Mismatch::of(compute, asked, has_run))
 }
 
 /// Whether the compute has ever had a run: attempts stay in its status, before the first run is made.
@@ -96,19 +103,19 @@ pub enum Fault {
 }
 
 /// Why a node may not become what it is to become; without `old` it is created.
-pub fn faults_of_node(old: Option<&Node>, new: &Node, world: &Watched) -> Vec<Fault> {
+pub fn faults_of_node(old: Option<&Node>, new: &Node, world: &SharedCaches) -> Vec<Fault> {
     let asked = |it: &Node| wish(world.role_of(it).as_deref(), it);
     fault(old.map(asked), &asked(new), new, world).into_iter().collect()
 }
 
 /// Why a role may not become what it is to become; without `old` it is created.
-pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &Watched) -> Vec<Fault> {
+pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &SharedCaches) -> Vec<Fault> {
     let before = old.map(wish_of_role);
     let after = wish_of_role(new);
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
-    if let Wish::Refused { message, .. } = after {
+    if let DesiredCompute::Refused { message, .. } = after {
         return vec![Fault::Invalid { message }];
     }
     let nodes = world.nodes.indexed(BY_ROLE, &Key::of(new));
@@ -121,11 +128,16 @@ pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &Watched) -> Vec<Fa
 }
 
 /// Why a node may not ask for that; what it asked for already hinders no other change.
-fn fault(before: Option<Wish>, after: &Wish, node: &Node, world: &Watched) -> Option<Fault> {
+fn fault(
+    before: Option<DesiredCompute>,
+    after: &DesiredCompute,
+    node: &Node,
+    world: &SharedCaches,
+) -> Option<Fault> {
     if before.as_ref() == Some(after) || node.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    if let Wish::Refused { message, .. } = after {
+    if let DesiredCompute::Refused { message, .. } = after {
         return Some(Fault::Invalid { message: message.clone() });
     }
     // What is created has no compute yet, or one that is restored with it.
@@ -134,17 +146,17 @@ fn fault(before: Option<Wish>, after: &Wish, node: &Node, world: &Watched) -> Op
     if !owns(node, &compute) || compute.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    match standing(after, node, &compute, has_runs) {
-        Standing::Bound(mismatch) if mismatch.has_run => Some(Fault::Bound(mismatch)),
-        Standing::Unknown { role } if has_run(&compute, has_runs) && !allows_removal(node) => {
+    match binding(after, node, &compute, has_runs) {
+        CellBinding::Bound(mismatch) if mismatch.has_run => Some(Fault::Bound(mismatch)),
+        CellBinding::Unknown { role } if has_run(&compute, has_runs) && !allows_removal(node) => {
             let mismatch = Mismatch::of(&compute, None, true);
             Some(Fault::RoleUnknown { mismatch, role })
         }
-        Standing::Agrees
-        | Standing::Unknown { .. }
-        | Standing::Replaceable
-        | Standing::MayGo
-        | Standing::Bound(_) => None,
+        CellBinding::Agrees
+        | CellBinding::Unknown { .. }
+        | CellBinding::Replaceable
+        | CellBinding::MayGo
+        | CellBinding::Bound(_) => None,
     }
 }
 

@@ -29,18 +29,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::images::Images;
-use crate::world::World;
+use crate::world::Caches;
 use nova_config::oslo::Release;
 
 /// The controller; its keys are computes.
 pub struct ComputeDeployment {
     /// The watched world.
-    pub world: Arc<World>,
+    pub world: Arc<Caches>,
     /// Images of a compute that names none.
     pub images: Images,
     /// The release of nova where a cell names none.
@@ -60,7 +60,7 @@ impl Controller for ComputeDeployment {
         decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }

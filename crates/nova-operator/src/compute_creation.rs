@@ -22,22 +22,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::images::Images;
-use crate::world::World;
+use crate::world::Caches;
 
 /// The controller; its keys are nodes.
-pub struct ComputeCreation {
+pub struct ComputeLifecycle {
     /// The watched world.
-    pub world: Arc<World>,
+    pub world: Arc<Caches>,
     /// Images of a compute that names none.
     pub images: Images,
 }
 
-impl Controller for ComputeCreation {
+impl Controller for ComputeLifecycle {
     type Observed = Observed;
 
     const NAME: &'static str = "compute-creation";
@@ -50,7 +50,7 @@ impl Controller for ComputeCreation {
         decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use api::conditions::{READY, Truth, find};
+use api::conditions::{ConditionStatus, READY, find};
 use api::nova::Cell;
 use operator_core::object_key::Key;
 
 use crate::cell::credentials::CREDENTIALS;
 
 /// What was last seen of each object, as far as it concerns others.
-pub struct Concern<T>(Mutex<BTreeMap<Key, T>>);
+pub struct ChangeFilter<T>(Mutex<BTreeMap<Key, T>>);
 
-impl<T> Default for Concern<T> {
+impl<T> Default for ChangeFilter<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: PartialEq> Concern<T> {
+impl<T: PartialEq> ChangeFilter<T> {
     /// Whether an object is another one to others than the last time; `now` reads it, and gives
     /// nothing where it is gone.
     pub fn changes(&self, key: &Key, now: impl FnOnce() -> Option<T>) -> bool {
@@ -44,7 +44,7 @@ pub struct Bearing {
     annotations: Option<BTreeMap<String, String>>,
     is_terminating: bool,
     observed_generation: Option<i64>,
-    ready: Option<(Truth, String, String)>,
+    ready: Option<(ConditionStatus, String, String)>,
     credentials: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub fn bearing(cell: &Cell) -> Bearing {
 
 #[cfg(test)]
 mod tests {
-    use api::conditions::{Finding, settle};
+    use api::conditions::{ConditionDraft, merge_conditions};
     use api::nova::CellStatus;
     use jiff::Timestamp;
 
@@ -74,11 +74,11 @@ mod tests {
 
     fn cell(ready: &str, computes: i64) -> Cell {
         let findings = vec![
-            Finding::good(READY, "Ready", ready),
-            Finding::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
+            ConditionDraft::good(READY, "Ready", ready),
+            ConditionDraft::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
         ];
         let status = CellStatus {
-            conditions: settle(&[], findings, None, Timestamp::UNIX_EPOCH),
+            conditions: merge_conditions(&[], findings, None, Timestamp::UNIX_EPOCH),
             computes: Some(computes),
             ..CellStatus::default()
         };
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_what_concerns_computes_is_a_change_for_them() {
-        let (concern, key) = (Concern::default(), Key::new("ns", "cell1"));
+        let (concern, key) = (ChangeFilter::default(), Key::new("ns", "cell1"));
         let changes = |cell: Option<Cell>| concern.changes(&key, || cell.as_ref().map(bearing));
         assert!(!changes(None));
         assert!(changes(Some(cell("ready", 1))));

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use api::conditions::{Finding, READY};
+use api::conditions::{ConditionDraft, READY};
 use futures::FutureExt as _;
 use kube::core::DynamicObject;
 use kube::core::admission::AdmissionReview;
@@ -20,8 +20,8 @@ use crate::images::Images;
 use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};
-use crate::watched::Watched;
-use nova_config::oslo::{self, Entry, Release, TOLD, Text};
+use crate::watched::SharedCaches;
+use nova_config::oslo::{self, Entry, LIST_LIMIT, Release, Text};
 use nova_config::release::Chosen;
 use nova_config::transport_url::{Broker, TransportUrl};
 
@@ -62,7 +62,7 @@ pub fn oslo_text(data: &[u8]) {
     assert_eq!(plain(&again.0), plain(&entries), "no round trip");
     let faults = oslo::faults(&text);
     assert_eq!(faults.first.len() + faults.n_more, errors.len());
-    assert!(faults.first.len() <= TOLD);
+    assert!(faults.first.len() <= LIST_LIMIT);
     faults.first.iter().for_each(|it| fit(&it.message));
     let texts = [Text { source: oslo::FIELD, text: &text }];
     // Each unknown option is compared with all of a release's, so one release does, and few options.
@@ -71,17 +71,21 @@ pub fn oslo_text(data: &[u8]) {
     if entries.len() > JUDGED {
         return;
     }
-    let findings = oslo::findings(&texts, release, TOLD);
-    assert_eq!(oslo::findings(&texts, release, TOLD), findings, "two answers to one question");
-    assert!(findings.first.len() == TOLD || findings.n_more == 0);
-    assert!(findings.first.len() <= TOLD);
+    let findings = oslo::findings(&texts, release, LIST_LIMIT);
+    assert_eq!(
+        oslo::findings(&texts, release, LIST_LIMIT),
+        findings,
+        "two answers to one question"
+    );
+    assert!(findings.first.len() == LIST_LIMIT || findings.n_more == 0);
+    assert!(findings.first.len() <= LIST_LIMIT);
     findings.first.iter().for_each(|it| fit(&it.message));
 }
 
 /// A message is short, and a terminal obeys nothing in it.
 fn fit(message: &str) {
     assert!(message.len() <= MESSAGE, "{} bytes", message.len());
-    let shown = Finding::error(READY, "x", message).message;
+    let shown = ConditionDraft::error(READY, "x", message).message;
     assert!(!shown.contains(|it: char| it != '\n' && it.is_control()), "{shown:?}");
 }
 
@@ -122,7 +126,10 @@ pub fn amqp(data: &[u8]) {
     let Some(login) = login else { return assert!(data.is_empty(), "it hangs") };
     let message = HostOutcome { address: broker.address(), login }.to_string();
     assert!(message.len() <= 1024, "{} bytes", message.len());
-    assert!(!Finding::error(READY, "x", message).message.contains("hunter2"), "a password is told");
+    assert!(
+        !ConditionDraft::error(READY, "x", message).message.contains("hunter2"),
+        "a password is told"
+    );
 }
 
 /// A server that has sent its bytes and hears all of the client's.
@@ -187,7 +194,7 @@ pub fn admission(data: &[u8]) {
     for chosen in chosen.iter().map(Some).chain([None]) {
         let known = Known::default();
         let untold = [of_node(&request, &known), of_role(&request, &known)];
-        known.lead(Watched::new());
+        known.lead(SharedCaches::new());
         let told = [of_node(&request, &known), of_role(&request, &known)];
         let of_compute = [defaulted(&request, &images), judged(&request, |_| chosen.cloned())];
         for verdict in untold.into_iter().chain(told).chain(of_compute) {

@@ -8,7 +8,7 @@ use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Candidate, Leader};
+use operator_runtime::leader::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 
@@ -16,13 +16,13 @@ use crate::admission;
 use crate::admission::caches::Known;
 use crate::cell::{CellHealth, Probes};
 use crate::compute::ComputeDeployment;
-use crate::compute_creation::ComputeCreation;
+use crate::compute_creation::ComputeLifecycle;
 use crate::images::Images;
 use crate::release_cache::Releases;
 use crate::removal::Orphans;
 use crate::service_config::ServiceConfig;
-use crate::watched::Watched;
-use crate::world::{Queues, World};
+use crate::watched::SharedCaches;
+use crate::world::{Caches, Queues};
 use nova_config::oslo::Release;
 use nova_config::release::{self};
 
@@ -171,17 +171,18 @@ pub async fn run(args: Args) -> Result<()> {
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
-    let candidate = Candidate::of(&runtime, NAME, &common);
+    let candidate = ManagerBuilder::of(&runtime, NAME, &common);
     let known = Known::default();
     if webhook.enable_webhooks {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
         webhooks.serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
-        let (caches, known) = (Watched::new(), known.clone());
-        let standing_by = stand_by(candidate.clone(), known, caches, Watched::watch, ready, stop);
+        let (caches, known) = (SharedCaches::new(), known.clone());
+        let standing_by =
+            stand_by(candidate.clone(), known, caches, SharedCaches::watch, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |candidate: &Candidate, leader: Leader| {
+    let work = async move |candidate: &ManagerBuilder, leader: Manager| {
         let keys = candidate.keys(&digests).await?;
         work(candidate, leader, keys, known, images, releases, reconcile_novacell).await
     };
@@ -191,8 +192,8 @@ pub async fn run(args: Args) -> Result<()> {
 
 /// The watches and the controllers.
 async fn work(
-    candidate: &Candidate,
-    mut leader: Leader,
+    candidate: &ManagerBuilder,
+    mut leader: Manager,
     keys: Keys,
     known: Known,
     images: Images,
@@ -201,16 +202,16 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = candidate.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
-    let world = World::new(candidate, NAME, &keys, drives_cells);
+    let world = Caches::new(candidate, NAME, &keys, drives_cells);
     let queues = Queues::default();
-    world.wake(&queues);
+    world.map_events(&queues);
     world.watch(&mut leader);
     leader.ready().await;
     known.lead(world.watched());
     releases.learn(&world.cells);
     let api = || Arc::clone(&world.api);
     if drives_computes {
-        let creation = ComputeCreation { world: Arc::clone(&world), images: images.clone() };
+        let creation = ComputeLifecycle { world: Arc::clone(&world), images: images.clone() };
         leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
         let release = releases.default_release();
         let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };

@@ -1,10 +1,10 @@
 //! The one condition that this operator keeps on an object of another operator.
 
-use api::conditions::{Condition, Finding, settle};
+use api::conditions::{Condition, ConditionDraft, merge_conditions};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
-use operator_core::plan::{Step, Target, Write, notices};
+use operator_core::plan::{Step, Target, Write, transition_events};
 use serde_json::json;
 
 /// The step that makes the object's status hold this finding and nothing else of ours; no finding
@@ -12,7 +12,7 @@ use serde_json::json;
 pub fn step<K>(
     object: &K,
     previous: Option<&Condition>,
-    finding: Option<Finding>,
+    finding: Option<ConditionDraft>,
     because: &str,
     now: Timestamp,
 ) -> Option<Step>
@@ -20,14 +20,14 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let previous: Vec<Condition> = previous.into_iter().cloned().collect();
-    let wanted = settle(&previous, finding.into_iter().collect(), None, now);
+    let wanted = merge_conditions(&previous, finding.into_iter().collect(), None, now);
     if wanted == previous {
         return None;
     }
     let write = Write::Status {
         status: json!({ "conditions": wanted }),
         resource_version: None,
-        notices: notices(&previous, &wanted),
+        notices: transition_events(&previous, &wanted),
     };
-    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+    Some(Step { target: Target::of(object), write, reason: because.to_owned() })
 }

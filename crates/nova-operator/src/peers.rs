@@ -9,40 +9,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use api::rollout_limits::Limits;
-use operator_core::engine::rollout::Standing;
+use operator_core::engine::rollout::RolloutState;
 use operator_core::object_key::Key;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 use crate::indexes::role_key;
-use crate::watched::Watched;
+use crate::watched::SharedCaches;
 
 mod standings;
 
 use standings::{Member, Standings, is_trying, standing};
 
 /// All computes, by role.
-pub struct Peers {
-    watched: Watched,
+pub struct RolloutCoordinator {
+    watched: SharedCaches,
     standings: Mutex<Standings>,
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// Whether a compute may begin, as the limits of its role have it.
 #[derive(Clone, Debug, Default)]
-pub enum Turn {
+pub enum RolloutSlot {
     /// Nothing limits it, or it has begun already, or it is being tried.
     #[default]
     Free,
     /// It may begin, and no other compute of its role decides for as long as this is kept.
     Taken(Arc<OwnedMutexGuard<()>>),
     /// It has to wait.
-    Held(Held),
+    Held(BlockedRollout),
 }
 
-impl Turn {
+impl RolloutSlot {
     /// Why it has to wait.
-    pub fn held(&self) -> Option<&Held> {
+    pub fn held(&self) -> Option<&BlockedRollout> {
         match self {
             Self::Held(held) => Some(held),
             Self::Free | Self::Taken(_) => None,
@@ -52,21 +52,21 @@ impl Turn {
 
 /// Who has to look again after a change.
 #[derive(Debug, Default, Eq, PartialEq)]
-pub struct Stir {
+pub struct Requeue {
     /// Computes that wait and may begin now.
     pub computes: Vec<Key>,
     /// Cells whose count of up-to-date computes may be another.
     pub cells: Vec<Key>,
 }
 
-impl Peers {
+impl RolloutCoordinator {
     /// Over caches that their owner watches.
-    pub fn new(watched: Watched) -> Self {
+    pub fn new(watched: SharedCaches) -> Self {
         Self { watched, standings: Mutex::default(), turns: Mutex::default() }
     }
 
     /// Takes in what a compute has become; it, its node or both have changed.
-    pub fn refresh(&self, key: &Key) -> Stir {
+    pub fn refresh(&self, key: &Key) -> Requeue {
         let mut standings = lock(&self.standings);
         // Read under the lock, so that of two who refresh the last one has seen the newest.
         let member = self.watched.computes.get(key).map(|it| {
@@ -74,7 +74,7 @@ impl Peers {
             Member::of(&it, node.as_deref())
         });
         let changed = standings.put(key, member);
-        let mut stir = Stir { computes: Vec::new(), cells: changed.cells };
+        let mut stir = Requeue { computes: Vec::new(), cells: changed.cells };
         for (role, news) in changed.roles {
             let limits = |waiting: &Key| {
                 let compute = self.watched.computes.get(waiting);
@@ -94,31 +94,31 @@ impl Peers {
     ///
     /// # Caveats
     /// A write whose answer was lost is seen only when the watch tells of it.
-    pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> Turn {
+    pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
-            return Turn::Free;
+            return RolloutSlot::Free;
         };
         let (limits, standing) = (limits(node), standing(compute, Some(node)));
         // Of one that has failed this is asked before each try, and not again before the try is over.
         let is_next_try = standing.is_retry() && !is_trying(compute, Some(node), standing);
-        if !standing.begins() && !is_next_try {
-            return Turn::Free;
+        if !standing.starts_now() && !is_next_try {
+            return RolloutSlot::Free;
         }
         if !lock(&self.standings).limited(&role, &limits) {
-            return Turn::Free;
+            return RolloutSlot::Free;
         }
         let held = || lock(&self.standings).held(&role, &limits, standing);
         // A full house needs no queue before its door: who is held is woken when a place is free.
         if let Some(held) = held() {
-            return Turn::Held(held);
+            return RolloutSlot::Held(held);
         }
         // One that takes no place asks nobody for it.
-        if standing == Standing::New {
-            return Turn::Free;
+        if standing == RolloutState::New {
+            return RolloutSlot::Free;
         }
         let turn = Arc::clone(lock(&self.turns).entry(role.clone()).or_default());
         let turn = turn.lock_owned().await;
-        held().map_or_else(|| Turn::Taken(Arc::new(turn)), Turn::Held)
+        held().map_or_else(|| RolloutSlot::Taken(Arc::new(turn)), RolloutSlot::Held)
     }
 }
 

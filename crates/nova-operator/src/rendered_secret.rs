@@ -1,23 +1,27 @@
 //! Whether a Secret with rendered files is this operator's own.
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use kube::Resource;
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::rendered_secret::CONFIG_HASH;
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 
 /// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
-pub fn is_of_others(parent: &impl Resource, controller: Option<&str>, owned: &Owned) -> bool {
+pub fn is_of_others(
+    parent: &impl Resource,
+    controller: Option<&str>,
+    owned: &ManagedFields,
+) -> bool {
     let is_parents = controller.is_some() && controller == parent.meta().uid.as_deref();
     !is_parents && !owned.has([CONFIG_HASH], [])
 }
 
 /// What is said of it on that object.
-pub fn not_ours(parent: &impl Resource, name: &str) -> Finding {
+pub fn not_ours(parent: &impl Resource, name: &str) -> ConditionDraft {
     let namespace = parent.meta().namespace.as_deref().unwrap_or_default();
     let text = format!(
         "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
          delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
     );
-    Finding::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
+    ConditionDraft::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
 }

@@ -11,7 +11,7 @@ pub const REASON: &str = "NovaServiceListed";
 
 /// The service, and who lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Rival {
+pub struct ConflictingService {
     /// The listing object, as in `OpenStackDataPlaneRole x`.
     pub lister: String,
     /// The service.
@@ -31,7 +31,7 @@ pub fn of<'a>(
     role: Option<&Role>,
     node: &Node,
     find: impl Fn(&str) -> Option<&'a Service>,
-) -> Option<Rival> {
+) -> Option<ConflictingService> {
     // One that does not exist yet is of the type of its name.
     let is_nova = |name: &&String| {
         let given = find(name).and_then(|it| it.spec.edpm_service_type.as_deref());
@@ -42,12 +42,12 @@ pub fn of<'a>(
         Some(role) => format!("OpenStackDataPlaneRole {}", role.name_any()),
         None => format!("OpenStackDataPlaneNode {}", node.name_any()),
     };
-    Some(Rival { lister, service })
+    Some(ConflictingService { lister, service })
 }
 
-impl Rival {
+impl ConflictingService {
     /// Object, cause and next step.
-    pub fn told(&self, node: &str) -> String {
+    pub fn message(&self, node: &str) -> String {
         let Self { lister, service } = self;
         format!(
             "OpenStackDataPlaneService {service} of type {NOVA_TYPE}, listed in spec.services of \

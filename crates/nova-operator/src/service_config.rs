@@ -19,12 +19,12 @@ use operator_core::plan::Plan;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::world::World;
+use crate::world::Caches;
 
 /// The controller; its keys are services.
 pub struct ServiceConfig {
     /// The watched world.
-    pub world: Arc<World>,
+    pub world: Arc<Caches>,
 }
 
 impl Controller for ServiceConfig {

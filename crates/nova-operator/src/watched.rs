@@ -8,7 +8,7 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,
@@ -16,7 +16,7 @@ use crate::indexes::{
 
 /// The caches; clones share them.
 #[derive(Clone)]
-pub struct Watched {
+pub struct SharedCaches {
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
@@ -27,7 +27,7 @@ pub struct Watched {
     pub runs: Arc<Cache<AnsibleEe>>,
 }
 
-impl Watched {
+impl SharedCaches {
     /// Empty caches.
     pub fn new() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Watched {
     }
 
     /// Opens their watches.
-    pub fn watch(&self, watches: &mut Watches) {
+    pub fn watch(&self, watches: &mut Informers) {
         watches.watch(&self.nodes, "");
         watches.watch(&self.roles, "");
         watches.watch_owned(&self.computes);
@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-impl Default for Watched {
+impl Default for SharedCaches {
     fn default() -> Self {
         Self::new()
     }

@@ -12,18 +12,18 @@ use kube::{Resource, ResourceExt};
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Cache, MetadataCache};
-use operator_runtime::leader::{Candidate, Leader};
-use operator_runtime::queue::Queue;
-use operator_runtime::sources::{self, Sources};
-use operator_runtime::vault::Vault;
+use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
+use operator_runtime::leader::{Manager, ManagerBuilder};
+use operator_runtime::queue::WorkQueue;
+use operator_runtime::sources::{self, SourceCache};
+use operator_runtime::vault::SourceContents;
 
-use crate::concern::{Concern, bearing};
+use crate::concern::{ChangeFilter, bearing};
 use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
-use crate::peers::{Peers, Stir};
+use crate::peers::{Requeue, RolloutCoordinator};
 use crate::removal::labels::{self, cleans_up_after};
-use crate::rival::{self, Rival};
-use crate::watched::Watched;
+use crate::rival::{self, ConflictingService};
+use crate::watched::SharedCaches;
 
 /// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
@@ -32,19 +32,19 @@ const COUNT_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub struct Queues {
     /// Of nodes.
-    pub nodes: Arc<Queue>,
+    pub nodes: Arc<WorkQueue>,
     /// Of computes.
-    pub computes: Arc<Queue>,
+    pub computes: Arc<WorkQueue>,
     /// Of cells.
-    pub cells: Arc<Queue>,
+    pub cells: Arc<WorkQueue>,
     /// Of runs that clean up after a compute.
-    pub cleanups: Arc<Queue>,
+    pub cleanups: Arc<WorkQueue>,
     /// Of services.
-    pub services: Arc<Queue>,
+    pub services: Arc<WorkQueue>,
 }
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
     /// All roles.
@@ -58,15 +58,15 @@ pub struct World {
     /// All runs, indexed [`BY_OWNER`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// What computes depend on.
-    pub compute_sources: Arc<Sources>,
+    pub compute_sources: Arc<SourceCache>,
     /// What cells depend on.
-    pub cell_sources: Arc<Sources>,
+    pub cell_sources: Arc<SourceCache>,
     /// What services of nova's type depend on.
-    pub service_sources: Arc<Sources>,
+    pub service_sources: Arc<SourceCache>,
     /// The content of what both depend on.
-    pub vault: Vault,
+    pub vault: SourceContents,
     /// How the computes of each role stand.
-    pub peers: Peers,
+    pub peers: RolloutCoordinator,
     /// For what is not watched.
     pub api: Arc<Api>,
     /// Whether this operator looks after the cells.
@@ -75,25 +75,25 @@ pub struct World {
     config_maps: Arc<MetadataCache<ConfigMap>>,
 }
 
-impl World {
+impl Caches {
     /// An empty world, which [`World::watch`] fills.
     ///
     /// Secrets are known to be as they were written by the fields that `manager` still owns; digests of
     /// what Secrets hold are by `keys`.
     pub fn new(
-        candidate: &Candidate,
+        candidate: &ManagerBuilder,
         manager: &'static str,
         keys: &Keys,
         cells_are_ours: bool,
     ) -> Arc<Self> {
-        let watched = Watched::new();
-        let peers = Peers::new(watched.clone());
-        let Watched { nodes, roles, computes, runs } = watched;
+        let watched = SharedCaches::new();
+        let peers = RolloutCoordinator::new(watched.clone());
+        let SharedCaches { nodes, roles, computes, runs } = watched;
         let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = sources::metadata::<Secret>(manager, vec![]);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
-        let absorbing: Vec<Arc<dyn Absorb>> = vec![
+        let absorbing: Vec<Arc<dyn WriteThrough>> = vec![
             Arc::<Cache<Node>>::clone(&nodes),
             Arc::<Cache<Cell>>::clone(&cells),
             Arc::<Cache<Service>>::clone(&services),
@@ -101,9 +101,9 @@ impl World {
             Arc::<Cache<AnsibleEe>>::clone(&runs),
             Arc::<MetadataCache<Secret>>::clone(&secrets),
         ];
-        let sources = || Sources::new(keys, Arc::clone(&secrets), Arc::clone(&config_maps));
+        let sources = || SourceCache::new(keys, Arc::clone(&secrets), Arc::clone(&config_maps));
         let (compute_sources, cell_sources, service_sources) = (sources(), sources(), sources());
-        let (vault, api) = (Vault::default(), candidate.api(absorbing));
+        let (vault, api) = (SourceContents::default(), candidate.api(absorbing));
         Arc::new(Self {
             nodes,
             roles,
@@ -124,8 +124,8 @@ impl World {
     }
 
     /// What the rule of the cell is judged by.
-    pub fn watched(&self) -> Watched {
-        Watched {
+    pub fn watched(&self) -> SharedCaches {
+        SharedCaches {
             nodes: Arc::clone(&self.nodes),
             roles: Arc::clone(&self.roles),
             computes: Arc::clone(&self.computes),
@@ -134,7 +134,7 @@ impl World {
     }
 
     /// Opens all watches.
-    pub fn watch(&self, leader: &mut Leader) {
+    pub fn watch(&self, leader: &mut Manager) {
         self.watched().watch(leader.watches());
         leader.watch(&self.services, "");
         leader.watch_owned(&self.cells);
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// The service of nova's type among those of a node, if there is one.
-    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<Rival> {
+    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<ConflictingService> {
         let namespace = node.namespace().unwrap_or_default();
         let known: BTreeMap<&str, Arc<Service>> = rival::listed(role, node)
             .iter()
@@ -169,7 +169,7 @@ impl World {
     }
 
     /// Wakes whoever a change concerns.
-    pub fn wake(self: &Arc<Self>, queues: &Queues) {
+    pub fn map_events(self: &Arc<Self>, queues: &Queues) {
         let (world, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         let stir = self.stir(queues);
@@ -192,7 +192,7 @@ impl World {
         self.wake_by_services(queues);
         let (world, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
-        let concern = Concern::default();
+        let concern = ChangeFilter::default();
         self.cells.on_change(move |it| {
             let key = Key::of(it);
             // Its counters concern nobody, itself included: else each count is followed by another.
@@ -236,7 +236,7 @@ impl World {
         let world = Arc::clone(self);
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         move |key| {
-            let Stir { computes: next, cells: counting } = world.peers.refresh(key);
+            let Requeue { computes: next, cells: counting } = world.peers.refresh(key);
             for compute in next {
                 computes.push(compute);
             }
@@ -262,13 +262,13 @@ impl World {
     }
 }
 
-fn push_all(queue: &Queue, objects: &[Arc<ExternalCompute>]) {
+fn push_all(queue: &WorkQueue, objects: &[Arc<ExternalCompute>]) {
     for object in objects {
         queue.push(Key::of(&**object));
     }
 }
 
-fn push_cleanup(queue: &Queue, run: &AnsibleEe) {
+fn push_cleanup(queue: &WorkQueue, run: &AnsibleEe) {
     if cleans_up_after(run).is_some() {
         queue.push(Key::of(run));
     }

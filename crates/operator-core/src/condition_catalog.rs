@@ -2,28 +2,28 @@
 
 use serde_json::Value;
 
-use crate::engine::outcome::Reason;
+use crate::engine::outcome::FailureReason;
 use crate::refusal::WRITES_ACCEPTED;
-use api::conditions::{Condition, READY, RECONCILING, STALLED, Truth};
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED};
 
 /// A kind, and the conditions that one operator writes on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct KindConditions {
     /// The kind's name.
     pub name: &'static str,
     /// Its conditions; [`RECONCILING`] and [`STALLED`] go without saying.
-    pub conditions: &'static [Aspect],
+    pub conditions: &'static [ConditionSpec],
 }
 
 /// A type of condition.
 #[derive(Clone, Copy, Debug)]
-pub struct Aspect {
+pub struct ConditionSpec {
     /// The type.
     pub type_: &'static str,
     /// What holds where it is True.
     pub meaning: &'static str,
     /// The reasons of its own.
-    pub reasons: &'static [Word],
+    pub reasons: &'static [ReasonSpec],
     /// The reasons that it takes from elsewhere.
     pub repeats: Repeats,
 }
@@ -34,7 +34,7 @@ pub enum Repeats {
     /// None.
     Nothing,
     /// Those of failed attempts.
-    Attempts(&'static [Reason]),
+    Attempts(&'static [FailureReason]),
     /// Those of the object's other conditions.
     Others,
     /// Those of another kind's condition `Ready`.
@@ -43,11 +43,11 @@ pub enum Repeats {
 
 /// A reason, and what its reader wants to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Word {
+pub struct ReasonSpec {
     /// The one CamelCase word.
     pub reason: &'static str,
     /// The status that it goes with.
-    pub status: Truth,
+    pub status: ConditionStatus,
     /// What is the matter.
     pub meaning: &'static str,
     /// Whether and when it heals without a human; empty where nothing is wrong.
@@ -56,10 +56,10 @@ pub struct Word {
     pub step: &'static str,
 }
 
-impl Word {
+impl ReasonSpec {
     /// A reason for which a condition holds.
     pub const fn good(reason: &'static str, meaning: &'static str) -> Self {
-        Self { reason, status: Truth::True, meaning, heals: "", step: "" }
+        Self { reason, status: ConditionStatus::True, meaning, heals: "", step: "" }
     }
 
     /// A reason for which a condition does not hold.
@@ -69,26 +69,26 @@ impl Word {
         heals: &'static str,
         step: &'static str,
     ) -> Self {
-        Self { reason, status: Truth::False, meaning, heals, step }
+        Self { reason, status: ConditionStatus::False, meaning, heals, step }
     }
 
     /// The same reason where nothing can be told.
     #[must_use]
     pub const fn unknown(mut self) -> Self {
-        self.status = Truth::Unknown;
+        self.status = ConditionStatus::Unknown;
         self
     }
 }
 
 /// The types that every kind has beside its own.
-pub const ON_EVERY_KIND: &[Aspect] = &[
-    Aspect {
+pub const ON_EVERY_KIND: &[ConditionSpec] = &[
+    ConditionSpec {
         type_: RECONCILING,
         meaning: "The operator goes on by itself; absent otherwise.",
         reasons: &[],
         repeats: Repeats::Others,
     },
-    Aspect {
+    ConditionSpec {
         type_: STALLED,
         meaning: "A human is needed; absent otherwise.",
         reasons: &[],
@@ -97,21 +97,21 @@ pub const ON_EVERY_KIND: &[Aspect] = &[
 ];
 
 /// A write is refused for a quota, a policy or a permission.
-pub const FORBIDDEN: Word = Word::bad(
+pub const FORBIDDEN: ReasonSpec = ReasonSpec::bad(
     "Forbidden",
     "The API server refuses an object: a quota, a policy or a missing permission.",
     "When the write is accepted.",
     "Raise the quota, change the policy, or give the operator the permission.",
 );
 /// A write is refused for its content.
-pub const INVALID: Word = Word::bad(
+pub const INVALID: ReasonSpec = ReasonSpec::bad(
     "Invalid",
     "The API server or a webhook does not accept the content of an object.",
     "When the write is accepted.",
     "Correct what the object is made from, or the policy.",
 );
 /// A write is refused for another object has the name.
-pub const ALREADY_EXISTS: Word = Word::bad(
+pub const ALREADY_EXISTS: ReasonSpec = ReasonSpec::bad(
     "AlreadyExists",
     "Another object has the name.",
     "When the write is accepted.",
@@ -119,7 +119,7 @@ pub const ALREADY_EXISTS: Word = Word::bad(
 );
 
 /// The condition that tells of refused writes.
-pub const WRITES: Aspect = aspect(
+pub const WRITES: ConditionSpec = condition(
     WRITES_ACCEPTED,
     "Never said: the condition is absent unless the API server refuses an object that belongs to \
      this one.",
@@ -127,8 +127,8 @@ pub const WRITES: Aspect = aspect(
 );
 
 /// Why a deployment does not begin yet, by the words of [`Hold`](crate::engine::rollout::Hold).
-pub const HELD: [Word; 2] = [
-    Word::bad(
+pub const HELD: [ReasonSpec; 2] = [
+    ReasonSpec::bad(
         "WaitingForTurn",
         "As many hosts that were in service as `maxUnavailable` allows are being deployed, fail or are \
          down.",
@@ -136,7 +136,7 @@ pub const HELD: [Word; 2] = [
         "Wait; where hosts that fail are named, correct their cause, raise `maxUnavailable`, or set \
          `deploy: false` on them.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "Paused",
         "`pauseOnFailure` is set, and a host of the role fails.",
         "When no host fails.",
@@ -144,22 +144,27 @@ pub const HELD: [Word; 2] = [
     ),
 ];
 /// The last deployment used the present inputs.
-pub const UP_TO_DATE: Word = Word::good("UpToDate", "The last deployment used the present inputs.");
+pub const UP_TO_DATE: ReasonSpec =
+    ReasonSpec::good("UpToDate", "The last deployment used the present inputs.");
 /// Nothing was ever deployed as a whole.
-pub const NEVER_DEPLOYED: Word =
-    Word::bad("NeverDeployed", "No deployment has been completed.", "", "");
+pub const NEVER_DEPLOYED: ReasonSpec =
+    ReasonSpec::bad("NeverDeployed", "No deployment has been completed.", "", "");
 /// Inputs differ from the deployed ones.
-pub const INPUTS_CHANGED: Word = Word::bad(
+pub const INPUTS_CHANGED: ReasonSpec = ReasonSpec::bad(
     "InputsChanged",
     "The named inputs changed since.",
     "With `deploy: true`.",
     "Deploy, if you want the change.",
 );
 /// Another run touches the host.
-pub const QUEUED: Word =
-    Word::bad("Queued", "The next run waits for another that touches the host.", "Yes.", "Wait.");
+pub const QUEUED: ReasonSpec = ReasonSpec::bad(
+    "Queued",
+    "The next run waits for another that touches the host.",
+    "Yes.",
+    "Wait.",
+);
 /// Deployment is off.
-pub const NOT_REQUESTED: Word = Word::bad(
+pub const NOT_REQUESTED: ReasonSpec = ReasonSpec::bad(
     "NotRequested",
     "Nothing may run.",
     "No.",
@@ -167,28 +172,28 @@ pub const NOT_REQUESTED: Word = Word::bad(
 );
 
 /// What failed attempts mean; each of [`Reason::ALL`] has its row.
-pub const ATTEMPTS: &[Word] = &[
-    Word::bad(
+pub const ATTEMPTS: &[ReasonSpec] = &[
+    ReasonSpec::bad(
         "HostUnreachable",
         "No ssh connection to the host, or it did not end a task within the limit of tasks.",
         "Yes.",
         "Start the host or its sshd; check `ansibleHost` and `ansiblePort`.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "KeyRefused",
         "The host refuses the ssh key.",
         "Yes, and at once when the ssh Secret changes.",
         "Put the right key into `ssh-privatekey`, or the public one onto the host, for the user \
          `ansibleUser`.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostKeyMismatch",
         "The host shows another key than the known one, or none is known.",
         "Yes, and at once when the ssh Secret changes or another key is accepted.",
         "Compare with the host's console; then correct `known_hosts` in the ssh Secret, or accept a \
          key that was learned with the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostNotOwned",
         "The host records another owner, or nova-compute there is another host's: nothing was \
          changed on it.",
@@ -196,55 +201,55 @@ pub const ATTEMPTS: &[Word] = &[
         "Correct the address; or delete the object that has the host, and take the host over with \
          the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "PodEvicted",
         "The runner's pod was evicted, preempted or killed, or its worker went away.",
         "Yes.",
         "Nothing.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "ImagePullFailed",
         "The runner image cannot be pulled.",
         "Yes.",
         "Correct the image or the registry.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InputMissing",
         "A Secret, ConfigMap, key or network that the pod mounts is missing.",
         "Yes.",
         "Create it.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "TaskFailed",
         "A task failed; the message has task, file:line and the first line of what it said.",
         "No.",
         "Mend the cause, then change an input or redeploy.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "NoHostMatched",
         "No play reached the host.",
         "No.",
         "Check the playbook's `hosts` and the limit, then change an input or redeploy.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InvalidPlaybook",
         "Ansible cannot read the playbook, the inventory or the options.",
         "No.",
         "Correct it: that is a changed input.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InvalidSpec",
         "The run cannot become a Job: the operator or the API server refuses what it says.",
         "No.",
         "Correct what the message names: that is a changed input.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "DeadlineExceeded",
         "The run took longer than allowed (two hours unless it says otherwise).",
         "No.",
         "Look at the log, then redeploy.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "ResultUnknown",
         "The run ended, or was deleted, without a report.",
         "No.",
@@ -252,12 +257,12 @@ pub const ATTEMPTS: &[Word] = &[
     ),
 ];
 
-fn of_kind<'a>(kinds: &'a [Kind], kind: &str) -> impl Iterator<Item = &'a Aspect> {
+fn of_kind<'a>(kinds: &'a [KindConditions], kind: &str) -> impl Iterator<Item = &'a ConditionSpec> {
     kinds.iter().filter(move |it| it.name == kind).flat_map(|it| it.conditions)
 }
 
 /// The conditions of a status that its kind does not declare, each in words; for tests.
-pub fn undeclared(kinds: &[Kind], kind: &str, status: &Value) -> Vec<String> {
+pub fn undeclared(kinds: &[KindConditions], kind: &str, status: &Value) -> Vec<String> {
     // A status may have none to tell.
     let conditions = serde_json::from_value::<Option<Vec<Condition>>>(status["conditions"].clone());
     let conditions = match conditions {
@@ -272,7 +277,7 @@ pub fn undeclared(kinds: &[Kind], kind: &str, status: &Value) -> Vec<String> {
     conditions.iter().filter(|it| !is_declared(it)).map(words).collect()
 }
 
-impl Aspect {
+impl ConditionSpec {
     /// The same condition, which takes reasons from elsewhere too.
     #[must_use]
     pub const fn repeating(mut self, repeats: Repeats) -> Self {
@@ -281,13 +286,13 @@ impl Aspect {
     }
 
     /// Whether the condition of that kind may look like this.
-    fn allows(&self, found: &Condition, kinds: &[Kind], kind: &str) -> bool {
-        let is_own = |it: &Word| it.reason == found.reason && it.status == found.status;
+    fn allows(&self, found: &Condition, kinds: &[KindConditions], kind: &str) -> bool {
+        let is_own = |it: &ReasonSpec| it.reason == found.reason && it.status == found.status;
         self.reasons.iter().any(is_own) || self.repeats(&found.reason, kinds, kind)
     }
 
     /// Whether it may take this reason from elsewhere.
-    fn repeats(&self, reason: &str, kinds: &[Kind], kind: &str) -> bool {
+    fn repeats(&self, reason: &str, kinds: &[KindConditions], kind: &str) -> bool {
         let says = |kind| {
             let mut aspects =
                 of_kind(kinds, kind).filter(|it| !matches!(it.repeats, Repeats::Others));
@@ -306,17 +311,17 @@ impl Aspect {
 }
 
 /// The summary of an object's other conditions, with a word of its own for when all is well.
-pub const fn summary(meaning: &'static str, reasons: &'static [Word]) -> Aspect {
-    Aspect { type_: READY, meaning, reasons, repeats: Repeats::Others }
+pub const fn summary(meaning: &'static str, reasons: &'static [ReasonSpec]) -> ConditionSpec {
+    ConditionSpec { type_: READY, meaning, reasons, repeats: Repeats::Others }
 }
 
 /// A condition with reasons of its own alone.
-pub const fn aspect(
+pub const fn condition(
     type_: &'static str,
     meaning: &'static str,
-    reasons: &'static [Word],
-) -> Aspect {
-    Aspect { type_, meaning, reasons, repeats: Repeats::Nothing }
+    reasons: &'static [ReasonSpec],
+) -> ConditionSpec {
+    ConditionSpec { type_, meaning, reasons, repeats: Repeats::Nothing }
 }
 
 #[cfg(test)]
@@ -324,31 +329,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use api::conditions::{Finding, kstatus, settle};
+    use api::conditions::{ConditionDraft, kstatus, merge_conditions};
 
-    const KINDS: &[Kind] = &[Kind {
+    const KINDS: &[KindConditions] = &[KindConditions {
         name: "Thing",
         conditions: &[
-            summary("All is well.", &[Word::good("Ready", "All is well.")]),
-            aspect("Done", "It is done.", &[Word::bad("Waiting", "Not yet.", "Yes.", "Wait.")])
-                .repeating(Repeats::Attempts(&[Reason::TaskFailed])),
+            summary("All is well.", &[ReasonSpec::good("Ready", "All is well.")]),
+            condition(
+                "Done",
+                "It is done.",
+                &[ReasonSpec::bad("Waiting", "Not yet.", "Yes.", "Wait.")],
+            )
+            .repeating(Repeats::Attempts(&[FailureReason::TaskFailed])),
         ],
     }];
 
-    fn found(findings: Vec<Finding>) -> Vec<String> {
-        let conditions = settle(&[], findings, None, jiff::Timestamp::UNIX_EPOCH);
+    fn found(findings: Vec<ConditionDraft>) -> Vec<String> {
+        let conditions = merge_conditions(&[], findings, None, jiff::Timestamp::UNIX_EPOCH);
         undeclared(KINDS, "Thing", &json!({ "conditions": conditions }))
     }
 
     #[test]
     fn every_reason_of_an_attempt_is_declared_with_how_it_heals() {
         let declared: Vec<&str> = ATTEMPTS.iter().map(|it| it.reason).collect();
-        let mut reasons: Vec<&str> = Reason::ALL.iter().map(|it| it.as_str()).collect();
+        let mut reasons: Vec<&str> = FailureReason::ALL.iter().map(|it| it.as_str()).collect();
         assert_eq!(declared.len(), reasons.len());
         reasons.retain(|it| !declared.contains(it));
         assert_eq!(reasons, [""; 0], "without a row in ATTEMPTS");
         for word in ATTEMPTS {
-            let reason = Reason::parse(word.reason);
+            let reason = FailureReason::parse(word.reason);
             assert_eq!(word.heals.starts_with("Yes"), reason.heals_by_itself(), "{reason:?}");
             assert_eq!(word.heals.contains("ssh Secret"), reason.heals_with_ssh_secret());
         }
@@ -356,23 +365,23 @@ mod tests {
 
     #[test]
     fn what_is_declared_is_found() {
-        let waiting = Finding::waiting("Done", "Waiting", "");
-        let ready = waiting.clone().under(READY);
+        let waiting = ConditionDraft::waiting("Done", "Waiting", "");
+        let ready = waiting.clone().with_type(READY);
         assert_eq!(found(vec![waiting, ready]), [""; 0]);
-        let failed = Finding::error("Done", "TaskFailed", "");
-        let ready = failed.clone().under(READY);
+        let failed = ConditionDraft::error("Done", "TaskFailed", "");
+        let ready = failed.clone().with_type(READY);
         let stalled = kstatus(&ready).unwrap();
         assert_eq!(found(vec![failed, ready, stalled]), [""; 0]);
-        assert_eq!(found(vec![Finding::good(READY, "Ready", "")]), [""; 0]);
+        assert_eq!(found(vec![ConditionDraft::good(READY, "Ready", "")]), [""; 0]);
     }
 
     #[test]
     fn another_reason_type_or_status_is_not() {
-        let finding = Finding::waiting("Done", "Tired", "");
+        let finding = ConditionDraft::waiting("Done", "Tired", "");
         assert_eq!(found(vec![finding.clone()]), ["Thing Done=False Tired"]);
-        assert_eq!(found(vec![finding.under(READY)]), ["Thing Ready=False Tired"]);
-        assert_eq!(found(vec![Finding::good("Done", "Waiting", "")]).len(), 1);
-        assert_eq!(found(vec![Finding::good("Other", "Waiting", "")]).len(), 1);
-        assert_eq!(found(vec![Finding::error("Done", "KeyRefused", "")]).len(), 1);
+        assert_eq!(found(vec![finding.with_type(READY)]), ["Thing Ready=False Tired"]);
+        assert_eq!(found(vec![ConditionDraft::good("Done", "Waiting", "")]).len(), 1);
+        assert_eq!(found(vec![ConditionDraft::good("Other", "Waiting", "")]).len(), 1);
+        assert_eq!(found(vec![ConditionDraft::error("Done", "KeyRefused", "")]).len(), 1);
     }
 }

@@ -27,7 +27,7 @@ impl SourceRef {
 
 /// A ConfigMap or Secret that a service names.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Named {
+pub struct NamedSource {
     /// Whether it is a Secret; else a ConfigMap.
     pub is_secret: bool,
     /// Its name.
@@ -36,7 +36,7 @@ pub struct Named {
     pub is_optional: bool,
 }
 
-impl Named {
+impl NamedSource {
     /// What an entry names, if anything.
     pub fn of(entry: &DataSource) -> Option<Self> {
         let (is_secret, source) = entry.object()?;
@@ -73,11 +73,12 @@ pub fn title(is_secret: bool, name: &str) -> String {
 /// The objects that a service names: `dataSources`, and the deprecated lists.
 ///
 /// Where both references of an entry are set, the ConfigMap is taken.
-pub fn sources_of(spec: &ServiceSpec) -> Vec<Named> {
-    let sources = spec.data_sources.iter().filter_map(Named::of);
-    let config_map = |it: &String| Named { is_secret: false, name: it.clone(), is_optional: false };
+pub fn sources_of(spec: &ServiceSpec) -> Vec<NamedSource> {
+    let sources = spec.data_sources.iter().filter_map(NamedSource::of);
+    let config_map =
+        |it: &String| NamedSource { is_secret: false, name: it.clone(), is_optional: false };
     let config_maps = spec.config_maps.iter().map(config_map);
-    let secrets = spec.secrets.iter().map(|it| Named::secret(it));
+    let secrets = spec.secrets.iter().map(|it| NamedSource::secret(it));
     sources.chain(config_maps).chain(secrets).collect()
 }
 

@@ -31,8 +31,8 @@ pub mod ssh_secret;
 mod test_runs;
 pub mod tidy;
 
-pub use chain::{Chain, State};
-pub use host::{Host, Wanted};
+pub use chain::{SequenceState, ServiceSequence};
+pub use host::{DesiredService, Host};
 pub use run::Run;
 
 /// What is told of a host whose inputs are not those of its last attempt; `names` are the ones that

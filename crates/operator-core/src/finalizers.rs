@@ -11,39 +11,39 @@ pub fn is_terminating<K: Resource>(object: &K) -> bool {
 }
 
 /// Whether the object carries the finalizer.
-pub fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
+pub fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|it| it == finalizer)
 }
 
 /// Whether nobody but this finalizer keeps the object.
-pub fn is_held_by_it_alone<K: Resource>(object: &K, finalizer: &str) -> bool {
+pub fn is_only_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     matches!(object.finalizers(), [only] if only == finalizer)
 }
 
 /// The step that adds the finalizer, where it is missing and the object is not about to go: the API
 /// server takes no new one then.
-pub fn hold<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
+pub fn add_finalizer<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    if is_held(object, finalizer) || is_terminating(object) {
+    if has_finalizer(object, finalizer) || is_terminating(object) {
         return None;
     }
-    let write = Write::Hold { finalizer: finalizer.to_owned() };
-    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+    let write = Write::AddFinalizer { finalizer: finalizer.to_owned() };
+    Some(Step { target: Target::of(object), write, reason: because.to_owned() })
 }
 
 /// The step that takes the finalizer off, where it is.
-pub fn release<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
+pub fn remove_finalizer<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    if !is_held(object, finalizer) {
+    if !has_finalizer(object, finalizer) {
         return None;
     }
     let rest = object.finalizers().iter().filter(|it| *it != finalizer).cloned().collect();
-    let write = Write::Release { rest, resource_version: object.resource_version() };
-    Some(Step { target: Target::of(object), write, because: because.to_owned() })
+    let write = Write::RemoveFinalizer { rest, resource_version: object.resource_version() };
+    Some(Step { target: Target::of(object), write, reason: because.to_owned() })
 }
 
 #[cfg(test)]
@@ -69,16 +69,19 @@ mod tests {
 
     #[test]
     fn an_object_is_held_once_and_not_when_it_goes() {
-        let hold = |it: &Node| hold(it, "x/a", "of the test").map(|it| it.write);
-        assert_eq!(hold(&node(&["y/b"], false)), Some(Write::Hold { finalizer: "x/a".into() }));
+        let hold = |it: &Node| add_finalizer(it, "x/a", "of the test").map(|it| it.write);
+        assert_eq!(
+            hold(&node(&["y/b"], false)),
+            Some(Write::AddFinalizer { finalizer: "x/a".into() })
+        );
         assert_eq!(hold(&node(&["x/a"], false)), None);
         assert_eq!(hold(&node(&["y/b"], true)), None);
     }
 
     #[test]
     fn a_release_leaves_the_finalizers_of_others_as_they_were_read() {
-        let release = |it: &Node| release(it, "x/a", "of the test").map(|it| it.write);
-        let rest = |rest: &[&str]| Write::Release {
+        let release = |it: &Node| remove_finalizer(it, "x/a", "of the test").map(|it| it.write);
+        let rest = |rest: &[&str]| Write::RemoveFinalizer {
             rest: rest.iter().map(|it| (*it).to_owned()).collect(),
             resource_version: Some("7".into()),
         };
@@ -89,9 +92,9 @@ mod tests {
 
     #[test]
     fn the_last_holder_is_known() {
-        assert!(is_held_by_it_alone(&node(&["x/a"], true), "x/a"));
+        assert!(is_only_finalizer(&node(&["x/a"], true), "x/a"));
         for others in [&["x/a", "foregroundDeletion"][..], &["y/b"], &[]] {
-            assert!(!is_held_by_it_alone(&node(others, true), "x/a"), "{others:?}");
+            assert!(!is_only_finalizer(&node(others, true), "x/a"), "{others:?}");
         }
     }
 }

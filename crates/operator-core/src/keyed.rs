@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::Sha256;
 
 use crate::hash;
-use crate::plan::{Notice, Step, Target, Write, status_step};
+use crate::plan::{EventDraft, Step, Target, Write, status_step};
 use api::conditions::Condition;
 
 /// The Secret with the installation's keys, in the operators' own namespace.
@@ -374,7 +374,7 @@ impl Renewal {
         Some(step)
     }
 
-    fn notice(&self, target: &Target, way_on: &str) -> Notice {
+    fn notice(&self, target: &Target, way_on: &str) -> EventDraft {
         let note = format!(
             "The status of {} {} held digests of Secrets by the key {}, which is lost. Whether those \
              Secrets have changed since cannot be told, so they count as unchanged and nothing runs. \
@@ -383,7 +383,7 @@ impl Renewal {
             target.name,
             self.lost().join(", ")
         );
-        Notice { warning: true, reason: KEY_LOST.to_owned(), note }
+        EventDraft { warning: true, reason: KEY_LOST.to_owned(), note }
     }
 }
 

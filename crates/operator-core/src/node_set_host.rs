@@ -14,7 +14,7 @@ pub const CTLPLANE: &str = "ctlplane";
 
 /// What statuses tell of a host on each of its networks, by the network's name in lower case; one that
 /// serves as the network over which hosts are managed is found under that name too.
-pub type OnNetworks = BTreeMap<String, BTreeMap<String, String>>;
+pub type HostNetworkValues = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A host of a node set.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,12 +60,12 @@ impl Host<'_> {
 /// The hosts, in the order of their keys, at the addresses that the status tells where the spec tells
 /// none.
 pub fn hosts(set: &NodeSet) -> Vec<Host<'_>> {
-    let none = OnNetworks::new();
+    let none = HostNetworkValues::new();
     hosts_at(set, set.status.as_ref().map_or(&none, |it| &it.all_ips))
 }
 
 /// The same, at these addresses where the spec tells none.
-pub fn hosts_at<'a>(set: &'a NodeSet, reserved: &OnNetworks) -> Vec<Host<'a>> {
+pub fn hosts_at<'a>(set: &'a NodeSet, reserved: &HostNetworkValues) -> Vec<Host<'a>> {
     set.spec.nodes.iter().map(|(key, node)| host(set, key, node, reserved)).collect()
 }
 
@@ -73,7 +73,7 @@ fn host<'a>(
     set: &'a NodeSet,
     key: &'a str,
     node: &'a NodeSetNode,
-    reserved: &OnNetworks,
+    reserved: &HostNetworkValues,
 ) -> Host<'a> {
     let host_name = host_name(set, key, node);
     let name = host_name.split('.').next().unwrap_or_default().to_owned();

@@ -8,7 +8,7 @@ use kube::Resource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use api::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth};
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity};
 
 /// A kind of object as the API server addresses it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -83,7 +83,7 @@ impl Target {
 
 /// An Event on the object whose status a step writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Notice {
+pub struct EventDraft {
     /// Whether a human should worry.
     pub warning: bool,
     /// One CamelCase word for the cause.
@@ -119,7 +119,7 @@ pub enum Write {
         /// Optimistic lock: the write fails with a conflict if the object has changed.
         resource_version: Option<String>,
         /// Published once the write succeeded.
-        notices: Vec<Notice>,
+        notices: Vec<EventDraft>,
     },
     /// Deletion with the target's UID as precondition; an absent object counts as deleted.
     Delete {
@@ -127,12 +127,12 @@ pub enum Write {
         resource_version: Option<String>,
     },
     /// A finalizer is added to an object that was read, beside those of others.
-    Hold {
+    AddFinalizer {
         /// The finalizer.
         finalizer: String,
     },
     /// A finalizer is taken off an object, as it was read.
-    Release {
+    RemoveFinalizer {
         /// The finalizers that stay.
         rest: Vec<String>,
         /// The object fails with a conflict if it has changed: the rest is others'.
@@ -148,7 +148,7 @@ pub struct Step {
     /// What is written.
     pub write: Write,
     /// Why, for the log.
-    pub because: String,
+    pub reason: String,
 }
 
 /// All that a controller wants to do now, in order.
@@ -156,23 +156,23 @@ pub struct Step {
 pub struct Plan {
     /// Writes that do not depend on each other, made before the steps: one that is refused keeps
     /// none of the others back, only the steps.
-    pub apart: Vec<Step>,
+    pub independent: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
     /// When to look again although nothing happens; `None` waits for a change.
-    pub look_again: Option<Duration>,
+    pub requeue_after: Option<Duration>,
 }
 
 impl Plan {
     /// All writes in the order in which they are tried.
     pub fn all(&self) -> impl Iterator<Item = &Step> {
-        self.apart.iter().chain(&self.steps)
+        self.independent.iter().chain(&self.steps)
     }
 
     /// The plan without the writes of anything but statuses: what is told after a refused write.
     #[must_use]
-    pub fn telling(mut self) -> Self {
-        self.apart.clear();
+    pub fn only_statuses(mut self) -> Self {
+        self.independent.clear();
         self.steps.retain(|it| matches!(it.write, Write::Status { .. }));
         self
     }
@@ -183,14 +183,14 @@ impl Plan {
     }
 
     /// Looks again after `pause` at the latest.
-    pub fn look_again_in(&mut self, pause: Duration) {
-        self.look_again = Some(self.look_again.map_or(pause, |it| it.min(pause)));
+    pub fn requeue_in(&mut self, pause: Duration) {
+        self.requeue_after = Some(self.requeue_after.map_or(pause, |it| it.min(pause)));
     }
 
     /// Looks again at a time, or a moment later, so that the look does not come just before it.
-    pub fn look_again_at(&mut self, at: Timestamp, now: Timestamp) {
+    pub fn requeue_at(&mut self, at: Timestamp, now: Timestamp) {
         let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-        self.look_again_in(pause + Duration::from_millis(100));
+        self.requeue_in(pause + Duration::from_millis(100));
     }
 }
 
@@ -201,7 +201,7 @@ impl Step {
         Self {
             target,
             write: Write::Apply { object: fields, force: true, manager: None },
-            because: because.into(),
+            reason: because.into(),
         }
     }
 
@@ -214,12 +214,12 @@ impl Step {
     ) -> Self {
         identify(&mut object, &target);
         let write = Write::Create { object, identity: identity.to_owned() };
-        Self { target, write, because: because.into() }
+        Self { target, write, reason: because.into() }
     }
 
     /// Deletion of an object that was read.
     pub fn delete(target: Target, because: impl Into<String>) -> Self {
-        Self { target, write: Write::Delete { resource_version: None }, because: because.into() }
+        Self { target, write: Write::Delete { resource_version: None }, reason: because.into() }
     }
 }
 
@@ -252,14 +252,14 @@ pub fn status_step<S: Serialize>(
     if seen.as_ref() == Some(&wanted) {
         return None;
     }
-    let notices = notices(previous, next);
+    let notices = transition_events(previous, next);
     let write = Write::Status { status: wanted, resource_version: None, notices };
-    Some(Step { target, write, because: "what was observed differs from the status".into() })
+    Some(Step { target, write, reason: "what was observed differs from the status".into() })
 }
 
 /// The Events of a transition: one per condition whose cause is new, and one for becoming ready.
-pub fn notices(previous: &[Condition], next: &[Condition]) -> Vec<Notice> {
-    let mut notices: Vec<Notice> = Vec::new();
+pub fn transition_events(previous: &[Condition], next: &[Condition]) -> Vec<EventDraft> {
+    let mut notices: Vec<EventDraft> = Vec::new();
     // Ready repeats the condition that it sums up: the others first, so that the repetition is the
     // one that is left out.
     let (summary, details): (Vec<_>, Vec<_>) = next.iter().partition(|it| it.type_ == READY);
@@ -271,12 +271,12 @@ pub fn notices(previous: &[Condition], next: &[Condition]) -> Vec<Notice> {
         let is_same =
             |old: &Condition| old.status == condition.status && old.reason == condition.reason;
         let warning = matches!(condition.severity, Some(Severity::Error | Severity::Warning));
-        let became_ready = condition.type_ == READY && condition.status == Truth::True;
+        let became_ready = condition.type_ == READY && condition.status == ConditionStatus::True;
         if before.is_some_and(is_same) || !(warning || became_ready) {
             continue;
         }
         if notices.iter().all(|it| it.reason != condition.reason) {
-            notices.push(Notice {
+            notices.push(EventDraft {
                 warning,
                 reason: condition.reason.clone(),
                 note: condition.message.clone(),
@@ -289,15 +289,15 @@ pub fn notices(previous: &[Condition], next: &[Condition]) -> Vec<Notice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use api::conditions::{Finding, settle};
+    use api::conditions::{ConditionDraft, merge_conditions};
 
     #[test]
     fn a_cause_makes_one_event_however_many_conditions_repeat_it() {
         let now = jiff::Timestamp::UNIX_EPOCH;
-        let failed = Finding::error("DeploymentReady", "TaskFailed", "x");
-        let list = settle(&[], vec![failed.clone(), failed.under(READY)], None, now);
-        assert_eq!(notices(&[], &list).len(), 1);
-        assert_eq!(notices(&list, &list), []);
+        let failed = ConditionDraft::error("DeploymentReady", "TaskFailed", "x");
+        let list = merge_conditions(&[], vec![failed.clone(), failed.with_type(READY)], None, now);
+        assert_eq!(transition_events(&[], &list).len(), 1);
+        assert_eq!(transition_events(&list, &list), []);
     }
 
     /// Whether a status is written where `seen` stands.

@@ -1,7 +1,7 @@
 //! A write that the API server does not take, and how it is told on the object that a human reads.
 
 use crate::plan::{Kind, Step, Target, Write};
-use api::conditions::{Condition, Finding, find, trimmed};
+use api::conditions::{Condition, ConditionDraft, find, truncated};
 
 /// Every object that belongs to this one could be written. Told only while it does not hold: where
 /// nothing is refused, there is no such condition.
@@ -12,18 +12,18 @@ const WORDS_LIMIT: usize = 600;
 
 /// A refused write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct RejectedWrite {
     /// The object that was to be written.
     pub target: Target,
     /// One CamelCase word for the cause: `Forbidden`, `Invalid`, `AlreadyExists`.
     pub reason: &'static str,
     /// The API server's words, as far as they may be repeated, in one line.
-    pub words: String,
+    pub message: String,
     /// What was refused, as in `ConfigMap x cannot be written`.
     what: String,
 }
 
-impl Refusal {
+impl RejectedWrite {
     /// Of a step; `words` are those of the API server.
     pub fn of(step: &Step, reason: &'static str, words: &str) -> Self {
         let target = step.target.clone();
@@ -32,29 +32,31 @@ impl Refusal {
             Write::Apply { .. } | Write::Create { .. } => format!("{object} cannot be written"),
             Write::Status { .. } => format!("The status of {object} cannot be written"),
             Write::Delete { .. } => format!("{object} cannot be deleted"),
-            Write::Hold { .. } => format!("{object} cannot be held by a finalizer"),
-            Write::Release { .. } => format!("{object} cannot be released from its finalizer"),
+            Write::AddFinalizer { .. } => format!("{object} cannot be held by a finalizer"),
+            Write::RemoveFinalizer { .. } => {
+                format!("{object} cannot be released from its finalizer")
+            }
         };
-        let words = sayable(&target, words);
-        Self { target, reason, words, what }
+        let message = sayable(&target, words);
+        Self { target, reason, message, what }
     }
 
     /// What is told as a condition of that type, among the conditions that stand on the object.
     ///
     /// # Guarantees
     /// Counters and identifiers in the API server's words do not change what is told already.
-    pub fn finding(&self, type_: &str, previous: &[Condition]) -> Finding {
+    pub fn finding(&self, type_: &str, previous: &[Condition]) -> ConditionDraft {
         let message = self.message();
         let told = find(previous, type_);
         let is_same =
             |it: &&Condition| it.reason == self.reason && says_same(&it.message, &message);
         let message = told.filter(is_same).map_or(message, |it| it.message.clone());
-        Finding::warning(type_, self.reason, message)
+        ConditionDraft::warning(type_, self.reason, message)
     }
 
     /// Object, cause and next step.
     fn message(&self) -> String {
-        let Self { what, words, .. } = self;
+        let Self { what, message: words, .. } = self;
         format!("{what}: {words}. {}; it is tried again by itself.", self.next_step())
     }
 
@@ -79,10 +81,10 @@ impl Refusal {
 ///
 /// Those before the status have succeeded when it is written.
 pub fn finding(
-    refusal: Option<&Refusal>,
+    refusal: Option<&RejectedWrite>,
     previous: &[Condition],
     is_waiting: bool,
-) -> Option<Finding> {
+) -> Option<ConditionDraft> {
     match refusal {
         Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
         None if is_waiting => told(previous),
@@ -91,15 +93,15 @@ pub fn finding(
 }
 
 /// Whether what is told of a refused write is of an object of a kind.
-pub fn is_of(told: &Finding, kind: &Kind) -> bool {
+pub fn is_of(told: &ConditionDraft, kind: &Kind) -> bool {
     // What is refused stands first in its message.
     told.message.split(' ').next() == Some(&kind.kind)
 }
 
 /// The refusal that stands among an object's conditions.
-fn told(conditions: &[Condition]) -> Option<Finding> {
+fn told(conditions: &[Condition]) -> Option<ConditionDraft> {
     let told = find(conditions, WRITES_ACCEPTED)?;
-    Some(Finding::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
+    Some(ConditionDraft::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
 }
 
 /// Policies may quote what they refuse: of a Secret only what the API server itself says of
@@ -113,7 +115,7 @@ fn sayable(target: &Target, words: &str) -> String {
         return "the API server's words are left out, for they may quote its content".to_owned();
     }
     let line: Vec<&str> = words.split_whitespace().collect();
-    trimmed(line.join(" ").trim_end_matches('.'), WORDS_LIMIT)
+    truncated(line.join(" ").trim_end_matches('.'), WORDS_LIMIT)
 }
 
 /// Whether two messages say the same of the same object, but for words with digits in them.
@@ -136,7 +138,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use api::conditions::settle;
+    use api::conditions::merge_conditions;
 
     fn step(kind: &str, name: &str) -> Step {
         let kind = Kind {
@@ -149,7 +151,7 @@ mod tests {
         Step::apply(target, json!({ "metadata": {} }), "x")
     }
 
-    fn message(refusal: &Refusal, previous: &[Condition]) -> String {
+    fn message(refusal: &RejectedWrite, previous: &[Condition]) -> String {
         refusal.finding(WRITES_ACCEPTED, previous).message
     }
 
@@ -161,7 +163,7 @@ mod tests {
             ("AlreadyExists", "Another object has its name"),
         ];
         for (reason, next_step) in cases {
-            let refusal = Refusal::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
+            let refusal = RejectedWrite::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
             let text = message(&refusal, &[]);
             assert!(text.starts_with("ConfigMap a cannot be written: no more room. "), "{text}");
             assert!(text.contains(next_step) && text.ends_with("by itself."), "{text}");
@@ -169,14 +171,15 @@ mod tests {
         let mut delete = step("ConfigMap", "a");
         delete.write = Write::Delete { resource_version: None };
         assert!(
-            message(&Refusal::of(&delete, "Forbidden", "x"), &[]).contains("cannot be deleted")
+            message(&RejectedWrite::of(&delete, "Forbidden", "x"), &[])
+                .contains("cannot be deleted")
         );
     }
 
     #[test]
     fn a_told_refusal_is_of_the_kind_that_was_refused() {
         let step = step("ConfigMap", "a");
-        let told = Refusal::of(&step, "Invalid", "x").finding(WRITES_ACCEPTED, &[]);
+        let told = RejectedWrite::of(&step, "Invalid", "x").finding(WRITES_ACCEPTED, &[]);
         assert!(is_of(&told, &step.target.kind));
         assert!(!is_of(&told, &Kind { kind: "Config".into(), ..step.target.kind }));
     }
@@ -191,7 +194,7 @@ mod tests {
             ("Secret \"a\" is invalid: data: hunter2", false),
         ];
         for (words, is_said) in cases {
-            let text = message(&Refusal::of(&step("Secret", "a"), "Forbidden", words), &[]);
+            let text = message(&RejectedWrite::of(&step("Secret", "a"), "Forbidden", words), &[]);
             assert_eq!(text.contains(words), is_said, "{text}");
             assert!(!text.contains("hunter2") && text.contains("Secret a"), "{text}");
         }
@@ -200,21 +203,23 @@ mod tests {
     #[test]
     fn counters_do_not_change_what_is_told_and_another_cause_or_object_does() {
         let told = |name: &str, words: &str, previous: &[Condition]| {
-            message(&Refusal::of(&step("ConfigMap", name), "Forbidden", words), previous)
+            message(&RejectedWrite::of(&step("ConfigMap", name), "Forbidden", words), previous)
         };
-        let first = Refusal::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
+        let first =
+            RejectedWrite::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
         let finding = first.finding(WRITES_ACCEPTED, &[]);
-        let previous = settle(&[], vec![finding.clone()], None, Timestamp::UNIX_EPOCH);
+        let previous = merge_conditions(&[], vec![finding.clone()], None, Timestamp::UNIX_EPOCH);
         assert_eq!(told("a1", "used: 6 of 6 (id 9b2c)", &previous), finding.message);
         assert_ne!(told("a2", "used: 5 of 5 (id 7f3a)", &previous), finding.message);
         assert!(told("a1", "the policy says no", &previous).contains("the policy says no"));
-        let other = Refusal::of(&step("ConfigMap", "a1"), "Invalid", "used: 5 of 5 (id 7f3a)");
+        let other =
+            RejectedWrite::of(&step("ConfigMap", "a1"), "Invalid", "used: 5 of 5 (id 7f3a)");
         assert_ne!(message(&other, &previous), finding.message);
     }
 
     #[test]
     fn a_message_is_bounded_however_long_the_words() {
-        let refusal = Refusal::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
+        let refusal = RejectedWrite::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
         assert!(message(&refusal, &[]).len() < 1000);
     }
 }

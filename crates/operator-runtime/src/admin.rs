@@ -12,7 +12,7 @@ use tokio::{net::TcpListener, time::Instant};
 use crate::{
     error::{Error, Result},
     metrics::Metrics,
-    queue::Queue,
+    queue::WorkQueue,
     shutdown::Shutdown,
 };
 
@@ -27,7 +27,7 @@ struct Checks {
     /// When each loop last came round, and how long it may take.
     alive: BTreeMap<String, (Instant, Duration)>,
     /// The queue of each controller.
-    queues: BTreeMap<String, Arc<Queue>>,
+    queues: BTreeMap<String, Arc<WorkQueue>>,
 }
 
 /// How long no pass of a controller may end although some are due, failed ones included.
@@ -42,15 +42,15 @@ impl Health {
     }
 
     /// Adds a check to /healthz, which fails when [`Pulse::beat`] was not called for `stale_after`.
-    pub fn liveness(&self, name: impl Into<String>, stale_after: Duration) -> Pulse {
-        let pulse = Pulse { health: self.clone(), name: name.into(), stale_after };
+    pub fn liveness(&self, name: impl Into<String>, stale_after: Duration) -> Heartbeat {
+        let pulse = Heartbeat { health: self.clone(), name: name.into(), stale_after };
         pulse.beat();
         pulse
     }
 
     /// Adds a check to /healthz, which fails when no pass of the queue has ended for ten minutes
     /// although some were due.
-    pub fn progress(&self, controller: impl Into<String>, queue: Arc<Queue>) {
+    pub fn progress(&self, controller: impl Into<String>, queue: Arc<WorkQueue>) {
         self.lock().queues.insert(controller.into(), queue);
     }
 
@@ -101,13 +101,13 @@ impl Check {
 
 /// One loop's sign of life.
 #[derive(Clone, Debug)]
-pub struct Pulse {
+pub struct Heartbeat {
     health: Health,
     name: String,
     stale_after: Duration,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// The loop came round.
     pub fn beat(&self) {
         self.health.lock().alive.insert(self.name.clone(), (Instant::now(), self.stale_after));
@@ -193,7 +193,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_controller_that_ends_no_pass_for_ten_minutes_is_reported_by_name() {
         let health = Health::default();
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(WorkQueue::default());
         health.progress("NovaCell", Arc::clone(&queue));
         queue.push(Key::new("ns", "a"));
         tokio::time::advance(Duration::from_mins(9)).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{printable, trimmed};
+use api::conditions::{printable, truncated};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference};
 use kube::api::{
@@ -11,18 +11,18 @@ use kube::api::{
 use kube::core::ApiResource;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
-use operator_core::plan::{Kind, Notice, Plan, Step, Target, Write};
+use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::cache::{Absorb, Item};
+use crate::cache::{Item, WriteThrough};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 use operator_core::object_key::Key;
 
 /// A plan that was not carried out to its end.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct PlanStopped {
     /// The step that failed, counted through [`Plan::all`]; the plan's steps before it were made,
     /// and whichever of those that stand apart could be.
     pub at: usize,
@@ -36,7 +36,7 @@ pub struct Api {
     manager: String,
     recorder: Recorder,
     leadership: LeadershipWatch,
-    caches: Vec<Arc<dyn Absorb>>,
+    caches: Vec<Arc<dyn WriteThrough>>,
 }
 
 impl Api {
@@ -48,7 +48,7 @@ impl Api {
         manager: &str,
         instance: &str,
         leadership: LeadershipWatch,
-        caches: Vec<Arc<dyn Absorb>>,
+        caches: Vec<Arc<dyn WriteThrough>>,
     ) -> Self {
         let reporter = Reporter { controller: manager.into(), instance: Some(instance.into()) };
         let recorder = Recorder::new(client.clone(), reporter);
@@ -112,29 +112,31 @@ impl Api {
     ///
     /// # Caveats
     /// A step whose answer was lost may have taken effect; every write can be repeated.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<(), Stopped> {
-        let apart = self.carry_out_apart(&plan.apart).await;
+    pub async fn carry_out(&self, plan: &Plan) -> Result<(), PlanStopped> {
+        let apart = self.carry_out_apart(&plan.independent).await;
         let is_refused = match &apart {
-            Err(Stopped { error, .. }) if !error.is_answer() || error.is_gone() => return apart,
+            Err(PlanStopped { error, .. }) if !error.is_answer() || error.is_gone() => {
+                return apart;
+            }
             Err(stopped) => stopped.error.refusal().is_some(),
             Ok(()) => false,
         };
-        for (at, step) in plan.all().enumerate().skip(plan.apart.len()) {
+        for (at, step) in plan.all().enumerate().skip(plan.independent.len()) {
             if !is_refused || !matches!(step.write, Write::Status { .. }) {
-                self.carry_out_step(step).await.map_err(|error| Stopped { at, error })?;
+                self.carry_out_step(step).await.map_err(|error| PlanStopped { at, error })?;
             }
         }
         apart
     }
 
     /// Tries each of the steps, whatever the API server answers to the others.
-    async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), Stopped> {
-        let mut first: Option<Stopped> = None;
+    async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), PlanStopped> {
+        let mut first: Option<PlanStopped> = None;
         for (at, step) in steps.iter().enumerate() {
             let Err(error) = self.carry_out_step(step).await else { continue };
             let is_answer = error.is_answer();
-            let is_refusal = |it: &Stopped| it.error.refusal().is_some();
-            let stopped = Stopped { at, error };
+            let is_refusal = |it: &PlanStopped| it.error.refusal().is_some();
+            let stopped = PlanStopped { at, error };
             // A refusal is told on the object, everything else is only repeated.
             if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
                 first = Some(stopped);
@@ -153,7 +155,7 @@ impl Api {
             kind = target.kind.kind,
             object = %format_args!("{}/{}", target.namespace, target.name),
             write = name_of(&step.write),
-            because = step.because,
+            because = step.reason,
             "write"
         );
         self.write(step).await
@@ -181,8 +183,8 @@ impl Api {
             Write::Delete { resource_version } => {
                 self.delete(step, resource_version.as_deref()).await?;
             }
-            Write::Hold { finalizer } => self.hold(step, finalizer).await?,
-            Write::Release { rest, resource_version } => {
+            Write::AddFinalizer { finalizer } => self.hold(step, finalizer).await?,
+            Write::RemoveFinalizer { rest, resource_version } => {
                 self.release(step, rest, resource_version.as_deref()).await?;
             }
         }
@@ -219,7 +221,7 @@ impl Api {
         step: &Step,
         status: &Value,
         resource_version: Option<&str>,
-        notices: &[Notice],
+        notices: &[EventDraft],
     ) -> Result<()> {
         let target = &step.target;
         let mut metadata = json!({ "name": target.name });
@@ -335,11 +337,11 @@ impl Api {
     }
 
     /// An Event is a convenience: its loss is logged and stops nothing.
-    async fn publish(&self, target: &Target, notice: &Notice) {
+    async fn publish(&self, target: &Target, notice: &EventDraft) {
         let event = Event {
             type_: if notice.warning { EventType::Warning } else { EventType::Normal },
             reason: notice.reason.clone(),
-            note: Some(trimmed(&printable(&notice.note), 1000)),
+            note: Some(truncated(&printable(&notice.note), 1000)),
             action: "Reconcile".into(),
             secondary: None,
         };
@@ -402,8 +404,8 @@ fn name_of(write: &Write) -> &'static str {
         Write::Create { .. } => "create",
         Write::Status { .. } => "apply status",
         Write::Delete { .. } => "delete",
-        Write::Hold { .. } => "hold",
-        Write::Release { .. } => "release",
+        Write::AddFinalizer { .. } => "hold",
+        Write::RemoveFinalizer { .. } => "release",
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Cache<K> {
 }
 
 /// What the owner of all caches needs of one, whatever its kind.
-pub trait Absorb: Send + Sync {
+pub trait WriteThrough: Send + Sync {
     /// Takes in an object that this process has just written.
     fn absorb(&self, object: &Value);
     /// `group/Kind`.
@@ -242,7 +242,7 @@ impl<K: Watchable> Cache<K> {
     }
 }
 
-impl<K: Watchable> Absorb for Cache<K> {
+impl<K: Watchable> WriteThrough for Cache<K> {
     fn absorb(&self, object: &Value) {
         let mut object = Item::read(object);
         if let Item::Readable(it) = &mut object {

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
-use crate::api::{Api, Stopped};
+use crate::api::{Api, PlanStopped};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::queue::WorkQueue;
 use operator_core::object_key::Key;
 
 /// How long one pass may take before it is given up and tried again.
@@ -46,7 +46,7 @@ pub trait Controller: Send + Sync + 'static {
 
     /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
     /// a policy, another object of the name. Nothing unless a kind has words for it.
-    fn refused(_seen: &Self::Observed, _refusal: &Refusal, _now: Timestamp) -> Plan {
+    fn refused(_seen: &Self::Observed, _refusal: &RejectedWrite, _now: Timestamp) -> Plan {
         Plan::default()
     }
 }
@@ -61,18 +61,20 @@ async fn reconcile<C: Controller>(
     let now = clock::now();
     controller.ask(&mut seen, now).await;
     let plan = C::decide(&seen, now);
-    let Err(Stopped { at, error }) = api.carry_out(&plan).await else { return Ok(plan.look_again) };
+    let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
+        return Ok(plan.requeue_after);
+    };
     if error.is_gone() {
         // The event of its end wakes whom it concerns.
         tracing::debug!(error = error.chain(), "deleted meanwhile");
-        return Ok(plan.look_again);
+        return Ok(plan.requeue_after);
     }
     if let (Some(words), Some(step)) = (error.refusal(), plan.all().nth(at)) {
-        let refusal = Refusal::of(step, error.reason(), words);
+        let refusal = RejectedWrite::of(step, error.reason(), words);
         let mut telling = C::refused(&seen, &refusal, now);
         // What the plan has written before it ended need not be written again.
         telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
-        if let Err(Stopped { error, .. }) = api.carry_out(&telling).await {
+        if let Err(PlanStopped { error, .. }) = api.carry_out(&telling).await {
             tracing::debug!(error = error.chain(), "the refusal could not be told");
         }
     }
@@ -86,7 +88,7 @@ async fn reconcile<C: Controller>(
 pub async fn run<C: Controller>(
     controller: Arc<C>,
     api: Arc<Api>,
-    queue: Arc<Queue>,
+    queue: Arc<WorkQueue>,
     metrics: Metrics,
 ) -> Result<()> {
     let backoff = Arc::new(Backoff::default());
@@ -112,7 +114,7 @@ pub async fn run<C: Controller>(
 async fn pass<C: Controller>(
     controller: &C,
     api: &Api,
-    queue: &Queue,
+    queue: &WorkQueue,
     backoff: &Backoff,
     metrics: &Metrics,
     key: &Key,

@@ -18,7 +18,7 @@ fn target(name: &str) -> Target {
 fn status(text: &str) -> Step {
     let status = json!({ "text": text });
     let write = Write::Status { status, resource_version: None, notices: vec![] };
-    Step { target: target("a"), write, because: "of the test".into() }
+    Step { target: target("a"), write, reason: "of the test".into() }
 }
 
 impl Controller for Two {
@@ -33,11 +33,11 @@ impl Controller for Two {
     fn decide(_seen: &(), _now: Timestamp) -> Plan {
         let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
         let look_again = Some(Duration::from_secs(7));
-        Plan { steps: vec![status("good"), object], look_again, ..Plan::default() }
+        Plan { steps: vec![status("good"), object], requeue_after: look_again, ..Plan::default() }
     }
 
-    fn refused(_seen: &(), refusal: &Refusal, _now: Timestamp) -> Plan {
-        let steps = vec![status("good"), status(&refusal.words)];
+    fn refused(_seen: &(), refusal: &RejectedWrite, _now: Timestamp) -> Plan {
+        let steps = vec![status("good"), status(&refusal.message)];
         Plan { steps, ..Plan::default() }
     }
 }

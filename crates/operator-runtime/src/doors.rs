@@ -23,7 +23,7 @@ const LIMIT: usize = 4096;
 
 /// What is known of the addresses that were asked for.
 #[derive(Default)]
-pub struct Doors(Mutex<BTreeMap<String, Asked>>);
+pub struct SshProbe(Mutex<BTreeMap<String, Asked>>);
 
 #[derive(Clone, Copy)]
 struct Asked {
@@ -31,7 +31,7 @@ struct Asked {
     answers: bool,
 }
 
-impl Doors {
+impl SshProbe {
     /// Those of the addresses, each `host:port`, whose ssh server has said that it is one.
     ///
     /// # Guarantees
@@ -123,7 +123,7 @@ mod tests {
 
     async fn answering(addresses: &[&str]) -> BTreeSet<String> {
         let all = addresses.iter().map(|it| (*it).to_owned()).collect();
-        Doors::default().answering(&all).await
+        SshProbe::default().answering(&all).await
     }
 
     #[tokio::test]
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_asked_again_before_the_pause_is_over() {
         let (address, n_asked) = server(&["SSH-2.0-x\r\n"]).await;
-        let doors = Doors::default();
+        let doors = SshProbe::default();
         let all = BTreeSet::from([address.clone()]);
         for _ in 0..3 {
             assert_eq!(doors.answering(&all).await, all);
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_longest_is_asked_first_and_not_all_at_once() {
-        let doors = Doors::default();
+        let doors = SshProbe::default();
         let all: BTreeSet<String> = (0..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
         let start = Instant::now();
         let first = doors.due(&all, start);

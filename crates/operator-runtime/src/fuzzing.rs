@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 use crate::cache::Item;
 use crate::client::depth::Pruner;
 use crate::unreadable;
-use crate::webhook::{Request, Verdict, Webhook};
+use crate::webhook::{AdmissionDecision, Request, Webhook};
 use crate::weight;
 
 /// A fuzz target: its name, and what it does with an input.
@@ -122,13 +122,14 @@ fn webhook() -> Webhook {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
         let told = before["spec"]["cell"].as_str().unwrap_or_default();
         if told.starts_with('c') {
-            return Verdict::deny(format!("spec.cell: {told} runs no computes")).warn(told);
+            return AdmissionDecision::deny(format!("spec.cell: {told} runs no computes"))
+                .warn(told);
         }
         let mut after = before.clone();
         if let Some(spec) = after.get_mut("spec").and_then(Value::as_object_mut) {
             spec.insert("image".into(), json!("default"));
         }
-        Verdict::replace(&before, &after)
+        AdmissionDecision::replace(&before, &after)
     };
     Webhook::new().mutate("/mutate", judge).validate("/validate", judge)
 }

@@ -11,31 +11,31 @@ use tokio::task::JoinSet;
 use crate::admin::{Check, Health};
 use crate::api::Api;
 use crate::args::{CommonArgs, DigestArgs};
-use crate::cache::{Absorb, Cache, Scope, Watchable};
+use crate::cache::{Cache, Scope, Watchable, WriteThrough};
 use crate::controller::{self, Controller};
 use crate::digest_key;
 use crate::error::{Error, Result};
 use crate::lease::{LeadershipWatch, leading};
 use crate::metrics::Metrics;
 use crate::ownership::is_ours;
-use crate::queue::Queue;
+use crate::queue::WorkQueue;
 use crate::runtime::Runtime;
 use crate::shutdown::Shutdown;
-use crate::unreadable::{Role, Teller};
+use crate::unreadable::{Role, UnreadableReporter};
 
 /// The part of an operator that leads: it is built once the Lease is held, so that its first lists
 /// are consistent reads made after the predecessor's last write.
-pub struct Leader {
+pub struct Manager {
     metrics: Metrics,
     health: Health,
     term: String,
-    watches: Watches,
+    watches: Informers,
 }
 
 /// Watches in the operator's namespaces, and tasks that rely on them; they end when it is dropped.
-pub struct Watches {
+pub struct Informers {
     client: Client,
-    teller: Teller,
+    teller: UnreadableReporter,
     /// The readiness check that names the kinds whose first list is missing.
     syncing: Option<Syncing>,
     namespaces: Vec<String>,
@@ -52,7 +52,7 @@ struct Syncing {
 
 /// What a [`Leader`] is made of, taken from the process before it leads.
 #[derive(Clone)]
-pub struct Candidate {
+pub struct ManagerBuilder {
     client: Client,
     metrics: Metrics,
     health: Health,
@@ -65,7 +65,7 @@ pub struct Candidate {
     namespace: String,
 }
 
-impl Candidate {
+impl ManagerBuilder {
     /// Of a running process that writes as `manager`.
     pub fn of(runtime: &Runtime, manager: &'static str, args: &CommonArgs) -> Self {
         Self {
@@ -105,17 +105,23 @@ impl Candidate {
     }
 
     /// The client that writes, and takes what it wrote into these caches.
-    pub fn api(&self, caches: Vec<Arc<dyn Absorb>>) -> Arc<Api> {
+    pub fn api(&self, caches: Vec<Arc<dyn WriteThrough>>) -> Arc<Api> {
         let client = self.client.clone();
         Arc::new(Api::new(client, self.manager, &self.instance, self.leadership.clone(), caches))
     }
 
     /// No watches yet; they need no Lease, for they only read.
-    pub fn watches(&self) -> Watches {
+    pub fn watches(&self) -> Informers {
         let (client, leadership) = (self.client.clone(), self.leadership.clone());
         let metrics = self.metrics.clone();
-        Watches {
-            teller: Teller::new(client, self.manager, &self.instance, leadership, metrics),
+        Informers {
+            teller: UnreadableReporter::new(
+                client,
+                self.manager,
+                &self.instance,
+                leadership,
+                metrics,
+            ),
             client: self.client.clone(),
             syncing: None,
             namespaces: self.namespaces.clone(),
@@ -130,7 +136,7 @@ impl Candidate {
     /// Losing the Lease is an error, so that the process ends and starts again with fresh caches.
     pub async fn lead<F>(mut self, work: F) -> Result<()>
     where
-        F: AsyncFnOnce(&Self, Leader) -> Result<()>,
+        F: AsyncFnOnce(&Self, Manager) -> Result<()>,
     {
         let mut stop = self.stop.clone();
         let term = tokio::select! {
@@ -138,9 +144,9 @@ impl Candidate {
             () = stop.requested() => return Ok(()),
         };
         let syncing = Some(Syncing::new(&self.health));
-        let watches = Watches { syncing, ..self.watches() };
+        let watches = Informers { syncing, ..self.watches() };
         let (metrics, health) = (self.metrics.clone(), self.health.clone());
-        let leader = Leader { metrics, health, term, watches };
+        let leader = Manager { metrics, health, term, watches };
         let mut leadership = self.leadership.clone();
         tokio::select! {
             outcome = work(&self, leader) => outcome,
@@ -190,7 +196,7 @@ impl Syncing {
     }
 }
 
-impl Leader {
+impl Manager {
     /// The term of leadership, other than any before it.
     pub fn term(&self) -> &str {
         &self.term
@@ -207,12 +213,17 @@ impl Leader {
     }
 
     /// The watches that the controllers rely on.
-    pub fn watches(&mut self) -> &mut Watches {
+    pub fn watches(&mut self) -> &mut Informers {
         &mut self.watches
     }
 
     /// Runs a controller once every watch has delivered its first list.
-    pub async fn run<C: Controller>(&mut self, controller: C, api: Arc<Api>, queue: Arc<Queue>) {
+    pub async fn run<C: Controller>(
+        &mut self,
+        controller: C,
+        api: Arc<Api>,
+        queue: Arc<WorkQueue>,
+    ) {
         self.ready().await;
         let metrics = self.metrics.clone();
         self.health.progress(C::NAME, Arc::clone(&queue));
@@ -243,7 +254,7 @@ impl Leader {
     }
 }
 
-impl Watches {
+impl Informers {
     /// Watches a kind; `labels` is a label selector, empty for all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
         self.watch_as(cache, labels, Role::Reader);
@@ -261,7 +272,7 @@ impl Watches {
             watching.await;
             Err(Error::Process { what: "a watch ended".into(), source: None })
         });
-        let telling = self.teller.clone().tell(Arc::clone(cache), role);
+        let telling = self.teller.clone().report(Arc::clone(cache), role);
         self.tasks.spawn(async move {
             telling.await;
             Err(Error::Process {

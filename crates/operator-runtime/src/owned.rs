@@ -16,9 +16,9 @@ const PLACES: [(&str, &str); 2] =
 
 /// The keys of data and the annotations that a writer has applied and nobody has changed since.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Owned(BTreeSet<String>);
+pub struct ManagedFields(BTreeSet<String>);
 
-impl Owned {
+impl ManagedFields {
     /// Leaves of an object's managed fields only what [`Owned::of`] needs: a short list, and none
     /// at all on objects of others.
     pub fn keep(meta: &mut ObjectMeta, manager: &str) {
@@ -82,11 +82,11 @@ mod tests {
         json!({ "manager": manager, "operation": operation, "fieldsV1": fields })
     }
 
-    fn kept(entries: &[Value]) -> Owned {
+    fn kept(entries: &[Value]) -> ManagedFields {
         let mut meta: ObjectMeta =
             serde_json::from_value(json!({ "managedFields": entries })).unwrap();
-        Owned::keep(&mut meta, "op");
-        Owned::of(&meta)
+        ManagedFields::keep(&mut meta, "op");
+        ManagedFields::of(&meta)
     }
 
     fn ours() -> Value {
@@ -104,7 +104,7 @@ mod tests {
             "metadata": { "annotations": { "hash": "1" } },
             "data": { "inventory": "", "network": "" },
         });
-        assert_eq!(whole, Owned::applied(&object));
+        assert_eq!(whole, ManagedFields::applied(&object));
 
         let theirs = json!({ "f:data": { "f:inventory": {} } });
         let mut left = ours();
@@ -130,13 +130,13 @@ mod tests {
         let list = json!([entry("kubectl", "Apply", &ours())]);
         let mut meta: ObjectMeta =
             serde_json::from_value(json!({ "managedFields": list })).unwrap();
-        Owned::keep(&mut meta, "op");
+        ManagedFields::keep(&mut meta, "op");
         assert_eq!(meta.managed_fields, None);
         // What is kept reads the same once more.
         let mut meta: ObjectMeta =
             serde_json::from_value(json!({ "managedFields": [entry("op", "Apply", &ours())] }))
                 .unwrap();
-        Owned::keep(&mut meta, "op");
+        ManagedFields::keep(&mut meta, "op");
         assert!(serde_json::to_string(&meta).unwrap().len() < 120);
     }
 }

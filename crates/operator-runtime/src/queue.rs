@@ -25,12 +25,12 @@ struct Inner {
 
 /// A queue of keys without duplicates; a key that is being worked on is not handed out again.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub struct WorkQueue {
     inner: Mutex<Inner>,
     changed: Notify,
 }
 
-impl Queue {
+impl WorkQueue {
     /// Asks for a look at `key` soon.
     pub fn push(&self, key: Key) {
         self.push_in(key, GATHER);
@@ -132,7 +132,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_is_pushed_twice_is_handed_out_once() {
-        let queue = Queue::default();
+        let queue = WorkQueue::default();
         queue.push(key("a"));
         queue.push(key("a"));
         assert_eq!(queue.next().await, key("a"));
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_being_worked_on_waits_for_its_end() {
-        let queue = Queue::default();
+        let queue = WorkQueue::default();
         queue.push(key("a"));
         let first = queue.next().await;
         queue.push(key("a"));
@@ -152,7 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_earlier_wish_wins() {
-        let queue = Queue::default();
+        let queue = WorkQueue::default();
         queue.push_in(key("a"), Duration::from_mins(1));
         queue.push_in(key("b"), Duration::from_secs(5));
         queue.push_in(key("a"), Duration::from_secs(1));
@@ -162,7 +162,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_queue_stalls_while_work_is_due_and_none_ends() {
-        let queue = Queue::default();
+        let queue = WorkQueue::default();
         let minutes = |it| tokio::time::advance(Duration::from_mins(it));
         minutes(20).await;
         assert_eq!(queue.stalled_for(), Duration::ZERO, "nothing is due");

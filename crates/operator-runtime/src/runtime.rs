@@ -15,7 +15,7 @@ use tracing::{error, info};
 
 mod crew;
 
-pub use crew::Crew;
+pub use crew::TaskGroup;
 
 use crate::{
     admin::{self, Health},
@@ -39,9 +39,9 @@ pub struct Runtime {
     instance: String,
     leadership: LeadershipWatch,
     /// End first: all that may write.
-    workers: Crew,
+    workers: TaskGroup,
     /// End last: the Lease, the endpoints.
-    keepers: Crew,
+    keepers: TaskGroup,
 }
 
 impl Runtime {
@@ -55,7 +55,7 @@ impl Runtime {
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let client = client::client(config, operator, &metrics)?;
         let health = Health::default();
-        let mut keepers = Crew::new();
+        let mut keepers = TaskGroup::new();
 
         let listener = TcpListener::bind(args.admin_address)
             .await
@@ -83,7 +83,7 @@ impl Runtime {
             namespace,
             instance,
             leadership,
-            workers: Crew::new(),
+            workers: TaskGroup::new(),
             keepers,
         })
     }

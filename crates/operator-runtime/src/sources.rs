@@ -16,7 +16,7 @@ use operator_core::upstream_hash;
 use crate::api::Api;
 use crate::cache::{Cache, Index, IndexName, MetadataCache, Watchable};
 use crate::error::Result;
-use crate::owned::Owned;
+use crate::owned::ManagedFields;
 use operator_core::object_key::Key;
 
 /// What may be known of a source's content everywhere: its keys and their digests.
@@ -133,12 +133,12 @@ where
     PartialObjectMeta<K>: Watchable,
 {
     Cache::trimmed(indexes, move |it: &mut PartialObjectMeta<K>| {
-        Owned::keep(it.meta_mut(), manager);
+        ManagedFields::keep(it.meta_mut(), manager);
     })
 }
 
 /// All sources of the watched namespaces, and who depends on which.
-pub struct Sources {
+pub struct SourceCache {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
     kept: &'static [&'static str],
@@ -152,7 +152,7 @@ pub struct Sources {
 /// How many sources can be read at once.
 const SHARES: usize = 16;
 
-impl Sources {
+impl SourceCache {
     /// Over two caches of metadata, which their owner watches; the digests of Secrets are by `keys`.
     pub fn new(
         keys: &Keys,
@@ -267,11 +267,11 @@ impl Sources {
 
     /// Which parts of a source the operator has written and nobody has changed since; nothing where
     /// it does not exist.
-    pub fn owned(&self, source: &SourceRef) -> Owned {
+    pub fn owned(&self, source: &SourceRef) -> ManagedFields {
         let meta = if source.is_secret {
-            self.secrets.get(&source.key).map(|it| Owned::of(it.meta()))
+            self.secrets.get(&source.key).map(|it| ManagedFields::of(it.meta()))
         } else {
-            self.config_maps.get(&source.key).map(|it| Owned::of(it.meta()))
+            self.config_maps.get(&source.key).map(|it| ManagedFields::of(it.meta()))
         };
         meta.unwrap_or_default()
     }

@@ -19,7 +19,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// The certificate authorities that whoever asks believes.
 #[derive(Clone)]
-pub struct Trust(Arc<ClientConfig>);
+pub struct CaTrust(Arc<ClientConfig>);
 
 /// Why there is nobody to believe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl fmt::Display for TrustFault {
     }
 }
 
-impl fmt::Debug for Trust {
+impl fmt::Debug for CaTrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Trust")
     }
 }
 
-impl Trust {
+impl CaTrust {
     /// Whether a text is a PEM bundle that can be believed.
     pub fn is_bundle(text: &str) -> bool {
         Self::new(Some(text)).is_ok()
@@ -91,10 +91,10 @@ pub enum ConnectFault {
 pub async fn connect(
     host: &str,
     port: u16,
-    trust: Option<&Trust>,
+    trust: Option<&CaTrust>,
 ) -> Result<Box<dyn Stream>, ConnectFault> {
     let tcp = TcpStream::connect((host, port)).await.map_err(ConnectFault::Unreachable)?;
-    let Some(Trust(config)) = trust else { return Ok(Box::new(tcp)) };
+    let Some(CaTrust(config)) = trust else { return Ok(Box::new(tcp)) };
     let name = ServerName::try_from(host.to_owned())
         .map_err(|it| ConnectFault::Tls(io::Error::other(it)))?;
     let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{READY, printable, trimmed};
+use api::conditions::{READY, printable, truncated};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_secs(30);
 
 /// Who tells of them.
 #[derive(Clone)]
-pub struct Teller {
+pub struct UnreadableReporter {
     client: Client,
     recorder: Recorder,
     manager: &'static str,
@@ -46,7 +46,7 @@ pub enum Role {
 /// An object in the state that was told: each is told once.
 type Told = (Option<String>, Option<i64>, String);
 
-impl Teller {
+impl UnreadableReporter {
     /// Writes as `manager`, from the process `instance`.
     pub fn new(
         client: Client,
@@ -63,7 +63,7 @@ impl Teller {
     /// Tells of all unreadable objects of a cache until the process ends.
     ///
     /// Every process counts and logs them; Events and conditions are written by the one that leads.
-    pub async fn tell<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
+    pub async fn report<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
         let mut all = cache.unreadable();
         let mut told: BTreeSet<Told> = BTreeSet::new();
         loop {
@@ -157,7 +157,7 @@ pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
         "{}: {manager} leaves the object as it is until the field is corrected",
         object.fault
     );
-    trimmed(&printable(&said), 1000)
+    truncated(&printable(&said), 1000)
 }
 
 /// The condition alone; the resource version makes sure that it speaks of the object that was read.

@@ -10,12 +10,12 @@ use tokio::sync::Mutex;
 
 use crate::api::Api;
 use crate::error::Result;
-use crate::sources::{Digests, Sources, Values};
+use crate::sources::{Digests, SourceCache, Values};
 use operator_core::data_sources::SourceRef;
 
 /// Content by source, as of its version.
 #[derive(Default)]
-pub struct Vault(Mutex<BTreeMap<SourceRef, Content>>);
+pub struct SourceContents(Mutex<BTreeMap<SourceRef, Content>>);
 
 /// The content of a source. `Debug` hides it.
 #[derive(Clone, Default)]
@@ -56,12 +56,12 @@ impl fmt::Debug for Content {
     }
 }
 
-impl Vault {
+impl SourceContents {
     /// The content of a source; `None` where it does not exist.
     pub async fn content(
         &self,
         api: &Api,
-        sources: &Sources,
+        sources: &SourceCache,
         source: &SourceRef,
     ) -> Result<Option<Content>> {
         // Held while it is read, so that many readers of one change make one request.

@@ -12,11 +12,11 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
-use crate::stream::{ConnectFault, Stream, Trust, connect};
+use crate::stream::{CaTrust, ConnectFault, Stream, connect};
 
 /// Why a server gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WebFault {
+pub enum HttpFault {
     /// The request's address is no http or https URL.
     NotUrl,
     /// No connection, or no answer in time; the text says which.
@@ -36,49 +36,49 @@ pub enum WebFault {
 /// most; no redirection is followed.
 pub async fn ask(
     request: Request<Bytes>,
-    trust: &Trust,
+    trust: &CaTrust,
     deadline: Duration,
     largest: usize,
-) -> Result<Response<Bytes>, WebFault> {
+) -> Result<Response<Bytes>, HttpFault> {
     timeout(deadline, exchange(request, trust, largest)).await.unwrap_or_else(|_| {
-        Err(WebFault::Unreachable(format!("no answer within {} s", deadline.as_secs())))
+        Err(HttpFault::Unreachable(format!("no answer within {} s", deadline.as_secs())))
     })
 }
 
 async fn exchange(
     request: Request<Bytes>,
-    trust: &Trust,
+    trust: &CaTrust,
     largest: usize,
-) -> Result<Response<Bytes>, WebFault> {
+) -> Result<Response<Bytes>, HttpFault> {
     let url = request.uri();
     let is_tls = match url.scheme_str() {
         Some("https") => true,
         Some("http") => false,
-        _ => return Err(WebFault::NotUrl),
+        _ => return Err(HttpFault::NotUrl),
     };
-    let host = url.host().ok_or(WebFault::NotUrl)?.trim_matches(['[', ']']).to_owned();
+    let host = url.host().ok_or(HttpFault::NotUrl)?.trim_matches(['[', ']']).to_owned();
     let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
     let request = origin_form(request)?;
     let stream = connect(&host, port, is_tls.then_some(trust)).await.map_err(|it| match it {
-        ConnectFault::Unreachable(cause) => WebFault::Unreachable(cause.to_string()),
-        ConnectFault::Tls(cause) => WebFault::Untrusted(cause.to_string()),
+        ConnectFault::Unreachable(cause) => HttpFault::Unreachable(cause.to_string()),
+        ConnectFault::Tls(cause) => HttpFault::Untrusted(cause.to_string()),
     })?;
     send(stream, request, largest).await
 }
 
 /// The request as it is sent to its own server: path and query, and the host as a header.
-fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, WebFault> {
+fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpFault> {
     let (mut parts, body) = request.into_parts();
     let host = parts.uri.authority().map_or("", |it| it.as_str());
     // Whoever has credentials in a URL would send them to every log.
     if host.contains('@') {
-        return Err(WebFault::NotUrl);
+        return Err(HttpFault::NotUrl);
     }
-    let host = HeaderValue::from_str(host).map_err(|_| WebFault::NotUrl)?;
+    let host = HeaderValue::from_str(host).map_err(|_| HttpFault::NotUrl)?;
     parts.headers.insert(header::HOST, host);
     parts.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     let path = parts.uri.path_and_query().map_or("/", |it| it.as_str());
-    parts.uri = path.parse().map_err(|_| WebFault::NotUrl)?;
+    parts.uri = path.parse().map_err(|_| HttpFault::NotUrl)?;
     Ok(Request::from_parts(parts, Full::new(body)))
 }
 
@@ -86,8 +86,8 @@ async fn send(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
     largest: usize,
-) -> Result<Response<Bytes>, WebFault> {
-    let unreachable = |it: hyper::Error| WebFault::Unreachable(it.to_string());
+) -> Result<Response<Bytes>, HttpFault> {
+    let unreachable = |it: hyper::Error| HttpFault::Unreachable(it.to_string());
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
     let exchange = async {
@@ -96,7 +96,7 @@ async fn send(
         let body = body.map_err(|error| {
             let status = parts.status.as_u16();
             let is_too_long = error.is::<LengthLimitError>();
-            if is_too_long { WebFault::TooLong(status) } else { WebFault::Cut(status) }
+            if is_too_long { HttpFault::TooLong(status) } else { HttpFault::Cut(status) }
         })?;
         let body = body.to_bytes();
         Ok(Response::from_parts(parts, body))

@@ -31,10 +31,10 @@ mod verdict;
 
 pub use certificate::Certificates;
 pub use judge::Request;
-pub use known::{Known, stand_by};
+pub use known::{AdmissionCache, stand_by};
 pub use place::Place;
 pub use server::{Limits, Presented, serve};
-pub use verdict::{Verdict, difference};
+pub use verdict::{AdmissionDecision, difference};
 
 /// The admission webhooks of an operator.
 #[derive(Clone, Default)]
@@ -59,7 +59,7 @@ impl Webhook {
     #[must_use]
     pub fn mutate<F>(mut self, path: &str, judge: F) -> Self
     where
-        F: Fn(&Request) -> Verdict + Send + Sync + 'static,
+        F: Fn(&Request) -> AdmissionDecision + Send + Sync + 'static,
     {
         self.mutating.insert(path.to_owned(), Arc::new(judge));
         self
@@ -69,7 +69,7 @@ impl Webhook {
     #[must_use]
     pub fn validate<F>(mut self, path: &str, judge: F) -> Self
     where
-        F: Fn(&Request) -> Verdict + Send + Sync + 'static,
+        F: Fn(&Request) -> AdmissionDecision + Send + Sync + 'static,
     {
         self.validating.insert(path.to_owned(), Arc::new(judge));
         self

@@ -16,7 +16,7 @@ const TEXT: usize = 32;
 
 /// What may be spent on one text.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound {
+pub struct SizeLimit {
     /// How many levels it may nest.
     pub depth: usize,
     /// How many bytes it may take in memory.
@@ -24,12 +24,12 @@ pub struct Bound {
 }
 
 /// For one object: as much as the densest 1 MiB of options and values costs, and far more text.
-pub(crate) const OF_OBJECT: Bound = Bound { depth: DEEPEST, bytes: 24 << 20 };
+pub(crate) const OF_OBJECT: SizeLimit = SizeLimit { depth: DEEPEST, bytes: 24 << 20 };
 /// For two objects in an admission review, and who asks for what.
-pub(crate) const OF_REVIEW: Bound = Bound { depth: DEEPEST + 8, bytes: 50 << 20 };
+pub(crate) const OF_REVIEW: SizeLimit = SizeLimit { depth: DEEPEST + 8, bytes: 50 << 20 };
 
 /// Why a text must not be read, in words that go on from what it is; `None` where it may.
-pub fn fault(text: &[u8], bound: Bound) -> Option<String> {
+pub fn fault(text: &[u8], bound: SizeLimit) -> Option<String> {
     let (mut depth, mut bytes) = (0_usize, text.len());
     let (mut in_string, mut is_escaped, mut is_open) = (false, false, false);
     for byte in text {

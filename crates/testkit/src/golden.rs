@@ -41,8 +41,8 @@ fn record(folder: &OsStr, plan: &Plan) {
 /// A plan in words of this file's own, so that a type or field may be renamed. Reasons of steps are left
 /// out: they only reach the log.
 fn text(plan: &Plan) -> String {
-    let mut text = format!("look again {:?}\n", plan.look_again);
-    for (place, steps) in [("apart", &plan.apart), ("in order", &plan.steps)] {
+    let mut text = format!("look again {:?}\n", plan.requeue_after);
+    for (place, steps) in [("apart", &plan.independent), ("in order", &plan.steps)] {
         for step in steps {
             let _ = writeln!(text, "{place} {}", step_text(step));
         }
@@ -58,13 +58,14 @@ fn step_text(step: &Step) -> String {
         }
         Write::Create { object, identity } => json!({ "create": object, "identity": identity }),
         Write::Status { status, resource_version, notices } => {
-            let event = |it: &operator_core::plan::Notice| json!([it.warning, it.reason, it.note]);
+            let event =
+                |it: &operator_core::plan::EventDraft| json!([it.warning, it.reason, it.note]);
             let events: Vec<_> = notices.iter().map(event).collect();
             json!({ "status": status, "version": resource_version, "events": events })
         }
         Write::Delete { resource_version } => json!({ "delete": resource_version }),
-        Write::Hold { finalizer } => json!({ "hold": finalizer }),
-        Write::Release { rest, resource_version } => {
+        Write::AddFinalizer { finalizer } => json!({ "hold": finalizer }),
+        Write::RemoveFinalizer { rest, resource_version } => {
             json!({ "release": rest, "version": resource_version })
         }
     };
@@ -83,7 +84,7 @@ mod tests {
             Kind { group: "g".into(), version: "v1".into(), kind: "K".into(), plural: "ks".into() };
         let target = Target { kind, namespace: "ns".into(), name: "a".into(), uid: None };
         let write = Write::Apply { object: json!({ "a": value }), force: true, manager: None };
-        let step = Step { target, write, because: value.into() };
+        let step = Step { target, write, reason: value.into() };
         Plan { steps: vec![step], ..Plan::default() }
     }
 
@@ -91,7 +92,7 @@ mod tests {
     fn another_content_is_another_text_and_the_reason_of_a_step_none() {
         let first = plan("x");
         let mut same = first.clone();
-        same.steps[0].because = "another reason".into();
+        same.steps[0].reason = "another reason".into();
         assert_eq!(text(&first), text(&same));
         assert_ne!(text(&first), text(&plan("y")));
         let expected = "look again None\nin order g/v1 K ns/a None: \

@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 use std::fs;
 
 use operator_core::condition_catalog::{
-    ATTEMPTS, Aspect, HELD, Kind, ON_EVERY_KIND, Repeats, WRITES,
+    ATTEMPTS, ConditionSpec, HELD, KindConditions, ON_EVERY_KIND, Repeats, WRITES,
 };
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
 use super::{Generated, written_or_current};
 use crate::paths;
 use crate::sources::{files, without_tests};
 
-const OPERATORS: [(&str, &[Kind]); 3] = [
+const OPERATORS: [(&str, &[KindConditions]); 3] = [
     (dataplane_operator::operator::NAME, dataplane_operator::reasons::KINDS),
     (nova_operator::operator::NAME, nova_operator::reasons::KINDS),
     ("ansibleee-operator", ansibleee_operator::reasons::KINDS),
@@ -72,8 +72,8 @@ fn names() -> Vec<&'static str> {
     all.filter(|it| seen.insert(*it)).collect()
 }
 
-fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [Aspect])> {
-    let of_operator = |(operator, kinds): &(&'static str, &'static [Kind])| {
+fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [ConditionSpec])> {
+    let of_operator = |(operator, kinds): &(&'static str, &'static [KindConditions])| {
         let operator = *operator;
         let own = kinds.iter().filter(|it| it.name == kind);
         own.map(|it| (operator, it.conditions)).collect::<Vec<_>>()
@@ -82,7 +82,7 @@ fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [Aspect])> {
 }
 
 /// The rows of a condition: its meaning, its own reasons, and where it takes others from.
-fn rows(aspect: &Aspect) -> String {
+fn rows(aspect: &ConditionSpec) -> String {
     let mut text = row(&[&format!("`{}`", aspect.type_), "", "", aspect.meaning, "", ""]);
     for it in aspect.reasons {
         let (status, reason) = (format!("{:?}", it.status), format!("`{}`", it.reason));
@@ -99,9 +99,9 @@ fn rows(aspect: &Aspect) -> String {
     text + &row(&["", "", &repeated, "", "", ""])
 }
 
-fn attempts(reasons: &[Reason]) -> String {
+fn attempts(reasons: &[FailureReason]) -> String {
     let place = "of a [failed attempt](#failed-attempts)";
-    if reasons.len() == Reason::ALL.len() {
+    if reasons.len() == FailureReason::ALL.len() {
         return format!("any {place}");
     }
     let words: Vec<String> = reasons.iter().map(|it| format!("`{}`", it.as_str())).collect();
@@ -251,7 +251,7 @@ fn quoted(operator: &str) -> BTreeMap<String, String> {
     words
 }
 
-fn declared(kinds: &[Kind]) -> BTreeSet<&'static str> {
+fn declared(kinds: &[KindConditions]) -> BTreeSet<&'static str> {
     let aspects = kinds.iter().flat_map(|it| it.conditions);
     aspects.flat_map(|it| it.reasons.iter().map(|it| it.reason).chain([it.type_])).collect()
 }

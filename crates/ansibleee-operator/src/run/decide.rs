@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
-use api::conditions::{self, Finding};
+use api::conditions::{self, ConditionDraft};
 use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 use operator_core::plan::{Plan, Step, Target};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
-use super::trouble::{self, Trouble};
+use super::trouble::{self, PodProblem};
 use super::{identity, job, result, rules, validate};
 use crate::objects::{Job, Pod};
 use crate::run::settings::{Settings, is_engines};
@@ -111,7 +111,7 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         // Its parent makes another one as soon as its own input changes, and waits for this one's
         // end until then.
         next.job_status = Some(JobStatus::Failed);
-        next.reason = Some(Reason::InvalidSpec.as_str().into());
+        next.reason = Some(FailureReason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
         next.completion_time = before.completion_time.filter(|_| was_refused).or(Some(Time(now)));
     }
@@ -172,17 +172,18 @@ fn start(seen: &Observed) -> Plan {
 }
 
 /// The API server does not take the Job.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
         return Plan::default();
     }
-    let (name, cause) = (current_job(run).unwrap_or_default(), &refusal.words);
+    let (name, cause) = (current_job(run).unwrap_or_default(), &refusal.message);
     if is_engines(&run.spec) && is_invalid(refusal) {
         // Nobody corrects a run of the engine: its parent makes another when its own input changes,
         // and waits for this one's end until then.
-        let message = conditions::trimmed(&format!("Job {name} cannot be created: {cause}"), 1000);
-        let (mut next, finding) = result::without_job(run, Reason::InvalidSpec, message);
+        let message =
+            conditions::truncated(&format!("Job {name} cannot be created: {cause}"), 1000);
+        let (mut next, finding) = result::without_job(run, FailureReason::InvalidSpec, message);
         next.observed_generation = generation(run);
         next.completion_time = Some(Time(now));
         let next = status::conclude(run, next, good_input(), finding, now);
@@ -191,14 +192,15 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let next_step = refusal.next_step();
     let message =
         format!("Job {name} cannot be created: {cause}. {next_step}; it is tried again by itself.");
-    let finding = Finding::warning(JOB_READY, "JobRefused", conditions::trimmed(&message, 1000));
+    let finding =
+        ConditionDraft::warning(JOB_READY, "JobRefused", conditions::truncated(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), finding, now);
     plan(status::write(run, &next, "the Job was refused"))
 }
 
 /// Whether the API server itself finds the Job wrong; a policy that refuses it may change.
-fn is_invalid(refusal: &Refusal) -> bool {
-    refusal.reason == "Invalid" && refusal.words.contains(" is invalid: ")
+fn is_invalid(refusal: &RejectedWrite) -> bool {
+    refusal.reason == "Invalid" && refusal.message.contains(" is invalid: ")
 }
 
 /// The Job is there and has not ended, or its pods have not.
@@ -214,7 +216,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
         let (trouble, pause) = trouble::of(pod, now);
         troubles.extend(trouble);
         if let Some(pause) = pause {
-            plan.look_again_in(pause);
+            plan.requeue_in(pause);
         }
     }
     let mut next = previous(run);
@@ -238,21 +240,25 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
 }
 
 /// Whether a Job is withdrawn, and what is said about it.
-fn judge(seen: &Observed, job: &Job, trouble: Option<Trouble>) -> (Option<Reason>, Finding) {
+fn judge(
+    seen: &Observed,
+    job: &Job,
+    trouble: Option<PodProblem>,
+) -> (Option<FailureReason>, ConditionDraft) {
     match trouble {
-        None => (None, Finding::waiting(JOB_READY, "Requested", "Job in progress")),
-        Some(Trouble::Unplaced(message)) => {
-            (None, Finding::warning(JOB_READY, "Unschedulable", message))
+        None => (None, ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress")),
+        Some(PodProblem::Unplaced(message)) => {
+            (None, ConditionDraft::warning(JOB_READY, "Unschedulable", message))
         }
-        Some(Trouble::WorkerLost { pod, worker }) => {
+        Some(PodProblem::WorkerLost { pod, worker }) => {
             let message = format!(
                 "Worker {worker} does not answer, so nobody knows whether pod {pod} still works \
                  on the hosts. If that machine is off for good: kubectl taint node {worker} \
                  node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
             );
-            (None, Finding::error(JOB_READY, "RunnerLost", message))
+            (None, ConditionDraft::error(JOB_READY, "RunnerLost", message))
         }
-        Some(Trouble::Stuck { reason, message }) => {
+        Some(PodProblem::Stuck { reason, message }) => {
             let spec = &seen.run.spec;
             // Nothing has happened on any host: the parent may try again, or the human has another
             // image. A hand-made run is left to kubelet, which goes on trying.
@@ -265,14 +271,17 @@ fn judge(seen: &Observed, job: &Job, trouble: Option<Trouble>) -> (Option<Reason
                 // What a parent's human does, the parent says itself.
                 if is_engines(spec) { message } else { with_next_step(reason, &message) }
             });
-            (is_withdrawn.then_some(reason), Finding::warning(JOB_READY, reason.as_str(), message))
+            (
+                is_withdrawn.then_some(reason),
+                ConditionDraft::warning(JOB_READY, reason.as_str(), message),
+            )
         }
     }
 }
 
 /// What the human of a hand-made run does about a pod that cannot start.
-fn with_next_step(reason: Reason, message: &str) -> String {
-    let next_step = if reason == Reason::ImagePullFailed {
+fn with_next_step(reason: FailureReason, message: &str) -> String {
+    let next_step = if reason == FailureReason::ImagePullFailed {
         "Correct spec.image, or its registry"
     } else {
         "Create what is missing, or correct the spec"
@@ -281,7 +290,7 @@ fn with_next_step(reason: Reason, message: &str) -> String {
 }
 
 /// What the Job's condition says already, if for the same reason.
-fn told_as(run: &AnsibleEe, reason: Reason) -> Option<String> {
+fn told_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
     let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
     let told = conditions::find(conditions, JOB_READY)?;
     (told.reason == reason.as_str()).then(|| told.message.clone())
@@ -294,13 +303,14 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     let name = current_job(run).unwrap_or_default();
     let pods = pods_of(seen, name);
     let has_started = pods.iter().any(Pod::has_started);
-    let withdrawn = before.reason.as_deref().map(Reason::parse);
+    let withdrawn = before.reason.as_deref().map(FailureReason::parse);
     if withdrawn.is_some_and(never_started) && has_started {
         // It started in the moment in which it was withdrawn.
         let mut next = before;
-        next.reason = Some(Reason::PodEvicted.as_str().into());
+        next.reason = Some(FailureReason::PodEvicted.as_str().into());
         let message = format!("Job {name} was withdrawn while it started");
-        let finding = Finding::warning(JOB_READY, Reason::PodEvicted.as_str(), message);
+        let finding =
+            ConditionDraft::warning(JOB_READY, FailureReason::PodEvicted.as_str(), message);
         let next = status::conclude(run, next, good_input(), finding, now);
         return plan(status::write(run, &next, "a withdrawn pod had started"));
     }
@@ -313,13 +323,13 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         next.job = Some(JobRef { name: name.into(), uid: None });
         next.job_status = Some(JobStatus::Pending);
         next.reason = None;
-        let finding = Finding::waiting(JOB_READY, "Requested", "Job in progress");
+        let finding = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
         let next = status::conclude(run, next, good_input(), finding, now);
         return plan(status::write(run, &next, "a Job that never started is replaced"));
     }
     let (reason, message) = match withdrawn {
         Some(reason) => (reason, status::told(&before).to_owned()),
-        None => (Reason::ResultUnknown, gone(run, name)),
+        None => (FailureReason::ResultUnknown, gone(run, name)),
     };
     let (mut next, finding) = result::without_job(run, reason, message);
     next.observed_generation = generation(run);
@@ -328,8 +338,8 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     plan(status::write(run, &next, "the Job is gone"))
 }
 
-fn never_started(reason: Reason) -> bool {
-    matches!(reason, Reason::ImagePullFailed | Reason::InputMissing)
+fn never_started(reason: FailureReason) -> bool {
+    matches!(reason, FailureReason::ImagePullFailed | FailureReason::InputMissing)
 }
 
 fn gone(run: &AnsibleEe, job: &str) -> String {
@@ -349,7 +359,7 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     if pods.is_empty() && !seen.pods_are_certain {
         // The Job's end may have arrived before its pods did.
         let mut plan = Plan::default();
-        plan.look_again_in(LAG);
+        plan.requeue_in(LAG);
         return plan;
     }
     let run = &seen.run;
@@ -382,7 +392,7 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
             KEPT.checked_sub(elapsed).filter(|it| !it.is_zero())
         });
         match left {
-            Some(pause) => plan.look_again_in(pause),
+            Some(pause) => plan.requeue_in(pause),
             None => plan.push(Step::delete(Target::of(old), "its result is recorded")),
         }
     }

@@ -132,10 +132,12 @@ fn plan_of(seen: &Observed) -> String {
             format!("{} {}", word(&status["JobStatus"]), word(&ready["reason"]))
         }
         Write::Apply { .. } => "apply".into(),
-        Write::Hold { .. } | Write::Release { .. } => panic!("a run is held by nobody"),
+        Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. } => {
+            panic!("a run is held by nobody")
+        }
     });
     let mut words: Vec<String> = words.collect();
-    words.extend(plan.look_again.map(|it| format!("in {} s", it.as_secs())));
+    words.extend(plan.requeue_after.map(|it| format!("in {} s", it.as_secs())));
     words.join(", ")
 }
 
@@ -418,10 +420,10 @@ fn a_job_that_nobody_keeps_goes_ten_minutes_after_its_end_and_not_before_its_res
 }
 
 /// The API server's refusal of the run's Job.
-fn refusal(seen: &Observed, reason: &'static str, words: &str) -> Refusal {
+fn refusal(seen: &Observed, reason: &'static str, words: &str) -> RejectedWrite {
     let plan = recorded(decide(seen, now()));
     let is_job = |it: &&Step| it.target.kind.kind == "Job";
-    Refusal::of(plan.steps.iter().find(is_job).unwrap(), reason, words)
+    RejectedWrite::of(plan.steps.iter().find(is_job).unwrap(), reason, words)
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
 use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
 use crate::run::settings::is_engines;
 
 /// All that there is to see of a run's end.
 #[derive(Clone, Copy)]
-pub struct End<'a> {
+pub struct JobResult<'a> {
     /// The run.
     pub run: &'a AnsibleEe,
     /// Its Job.
@@ -22,7 +22,7 @@ pub struct End<'a> {
     pub has_begun: bool,
 }
 
-impl End<'_> {
+impl JobResult<'_> {
     /// Whether the Job succeeded.
     pub fn is_complete(&self) -> bool {
         self.job.end().is_some_and(|it| it.type_ == "Complete")
@@ -34,14 +34,14 @@ impl End<'_> {
     }
 
     /// Why a run that did not tell failed.
-    pub fn class(&self) -> (Reason, String) {
+    pub fn class(&self) -> (FailureReason, String) {
         class(self)
     }
 }
 
 /// Why a run that did not tell failed: from Kubernetes' and ansible-runner's own words.
-fn class(end: &End<'_>) -> (Reason, String) {
-    let End { run, job, pod, ended, has_begun } = *end;
+fn class(end: &JobResult<'_>) -> (FailureReason, String) {
+    let JobResult { run, job, pod, ended, has_begun } = *end;
     let end = job.end().cloned().unwrap_or_default();
     let name = job.name_any();
     if end.reason == "DeadlineExceeded" {
@@ -53,40 +53,40 @@ fn class(end: &End<'_>) -> (Reason, String) {
         };
         let message =
             format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
-        return (Reason::DeadlineExceeded, message);
+        return (FailureReason::DeadlineExceeded, message);
     }
     if let Some(cause) = eviction(&end.message, pod) {
-        return (Reason::PodEvicted, format!("The runner pod was stopped: {cause}"));
+        return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
     }
     let Some(pod) = pod else { return without_pod(run, &name, &end) };
     if let Some(first) = broken_init(pod) {
-        return (Reason::ResultUnknown, first);
+        return (FailureReason::ResultUnknown, first);
     }
     let Some(ended) = ended else {
         let message = format!("The runner container of pod {} left no result", pod.name_any());
-        return (Reason::ResultUnknown, message);
+        return (FailureReason::ResultUnknown, message);
     };
     exit_class(run, pod, ended, has_begun)
 }
 
 /// The pod is gone: whoever deleted it also took away what it had to say.
-fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (Reason, String) {
+fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (FailureReason, String) {
     match exit_code(&end.message) {
         // 254 is ansible-runner's own answer to SIGTERM.
         Some(137 | 143 | 254) => {
             let message = "The runner pod was deleted while it ran";
-            (Reason::PodEvicted, message.into())
+            (FailureReason::PodEvicted, message.into())
         }
         // Of a run of the engine the policy meets every exit code: its pod never came to one.
         None if is_engines(&run.spec) && end.reason == "BackoffLimitExceeded" => {
-            (Reason::PodEvicted, "The runner pod was deleted before it started".into())
+            (FailureReason::PodEvicted, "The runner pod was deleted before it started".into())
         }
         _ => {
             let message = format!(
                 "Job {job} ended, but its pods were gone before they were read ({})",
                 one_line(&end.message)
             );
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
     }
 }
@@ -97,35 +97,43 @@ fn exit_code(words: &str) -> Option<i32> {
     after.split(' ').next()?.parse().ok()
 }
 
-fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated, has_begun: bool) -> (Reason, String) {
+fn exit_class(
+    run: &AnsibleEe,
+    pod: &Pod,
+    ended: &Terminated,
+    has_begun: bool,
+) -> (FailureReason, String) {
     let code = ended.exit_code;
     let image = run.spec.image.as_deref().unwrap_or("the default image");
     match (ended.reason.as_str(), code) {
         ("OOMKilled", _) => {
             let message = "The runner container ran out of memory: raise spec.resources";
-            (Reason::ResultUnknown, message.into())
+            (FailureReason::ResultUnknown, message.into())
         }
         ("StartError" | "ContainerCannotRun", _) => {
             let message =
                 format!("The runner container cannot start: {}", one_line(&ended.message));
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
         (_, 0) => {
             let message = format!(
                 "Ansible ended well, but told no result: {image} did not load the \
                                    callback, or a play ended it early"
             );
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
         (_, 254) if pod.metadata.deletion_timestamp.is_none() => {
             let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
                            RUNNER_IDLE_TIMEOUT ran out";
-            (Reason::DeadlineExceeded, message.into())
+            (FailureReason::DeadlineExceeded, message.into())
         }
         (_, 137 | 143 | 254) => {
             let deleted = pod.metadata.deletion_timestamp.is_some();
             let how = if deleted { "it was deleted" } else { "its process was killed" };
-            (Reason::PodEvicted, format!("The runner pod was stopped: {how} (exit code {code})"))
+            (
+                FailureReason::PodEvicted,
+                format!("The runner pod was stopped: {how} (exit code {code})"),
+            )
         }
         (_, 1 | 2 | 4 | 5 | 250) if has_begun => {
             let message = format!(
@@ -133,7 +141,7 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated, has_begun: bool) -
                  in the playbook ({}), or its process was killed",
                 playbook(run)
             );
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(
@@ -141,18 +149,18 @@ fn exit_class(run: &AnsibleEe, pod: &Pod, ended: &Terminated, has_begun: bool) -
                  ({}), the inventory or the options",
                 playbook(run)
             );
-            (Reason::InvalidPlaybook, message)
+            (FailureReason::InvalidPlaybook, message)
         }
         (_, 2) => {
             let message = format!(
                 "Ansible ended with exit code 2 and told no result: it does not know an option of \
                  spec.cmdLine, or {image} did not load the callback"
             );
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
         _ => {
             let message = format!("Ansible ended with exit code {code} and told no result");
-            (Reason::ResultUnknown, message)
+            (FailureReason::ResultUnknown, message)
         }
     }
 }

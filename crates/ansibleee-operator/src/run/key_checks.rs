@@ -1,7 +1,7 @@
 //! What is said of a run that does not check hosts' own ssh keys: by its spec, and by what it told itself.
 
 use api::ansibleee::AnsibleEeSpec;
-use api::conditions::{Finding, trimmed};
+use api::conditions::{ConditionDraft, truncated};
 use operator_core::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
 
 use super::summary::Unchecked;
@@ -13,7 +13,7 @@ const LIMIT: usize = 1000;
 
 /// The condition where keys are not checked. What the run told has the last word, unless it is what
 /// the spec says already.
-pub fn finding(spec: &AnsibleEeSpec, told: Option<&Unchecked>) -> Option<Finding> {
+pub fn finding(spec: &AnsibleEeSpec, told: Option<&Unchecked>) -> Option<ConditionDraft> {
     let by_spec = host_key_checking::finding([&spec.extra_vars], "extraVars");
     let is_said = |it: &String| {
         by_spec.is_some()
@@ -25,7 +25,7 @@ pub fn finding(spec: &AnsibleEeSpec, told: Option<&Unchecked>) -> Option<Finding
     }
 }
 
-fn by_run(told: &Unchecked) -> Finding {
+fn by_run(told: &Unchecked) -> ConditionDraft {
     let hosts = told.hosts.join(", ");
     let more = if told.more == 0 { String::new() } else { format!(" and {} more", told.more) };
     let by = told.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
@@ -35,13 +35,17 @@ fn by_run(told: &Unchecked) -> Finding {
              Look for what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
              worker), and run again."
         );
-        return Finding::warning(HOST_KEYS_CHECKED, OFF, trimmed(&text.replace('\n', " "), LIMIT));
+        return ConditionDraft::warning(
+            HOST_KEYS_CHECKED,
+            OFF,
+            truncated(&text.replace('\n', " "), LIMIT),
+        );
     }
     let text = format!(
         "Keys of hosts were not checked in tasks of {hosts}{more}, because of {by}: whoever answers at \
          the address of a host is taken for it. Take it out and run again, or keep it knowingly."
     );
-    Finding::warning(HOST_KEYS_CHECKED, OFF, trimmed(&text.replace('\n', " "), LIMIT))
+    ConditionDraft::warning(HOST_KEYS_CHECKED, OFF, truncated(&text.replace('\n', " "), LIMIT))
 }
 
 /// Where a human finds what the plugin names.

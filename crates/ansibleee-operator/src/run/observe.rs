@@ -9,9 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Cache, IndexName};
+use operator_runtime::cache::{Cache, IndexName, WriteThrough};
 use operator_runtime::clock;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
@@ -52,7 +52,7 @@ impl Caches {
     }
 
     /// What takes in the operator's own writes.
-    pub fn absorbing(&self) -> Vec<Arc<dyn Absorb>> {
+    pub fn absorbing(&self) -> Vec<Arc<dyn WriteThrough>> {
         let Self { runs, jobs, pods } = self.clone();
         vec![runs, jobs, pods]
     }
@@ -127,7 +127,7 @@ impl Controller for Runs {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }

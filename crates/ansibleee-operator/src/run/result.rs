@@ -3,12 +3,12 @@
 use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
-use api::conditions::{Finding, READY};
+use api::conditions::{ConditionDraft, READY};
 use kube::ResourceExt;
 use operator_core::engine::Run;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
-use super::end::End;
+use super::end::JobResult;
 use super::host_keys;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary, Unchecked};
@@ -29,12 +29,12 @@ struct Verdict {
 }
 
 /// The status of a run whose Job has ended and whose pods are at rest, and its Job's condition.
-pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Finding) {
+pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, ConditionDraft) {
     let pod = last(job, pods);
     let ended = pod.and_then(|it| terminated(run, it));
     let summary = ended.and_then(|it| summary::parse(&it.message, &run.spec.hosts));
     let has_begun = summary.as_ref().is_some_and(|it| it.unfinished);
-    let end = End { run, job, pod, ended, has_begun };
+    let end = JobResult { run, job, pod, ended, has_begun };
     let report = summary.as_ref().and_then(|it| it.report.clone());
     let verdict = match summary {
         Some(summary) if summary.unfinished => cut(&end, summary),
@@ -63,7 +63,11 @@ pub fn unchecked(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> Option<Unchecked> 
 }
 
 /// The status of a run that ended without a Job that could tell.
-pub fn without_job(run: &AnsibleEe, reason: Reason, message: String) -> (AnsibleEeStatus, Finding) {
+pub fn without_job(
+    run: &AnsibleEe,
+    reason: FailureReason,
+    message: String,
+) -> (AnsibleEeStatus, ConditionDraft) {
     let mut next = concluded(run, false, reason.as_str());
     next.hosts = unknown(&run.spec.hosts);
     (next, condition(false, reason.as_str(), message))
@@ -81,16 +85,16 @@ fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus 
 /// A failed run is an error, and so `Stalled`, whatever the reason: a run happens once, so this
 /// object does not become ready by itself, and kstatus calls a failed Job failed too. Where the
 /// reason heals, the parent makes another run, and its own conditions say `Reconciling` meanwhile.
-fn condition(succeeded: bool, reason: &str, message: String) -> Finding {
+fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
     if succeeded {
-        Finding::good(JOB_READY, READY, message)
+        ConditionDraft::good(JOB_READY, READY, message)
     } else {
-        Finding::error(JOB_READY, reason, message)
+        ConditionDraft::error(JOB_READY, reason, message)
     }
 }
 
 /// A run that told about its hosts.
-fn told(end: &End<'_>, summary: Summary) -> Verdict {
+fn told(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let Summary { mut hosts, failures, more, unmatched, .. } = summary;
     if unmatched {
         return nobody(end, hosts);
@@ -106,7 +110,7 @@ fn told(end: &End<'_>, summary: Summary) -> Verdict {
         let (reason, message) = if is_empty {
             let message = "No play reached any of the hosts: check the playbook's hosts and the \
                            inventory";
-            (Reason::NoHostMatched.as_str(), message.into())
+            (FailureReason::NoHostMatched.as_str(), message.into())
         } else {
             (SUCCEEDED, completed(&hosts, ok))
         };
@@ -130,7 +134,7 @@ fn told(end: &End<'_>, summary: Summary) -> Verdict {
             let many = format!("{in_trouble} of {total} hosts failed: {first}");
             match (total, in_trouble) {
                 (0, _) => (HOSTS_FAILED, first),
-                (_, 0) => (Reason::TaskFailed.as_str(), first),
+                (_, 0) => (FailureReason::TaskFailed.as_str(), first),
                 _ if elsewhere => (HOSTS_FAILED, many),
                 _ => (common_reason(&hosts), many),
             }
@@ -140,7 +144,7 @@ fn told(end: &End<'_>, summary: Summary) -> Verdict {
 }
 
 /// The limit left no host of the inventory, so that Ansible ended before any play.
-fn nobody(end: &End<'_>, hosts: Vec<HostResult>) -> Verdict {
+fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
     // The limit of a run of the engine is the human's wish: whom it leaves out keeps its state.
     let succeeded = Run::of(end.run).is_some_and(|it| it.is_partial());
     let (reason, message) = if succeeded {
@@ -148,7 +152,7 @@ fn nobody(end: &End<'_>, hosts: Vec<HostResult>) -> Verdict {
     } else {
         let message = "--limit in spec.cmdLine leaves no host of the inventory, so Ansible ended \
                        before any play: correct the one or the other";
-        (Reason::NoHostMatched.as_str(), message)
+        (FailureReason::NoHostMatched.as_str(), message)
     };
     let (reason, message) = (reason.into(), message.into());
     Verdict { succeeded, reason, hosts, failures: Vec::new(), message }
@@ -158,10 +162,10 @@ fn nobody(end: &End<'_>, hosts: Vec<HostResult>) -> Verdict {
 fn common_reason(hosts: &[HostResult]) -> &'static str {
     let class = |it: &HostResult| match it.result {
         HostOutcome::Ok | HostOutcome::NotReached => None,
-        HostOutcome::Failed => Some(Reason::TaskFailed.as_str()),
-        HostOutcome::Unreachable => Some(Reason::HostUnreachable.as_str()),
-        HostOutcome::KeyRefused => Some(Reason::KeyRefused.as_str()),
-        HostOutcome::HostKeyMismatch => Some(Reason::HostKeyMismatch.as_str()),
+        HostOutcome::Failed => Some(FailureReason::TaskFailed.as_str()),
+        HostOutcome::Unreachable => Some(FailureReason::HostUnreachable.as_str()),
+        HostOutcome::KeyRefused => Some(FailureReason::KeyRefused.as_str()),
+        HostOutcome::HostKeyMismatch => Some(FailureReason::HostKeyMismatch.as_str()),
         HostOutcome::Unknown => Some(HOSTS_FAILED),
     };
     let mut classes = hosts.iter().filter_map(class);
@@ -180,7 +184,7 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
 
 /// A run that did not come to its end: hosts in trouble have told their own, the others share the
 /// reason why it ended.
-fn cut(end: &End<'_>, summary: Summary) -> Verdict {
+fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let mut verdict = untold(end);
     if verdict.succeeded {
         return verdict;
@@ -196,7 +200,7 @@ fn cut(end: &End<'_>, summary: Summary) -> Verdict {
 }
 
 /// A run that told nothing, or nothing that can be read.
-fn untold(end: &End<'_>) -> Verdict {
+fn untold(end: &JobResult<'_>) -> Verdict {
     let hosts = unknown(&end.run.spec.hosts);
     let succeeded = end.is_complete() && hosts.is_empty();
     let (reason, message) = if succeeded {

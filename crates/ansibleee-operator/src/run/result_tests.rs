@@ -1,6 +1,6 @@
 //! Tests of what a Job's end means: a table of ends, each with its class, hosts and words.
 
-use api::conditions::settle;
+use api::conditions::merge_conditions;
 use api::yaml;
 use operator_core::condition_catalog::undeclared;
 
@@ -69,7 +69,7 @@ fn check(end: &str, pods: &[Pod], expected: &str, words: &str) {
     assert_eq!(outcome(&status), expected, "{}", finding.message);
     assert!(finding.message.contains(words), "{}", finding.message);
     assert_eq!(finding.holds(), expected.starts_with("Succeeded"));
-    let conditions = settle(&[], vec![finding], None, jiff::Timestamp::UNIX_EPOCH);
+    let conditions = merge_conditions(&[], vec![finding], None, jiff::Timestamp::UNIX_EPOCH);
     let status = serde_json::json!({ "conditions": conditions });
     assert_eq!(undeclared(KINDS, "OpenStackAnsibleEE", &status), [""; 0]);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
-use api::conditions::{Finding, printable};
+use api::conditions::{ConditionDraft, printable};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
@@ -191,7 +191,7 @@ fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 }
 
 fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let job = Finding::waiting(JOB_READY, "Queued", schedule::message(&what));
+    let job = ConditionDraft::waiting(JOB_READY, "Queued", schedule::message(&what));
     status::queued(run, Some(what), term, job, now)
 }
 
@@ -208,7 +208,7 @@ fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 #[cfg(test)]
 mod tests {
     use futures::executor::block_on;
-    use operator_runtime::cache::Absorb;
+    use operator_runtime::cache::WriteThrough;
     use serde_json::{Value, json};
 
     use super::*;
@@ -216,7 +216,8 @@ mod tests {
     fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
         let caches = Caches::new();
         for (kind, object) in objects {
-            let cache: &dyn Absorb = if *kind == "Pod" { &*caches.pods } else { &*caches.runs };
+            let cache: &dyn WriteThrough =
+                if *kind == "Pod" { &*caches.pods } else { &*caches.runs };
             cache.absorb(object);
         }
         Scheduler {

@@ -1,7 +1,7 @@
 //! How a run's status is put together: conditions, and the step that writes all of it.
 
 use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
-use api::conditions::{self, Finding, READY, kstatus, ready, settle};
+use api::conditions::{self, ConditionDraft, READY, kstatus, merge_conditions, ready};
 use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -41,31 +41,31 @@ pub fn result(run: &AnsibleEe) -> Option<JobStatus> {
 }
 
 /// The condition of a spec that can be run.
-pub fn good_input() -> Finding {
-    Finding::good(INPUT_READY, READY, "Input data complete")
+pub fn good_input() -> ConditionDraft {
+    ConditionDraft::good(INPUT_READY, READY, "Input data complete")
 }
 
 /// The condition of a spec that cannot be run: the first fault, and how many more there are.
-pub fn bad_input(faults: &[Fault]) -> Finding {
+pub fn bad_input(faults: &[Fault]) -> ConditionDraft {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let more = match faults.len() {
         0 | 1 => String::new(),
         n => format!(" (and {} more)", n - 1),
     };
-    Finding::error(INPUT_READY, "InvalidSpec", format!("{first}{more}"))
+    ConditionDraft::error(INPUT_READY, "InvalidSpec", format!("{first}{more}"))
 }
 
 /// The condition of a run whose Job does not exist yet.
-pub fn not_started() -> Finding {
-    Finding::unknown(JOB_READY, "Init", "Job not started")
+pub fn not_started() -> ConditionDraft {
+    ConditionDraft::unknown(JOB_READY, "Init", "Job not started")
 }
 
 /// Puts the conditions into a status.
 pub fn conclude(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
-    input: Finding,
-    job: Finding,
+    input: ConditionDraft,
+    job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
     with_conditions(run, status, [input, job], None, now)
@@ -75,7 +75,7 @@ pub fn conclude(
 pub fn conclude_end(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
-    job: Finding,
+    job: ConditionDraft,
     unchecked: Option<&Unchecked>,
     now: Timestamp,
 ) -> AnsibleEeStatus {
@@ -85,18 +85,18 @@ pub fn conclude_end(
 fn with_conditions(
     run: &AnsibleEe,
     mut status: AnsibleEeStatus,
-    [input, job]: [Finding; 2],
+    [input, job]: [ConditionDraft; 2],
     unchecked: Option<&Unchecked>,
     now: Timestamp,
 ) -> AnsibleEeStatus {
-    let good = Finding::good(READY, READY, job.message.clone());
+    let good = ConditionDraft::good(READY, READY, job.message.clone());
     let summary = ready(&[input.clone(), job.clone()], good);
     let mut findings = vec![input, job];
     findings.extend(kstatus(&summary));
     findings.push(summary);
     findings.extend(key_checks::finding(&run.spec, unchecked));
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    status.conditions = settle(before, findings, status.observed_generation, now);
+    status.conditions = merge_conditions(before, findings, status.observed_generation, now);
     status
 }
 
@@ -119,7 +119,7 @@ pub fn admitted(
         job: Some(JobRef { name: job, uid: None }),
         ..AnsibleEeStatus::default()
     };
-    let job = Finding::waiting(JOB_READY, "Requested", "Job in progress");
+    let job = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
     conclude(run, status, good_input(), job, now)
 }
 
@@ -128,7 +128,7 @@ pub fn queued(
     run: &AnsibleEe,
     waiting_for: Option<String>,
     term: &str,
-    job: Finding,
+    job: ConditionDraft,
     now: Timestamp,
 ) -> AnsibleEeStatus {
     let status = AnsibleEeStatus {
@@ -150,7 +150,7 @@ pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<S
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let target = Target::of(run);
     let mut step = status_step(target, run.status.as_ref(), next, before, &next.conditions)?;
-    because.clone_into(&mut step.because);
+    because.clone_into(&mut step.reason);
     if let Write::Status { resource_version, .. } = &mut step.write {
         *resource_version = run.resource_version();
     }

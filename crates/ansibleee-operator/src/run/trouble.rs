@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
 use crate::objects::{ContainerStatus, Pod, Waiting};
 
@@ -18,11 +18,11 @@ pub const LOST: Duration = Duration::from_mins(1);
 
 /// What is wrong with a pod that has neither started nor ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Trouble {
+pub enum PodProblem {
     /// It will not start as it is.
     Stuck {
         /// The class.
-        reason: Reason,
+        reason: FailureReason,
         /// The cause in words.
         message: String,
     },
@@ -38,20 +38,24 @@ pub enum Trouble {
 }
 
 /// What is wrong with a pod, and when to look again where only time tells.
-pub fn of(pod: &Pod, now: Timestamp) -> (Option<Trouble>, Option<Duration>) {
+pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     if let Some(deleted) = &pod.metadata.deletion_timestamp {
         return after(Some(deleted.0), LOST, now, || {
             let (pod, worker) = (pod.name_any(), pod.spec.node_name.clone());
-            Trouble::WorkerLost { pod, worker }
+            PodProblem::WorkerLost { pod, worker }
         });
     }
     if pod.has_started() {
         return (None, None);
     }
     if let Some((container, waiting)) = pod.containers().find_map(refused) {
-        let reason = if is_image(waiting) { Reason::ImagePullFailed } else { Reason::InputMissing };
+        let reason = if is_image(waiting) {
+            FailureReason::ImagePullFailed
+        } else {
+            FailureReason::InputMissing
+        };
         let message = format!("Container {container}: {}: {}", waiting.reason, waiting.message);
-        return (Some(Trouble::Stuck { reason, message }), None);
+        return (Some(PodProblem::Stuck { reason, message }), None);
     }
     if let Some(aspect) = pod.lacks("PodScheduled") {
         let message = format!(
@@ -61,7 +65,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<Trouble>, Option<Duration>) {
             aspect.message.trim_end_matches('.')
         );
         return after(aspect.last_transition_time.as_ref().map(|it| it.0), PLACEMENT, now, || {
-            Trouble::Unplaced(message)
+            PodProblem::Unplaced(message)
         });
     }
     if let Some(aspect) = pod.lacks("PodReadyToStartContainers") {
@@ -72,7 +76,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<Trouble>, Option<Duration>) {
                 pod.name_any(),
                 PATIENCE.as_secs()
             );
-            Trouble::Stuck { reason: Reason::InputMissing, message }
+            PodProblem::Stuck { reason: FailureReason::InputMissing, message }
         });
     }
     (None, None)
@@ -96,8 +100,8 @@ fn after(
     since: Option<Timestamp>,
     patience: Duration,
     now: Timestamp,
-    trouble: impl FnOnce() -> Trouble,
-) -> (Option<Trouble>, Option<Duration>) {
+    trouble: impl FnOnce() -> PodProblem,
+) -> (Option<PodProblem>, Option<Duration>) {
     match since.and_then(|it| left(it, patience, now)) {
         Some(pause) => (None, Some(pause)),
         None => (Some(trouble()), None),

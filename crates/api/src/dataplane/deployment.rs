@@ -12,7 +12,7 @@ use super::execution_summary::ExecutionSummary;
 use super::node_section::max_unavailable_schema;
 use super::node_set::NodeSet;
 use super::service_run::RunState;
-use crate::conditions::{Condition, Severity, Truth, find};
+use crate::conditions::{Condition, ConditionStatus, Severity, find};
 use crate::rollout_limits::Limits;
 use crate::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
 
@@ -210,7 +210,7 @@ impl Deployment {
     pub fn has_ended(&self) -> bool {
         let Some(status) = &self.status else { return false };
         let has_failed = find(&status.conditions, DEPLOYMENT_READY).is_some_and(|it| {
-            it.status == Truth::False
+            it.status == ConditionStatus::False
                 && it.severity == Some(Severity::Error)
                 && it.reason == BACKOFF_LIMIT_EXCEEDED
         });

@@ -1,7 +1,7 @@
 //! Tests: a review of the API server in, warnings out.
 
 use kube::core::admission::AdmissionReview;
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::baremetal_set::hosts::Order;
-use crate::baremetal_set::pauses::Asked;
+use crate::baremetal_set::pauses::LastRequest;
 
 /// How many requests of one set are under way at once.
 const AT_ONCE: usize = 8;
@@ -24,11 +24,11 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// # Guarantees
 /// No request is begun when `may` says no: another replica may lead by then. A refusal by a machine that
 /// somebody brought further meanwhile is no mistake of anybody's.
-pub async fn ask(
+pub async fn send_requests(
     session: &Arc<Session>,
     orders: Vec<Order>,
     may: impl Fn() -> bool + Clone + Send + 'static,
-) -> Vec<Asked> {
+) -> Vec<LastRequest> {
     ask_within(WINDOW, session, orders, may).await
 }
 
@@ -37,7 +37,7 @@ async fn ask_within(
     session: &Arc<Session>,
     orders: Vec<Order>,
     may: impl Fn() -> bool + Clone + Send + 'static,
-) -> Vec<Asked> {
+) -> Vec<LastRequest> {
     let begun = Instant::now();
     let orders = Arc::new(Mutex::new(VecDeque::from(orders)));
     let mut tasks = JoinSet::new();
@@ -54,7 +54,7 @@ async fn ask_within(
                 let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some(order) = order else { break };
                 let outcome = one(&turn, &order).await;
-                asked.push(Asked { node: order.node, state: order.state, outcome });
+                asked.push(LastRequest { node: order.node, state: order.state, outcome });
             }
             asked
         });
@@ -87,7 +87,7 @@ mod tests {
     use config_drive::Secret;
     use ironic::{Request, State, Verb};
     use ironic_client::Credentials;
-    use operator_runtime::stream::Trust;
+    use operator_runtime::stream::CaTrust;
     use serde_json::Value;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
@@ -120,7 +120,7 @@ mod tests {
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        Arc::new(Session::new(&endpoint, Credentials::None, Trust::new(None).unwrap()))
+        Arc::new(Session::new(&endpoint, Credentials::None, CaTrust::new(None).unwrap()))
     }
 
     fn orders(hosts: &[&str]) -> Vec<Order> {
@@ -135,10 +135,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_is_a_mistake_only_if_the_machine_is_still_where_it_was() {
-        let asked = ask(&session("available").await, orders(&["a", "b"]), || true).await;
-        let reason = |it: &Asked| it.outcome.clone().unwrap_err().reason();
+        let asked = send_requests(&session("available").await, orders(&["a", "b"]), || true).await;
+        let reason = |it: &LastRequest| it.outcome.clone().unwrap_err().reason();
         assert_eq!(asked.iter().map(reason).collect::<Vec<_>>(), ["RequestRefused"; 2]);
-        let asked = ask(&session("cleaning").await, orders(&["a"]), || true).await;
+        let asked = send_requests(&session("cleaning").await, orders(&["a"]), || true).await;
         assert!(asked[0].outcome.is_ok());
     }
 
@@ -152,13 +152,13 @@ mod tests {
         let window = Duration::from_millis(50);
         assert!(ask_within(window, &session, orders(&["a"]), || true).await.is_empty());
         drop(turns);
-        assert_eq!(ask(&session, orders(&["a"]), || true).await.len(), 1);
+        assert_eq!(send_requests(&session, orders(&["a"]), || true).await.len(), 1);
     }
 
     #[tokio::test]
     async fn who_does_not_lead_any_more_begins_nothing() {
         let session = session("available").await;
-        assert!(ask(&session, orders(&["a"]), || false).await.is_empty());
+        assert!(send_requests(&session, orders(&["a"]), || false).await.is_empty());
     }
 
     #[test]

@@ -12,34 +12,34 @@ use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
-use operator_runtime::queue::Queue;
-use operator_runtime::sources::Sources;
-use operator_runtime::vault::Vault;
+use operator_runtime::queue::WorkQueue;
+use operator_runtime::sources::SourceCache;
+use operator_runtime::vault::SourceContents;
 
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
-use crate::baremetal_set::pauses::{Pauses, Place};
+use crate::baremetal_set::pauses::{Place, RequestBackoff};
 use crate::baremetal_set::{ask, decide, hosts, look};
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All sets.
     pub sets: Arc<Cache<BaremetalSet>>,
     /// All Secrets.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<SourceCache>,
     /// Their contents.
-    pub vault: Vault,
+    pub vault: SourceContents,
     /// What Metal3 has, if the cluster has it.
     pub metal3: Arc<Metal3>,
     /// The Ironics that are asked.
     pub pool: Pool,
     /// What they did not do lately.
-    pub pauses: Pauses,
+    pub pauses: RequestBackoff,
     /// For the contents, and for who leads.
     pub api: Arc<Api>,
 }
@@ -47,7 +47,7 @@ pub struct World {
 /// Looks after sets of machines.
 pub struct BaremetalSets {
     /// The watched world.
-    pub world: World,
+    pub world: Caches,
 }
 
 impl Controller for BaremetalSets {
@@ -68,7 +68,7 @@ impl Controller for BaremetalSets {
         let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
         let Some(leave) = leave else { return };
         let api = Arc::clone(&self.world.api);
-        let asked = ask::ask(&session, orders, move || api.leads()).await;
+        let asked = ask::send_requests(&session, orders, move || api.leads()).await;
         drop(leave);
         self.world.pauses.note(&Place::of(&seen.set), asked, now);
         self.world.recall(seen);
@@ -78,12 +78,12 @@ impl Controller for BaremetalSets {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, refusal, now)
     }
 }
 
-impl World {
+impl Caches {
     /// What is known of requests for the machines that were seen.
     fn recall(&self, seen: &mut Observed) {
         let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
@@ -96,7 +96,7 @@ fn user(seen: &Observed) -> Key {
 }
 
 /// Reads a set; `None` where it does not exist, or goes without having had a machine.
-async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let found = world.sets.get(key);
     let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
         world.sources.depends(key, BTreeSet::new());
@@ -121,11 +121,11 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
     seen.keys = world.sources.keys().clone();
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
-        seen.machines = look::look(&world.pool, &user(&seen), ironic, &secrets).await;
+        seen.machines = look::list_nodes(&world.pool, &user(&seen), ironic, &secrets).await;
         world.recall(&mut seen);
     }
     if !seen.is_of_ironic() {
-        seen.metal3 = world.metal3.look(&world.api, &set).await?;
+        seen.metal3 = world.metal3.list_hosts(&world.api, &set).await?;
     }
     if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
         seen.is_abandoned = world.api.is_namespace_terminating(&key.namespace).await?;
@@ -134,11 +134,11 @@ async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 }
 
 fn is_ours(set: &BaremetalSet) -> bool {
-    operator_core::finalizers::is_held(set, crate::finalizers::MACHINES)
+    operator_core::finalizers::has_finalizer(set, crate::finalizers::MACHINES)
 }
 
 /// Wakes the sets that a change concerns.
-pub fn wake(queue: &Arc<Queue>, world: &World) {
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.sets));
     world.sets.on_change(move |set| {
         to.push(Key::of(set));
@@ -156,7 +156,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
             to.push(Key::of(&*rival));
         }
     });
-    metal3::look::wake(queue, &world.metal3, &world.sets);
+    metal3::look::map_events(queue, &world.metal3, &world.sets);
     let to = Arc::clone(queue);
     world.sources.on_change(move |reader| to.push(reader));
 }

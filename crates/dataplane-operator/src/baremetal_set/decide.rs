@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use ironic::{Next, Step};
 use jiff::Timestamp;
-use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
-use crate::baremetal_set::hosts::{Host, Judged, Standing, judge};
+use crate::baremetal_set::hosts::{EvaluatedHost, Host, HostState, evaluate};
 use crate::baremetal_set::metal3;
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::{AGAIN, SELDOM};
@@ -34,37 +34,41 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     }
     let mut plan = Plan::default();
     if matches!(seen.machines, Err(Unseen::NotYet)) {
-        plan.look_again_in(BEHIND_OTHERS);
+        plan.requeue_in(BEHIND_OTHERS);
         return plan;
     }
-    let judged = judge(seen, now);
+    let judged = evaluate(seen, now);
     if may_go(seen, &judged) {
         let because = "no machine is the set's any more";
-        plan.steps.extend(release(&*seen.set, MACHINES, because));
+        plan.steps.extend(remove_finalizer(&*seen.set, MACHINES, because));
         return plan;
     }
     // Whoever has never seen a machine has taken none, and need not be held: its Ironic may never answer.
     if seen.machines.is_ok() || seen.has_machines() {
-        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+        plan.steps.extend(add_finalizer(
+            &*seen.set,
+            MACHINES,
+            "machines are given back before it goes",
+        ));
     }
     plan.steps.extend(status::step(seen, &judged, None, now));
-    plan.look_again_in(pace(seen, &judged, now));
+    plan.requeue_in(pace(seen, &judged, now));
     plan
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     if !seen.is_of_ironic() {
         return metal3::decide::refused(seen, refusal, now);
     }
-    let steps = status::step(seen, &judge(seen, now), Some(refusal), now);
+    let steps = status::step(seen, &evaluate(seen, now), Some(refusal), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
 /// Whether a set that goes has given all back, or nobody can be asked for it.
-fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
+fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
     let is_done = match &seen.machines {
-        Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, Standing::Released)),
+        Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, HostState::Released)),
         Err(Unseen::NotAsked) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::NotYet | Unseen::Error(_)) => false,
     };
@@ -72,7 +76,7 @@ fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
 }
 
 /// When to look again: machines change without telling anybody, so seldom where nothing is expected.
-fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
+fn pace(seen: &Observed, judged: &EvaluatedHost<'_>, now: Timestamp) -> Duration {
     match &seen.machines {
         Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return RARELY,
         Err(Unseen::NotYet) => return BEHIND_OTHERS,
@@ -80,8 +84,8 @@ fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
         Ok(_) => {}
     }
     let of_host = |host: &Host<'_>| match &host.standing {
-        Standing::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
-        Standing::At(node, Next::Do(step)) => {
+        HostState::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
+        HostState::At(node, Next::Do(step)) => {
             match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {
                 Some(left) => left.max(AT_ONCE),
                 None => match step {
@@ -90,14 +94,14 @@ fn pace(seen: &Observed, judged: &Judged<'_>, now: Timestamp) -> Duration {
                 },
             }
         }
-        Standing::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
-        Standing::Unseen
-        | Standing::Faulty(_)
-        | Standing::Without(_)
-        | Standing::Lost(..)
-        | Standing::Kept(_)
-        | Standing::At(_, Next::Stop(_) | Next::Done { .. })
-        | Standing::Released => SELDOM,
+        HostState::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
+        HostState::Unseen
+        | HostState::Faulty(_)
+        | HostState::Without(_)
+        | HostState::Lost(..)
+        | HostState::Kept(_)
+        | HostState::At(_, Next::Stop(_) | Next::Done { .. })
+        | HostState::Released => SELDOM,
     };
     judged.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
 }

@@ -38,12 +38,12 @@ pub struct Host<'a> {
     /// What is wrong with what it is made from.
     pub faults: Vec<Fault>,
     /// How it stands.
-    pub standing: Standing<'a>,
+    pub standing: HostState<'a>,
 }
 
 /// How a host stands.
 #[derive(Debug)]
-pub enum Standing<'a> {
+pub enum HostState<'a> {
     /// Nothing is known of any machine.
     Unseen,
     /// Something is wrong with what it is made from; its machine, which waits, if it has one.
@@ -79,7 +79,7 @@ impl Fault {
 
 /// All hosts by name, and what is wrong with them.
 #[derive(Debug)]
-pub struct Judged<'a> {
+pub struct EvaluatedHost<'a> {
     /// Those that are to be and those that were.
     pub hosts: Vec<Host<'a>>,
     /// Each fault once, however many hosts have it.
@@ -87,7 +87,7 @@ pub struct Judged<'a> {
 }
 
 /// Judges all hosts.
-pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
+pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
     let uid = seen.uid();
     let mut shared = addresses::faults(seen);
     let mut all_faults = Vec::new();
@@ -102,7 +102,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
         let drive = drive.filter(|_| faults.is_empty());
         // What cannot be seen stays as it was told, whatever is wrong with its input.
         let is_unseen = faults.is_empty() || seen.machines.is_err();
-        let standing = if is_unseen { Standing::Unseen } else { Standing::Faulty(None) };
+        let standing = if is_unseen { HostState::Unseen } else { HostState::Faulty(None) };
         all_faults.extend(faults.iter().cloned());
         let (name, wanted) = (name.to_owned(), Some(wanted));
         hosts.push(Host { name, instance, wanted, drive, ramdisk, faults, standing });
@@ -114,7 +114,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     }
     all_faults.sort();
     all_faults.dedup();
-    Judged { hosts, faults: all_faults }
+    EvaluatedHost { hosts, faults: all_faults }
 }
 
 /// The drive of a host, or what is wrong with it.
@@ -184,7 +184,7 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
         drive: None,
         ramdisk: None,
         faults: Vec::new(),
-        standing: Standing::Unseen,
+        standing: HostState::Unseen,
     };
     found.into_iter().map(host).collect()
 }
@@ -202,26 +202,26 @@ fn place<'a>(
     let mut without: BTreeMap<String, Terms> = BTreeMap::new();
     for host in &mut *hosts {
         let node = mine.get(host.instance.as_str()).copied();
-        let is_faulty = matches!(host.standing, Standing::Faulty(_));
+        let is_faulty = matches!(host.standing, HostState::Faulty(_));
         host.standing = match (host.wanted, node) {
-            (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => Standing::Kept(node),
+            (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => HostState::Kept(node),
             (None, Some(node)) => given_back(seen, node, &host.instance),
             (None, None) => match left(seen, machines, host) {
                 Some(node) => given_back(seen, node, &host.instance),
                 None => unknown(seen, machines, &host.name),
             },
-            (Some(_), Some(node)) if seen.is_needed() => Standing::Kept(node),
+            (Some(_), Some(node)) if seen.is_needed() => HostState::Kept(node),
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
-                Standing::Faulty(Some(node))
+                HostState::Faulty(Some(node))
             }
             (Some(wanted), Some(node)) => {
                 let wish = wish(seen, ironic, host, wanted, Some(node));
-                Standing::At(node, next(node, &wish, now))
+                HostState::At(node, next(node, &wish, now))
             }
             (Some(wanted), None) => match lost(seen, machines, &host.name) {
                 Some(lost) => lost,
-                None if seen.is_needed() => Standing::Released,
-                None if is_faulty => Standing::Faulty(None),
+                None if seen.is_needed() => HostState::Released,
+                None if is_faulty => HostState::Faulty(None),
                 None => {
                     let Ironic { machine, provide, .. } = ironic;
                     let terms = Terms::merged(machine, &wanted.machine, wanted.adopt, *provide);
@@ -241,9 +241,9 @@ fn place<'a>(
         };
         host.standing = match taken {
             Ok(node) => {
-                Standing::At(node, next(node, &wish(seen, ironic, host, wanted, None), now))
+                HostState::At(node, next(node, &wish(seen, ironic, host, wanted, None), now))
             }
-            Err(none) => Standing::Without(none),
+            Err(none) => HostState::Without(none),
         };
     }
 }
@@ -277,11 +277,11 @@ fn wish(
 
 /// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
 /// address. Who undeployed it meant it to be deployed again.
-fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Standing<'a>> {
+fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<HostState<'a>> {
     let told = seen.set.told(name)?;
     let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
-    (told.installed && may_run).then_some(Standing::Lost(&told.bmh_ref, node))
+    (told.installed && may_run).then_some(HostState::Lost(&told.bmh_ref, node))
 }
 
 /// The machine that a host had which was taken out, and which is not reserved for it any more.
@@ -294,19 +294,19 @@ fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<
 
 /// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
 /// seen to be given back: these credentials may not see it, or this may be another Ironic.
-fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> Standing<'a> {
+fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> HostState<'a> {
     let told = seen.set.told(name);
     let had = told.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
     let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
-    had.filter(|it| !is_shown(it)).map_or(Standing::Released, |uuid| Standing::Lost(uuid, None))
+    had.filter(|it| !is_shown(it)).map_or(HostState::Released, |uuid| HostState::Lost(uuid, None))
 }
 
 /// A host that was taken out and has a machine.
-fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> Standing<'a> {
+fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> HostState<'a> {
     let policy = policy(node, seen.set.spec.deprovision_policy);
     match release(Some(node), instance, policy) {
-        Next::Done { .. } => Standing::Released,
-        next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_)) => Standing::At(node, next),
+        Next::Done { .. } => HostState::Released,
+        next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_)) => HostState::At(node, next),
     }
 }
 
@@ -335,7 +335,7 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         return Vec::new();
     }
     let order = |host: &Host<'_>| {
-        let Standing::At(node, Next::Do(step)) = &host.standing else { return None };
+        let HostState::At(node, Next::Do(step)) = &host.standing else { return None };
         let refused = seen.refused.get(&node.uuid);
         if refused.is_some_and(|it| it.left(now).is_some()) {
             return None;
@@ -360,7 +360,7 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         };
         Some((refused.map(|it| it.at), order))
     };
-    let judged = judge(seen, now);
+    let judged = evaluate(seen, now);
     let mut orders: Vec<(Option<Timestamp>, Order)> =
         judged.hosts.iter().filter_map(order).collect();
     orders.sort_by_key(|(refused_at, _)| *refused_at);

@@ -11,7 +11,7 @@ use ironic_client::{Credentials, Pool, Session};
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use operator_core::object_key::Key;
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 use operator_runtime::vault::Content;
 use tokio::time::timeout;
 
@@ -32,7 +32,7 @@ pub fn secrets(set: &BaremetalSet) -> impl Iterator<Item = &str> {
 }
 
 /// The machines of a set's Ironic; `user` names the set in the pool.
-pub async fn look(
+pub async fn list_nodes(
     pool: &Pool,
     user: &Key,
     ironic: &Ironic,
@@ -65,7 +65,7 @@ fn session(
         let data = secret.map(texts).unwrap_or_default();
         let credentials = Credentials::of(*authentication, name, &data)?;
         let bundle = authorities.map(|it| bundle(ironic, it)).transpose()?;
-        let trust = Trust::new(bundle.as_ref().map(|it| it.expose().as_str()));
+        let trust = CaTrust::new(bundle.as_ref().map(|it| it.expose().as_str()));
         let trust = trust.map_err(|it| Error::Credentials(lack(ironic, &it.to_string())))?;
         Ok(Session::new(endpoint, credentials, trust))
     };
@@ -117,7 +117,7 @@ mod tests {
             ((*name).to_owned(), values.into())
         };
         let secrets = secrets.iter().map(content).collect();
-        look(&Pool::default(), &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
+        list_nodes(&Pool::default(), &Key::new("ns", "set"), &ironic, &secrets).await.unwrap_err()
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use config_drive::of_set::Texts;
 use config_drive::{ApiVersion, Secret};
 use ironic::{Error, Node};
 use kube::ResourceExt;
-use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
 use operator_runtime::vault::Content;
 
@@ -155,7 +155,7 @@ impl Observed {
 
     /// Whether machines may be taken: the set does not go before they are given back.
     pub fn is_held(&self) -> bool {
-        is_held(&*self.set, MACHINES)
+        has_finalizer(&*self.set, MACHINES)
     }
 }
 

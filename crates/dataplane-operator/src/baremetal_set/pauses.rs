@@ -16,7 +16,7 @@ pub const SELDOM: Duration = Duration::from_mins(1);
 
 /// What became of a request for a machine.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct LastRequest {
     /// The machine's UUID.
     pub node: String,
     /// Its state when the request was decided.
@@ -61,7 +61,7 @@ const LONGEST: usize = 64;
 /// Whoever writes a set chooses the Ironic, and an Ironic chooses the UUIDs: what it tells must not
 /// count for the machines of others.
 #[derive(Debug, Default)]
-pub struct Pauses(Mutex<BTreeMap<Place, BTreeMap<String, Refused>>>);
+pub struct RequestBackoff(Mutex<BTreeMap<Place, BTreeMap<String, Refused>>>);
 
 /// An Ironic, as a namespace asks it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -83,9 +83,9 @@ impl Place {
     }
 }
 
-impl Pauses {
+impl RequestBackoff {
     /// Takes notice of what became of requests.
-    pub fn note(&self, place: &Place, asked: Vec<Asked>, now: Timestamp) {
+    pub fn note(&self, place: &Place, asked: Vec<LastRequest>, now: Timestamp) {
         let mut all = self.lock();
         all.retain(|_, kept| {
             kept.retain(|_, it| {
@@ -94,7 +94,7 @@ impl Pauses {
             !kept.is_empty()
         });
         let kept = all.entry(place.clone()).or_default();
-        for Asked { node, state, outcome } in
+        for LastRequest { node, state, outcome } in
             asked.into_iter().filter(|it| it.node.len() <= LONGEST)
         {
             match outcome {
@@ -135,8 +135,8 @@ impl Pauses {
 mod tests {
     use super::*;
 
-    fn asked(outcome: Result<(), Error>) -> Vec<Asked> {
-        vec![Asked { node: "m".into(), state: State::Available, outcome }]
+    fn asked(outcome: Result<(), Error>) -> Vec<LastRequest> {
+        vec![LastRequest { node: "m".into(), state: State::Available, outcome }]
     }
 
     fn place(namespace: &str, endpoint: &str) -> Place {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_ironic_of_others_pauses_nobodys_machine_and_nothing_is_remembered_for_ever() {
-        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
+        let (pauses, ours) = (RequestBackoff::default(), place("a", "http://ironic"));
         let time = |it: i64| Timestamp::from_second(it).unwrap();
         let refused = || asked(Err(Error::Busy("no worker".into())));
         pauses.note(&place("b", "http://ironic"), refused(), time(1000));
@@ -155,17 +155,20 @@ mod tests {
         assert_eq!(pauses.of(&ours, &node(State::Available)).len(), 1);
         pauses.note(&place("c", "http://ironic"), refused(), time(1000 + 3600));
         assert_eq!(pauses.lock().len(), 1);
-        let many = (0..MOST + 5).map(|it| Asked { node: it.to_string(), ..refused().remove(0) });
+        let many =
+            (0..MOST + 5).map(|it| LastRequest { node: it.to_string(), ..refused().remove(0) });
         pauses.note(&ours, many.collect(), time(5000));
         assert_eq!(pauses.lock()[&ours].len(), MOST);
     }
 
     #[test]
     fn what_ironics_of_others_tell_is_bounded_in_bytes_and_number_and_costs_only_who_tells_most() {
-        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
+        let (pauses, ours) = (RequestBackoff::default(), place("a", "http://ironic"));
         let now = Timestamp::from_second(1000).unwrap();
-        let refused =
-            |node: String| Asked { node, ..asked(Err(Error::Busy("no worker".into()))).remove(0) };
+        let refused = |node: String| LastRequest {
+            node,
+            ..asked(Err(Error::Busy("no worker".into()))).remove(0)
+        };
         pauses.note(&ours, vec![refused("m".into()), refused("m".repeat(LONGEST + 1))], now);
         assert_eq!(pauses.lock()[&ours].len(), 1);
         for idx in 0..20 {
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_machine_pauses_as_long_as_what_went_wrong_takes_and_no_longer_in_another_state() {
-        let (pauses, ours) = (Pauses::default(), place("a", "http://ironic"));
+        let (pauses, ours) = (RequestBackoff::default(), place("a", "http://ironic"));
         let time = |it: i64| Timestamp::from_second(it).unwrap();
         let left = |now| {
             pauses.of(&ours, &node(State::Available)).get("m").and_then(|it| it.left(time(now)))

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
-use api::conditions::{self, Finding, READY, Severity, settle, some, trimmed};
+use api::conditions::{
+    self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
+};
 use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
-use operator_core::refusal::{self, Refusal};
+use operator_core::refusal::{self, RejectedWrite};
 
 use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retained};
-use crate::baremetal_set::hosts::{GONE, Host, Judged, POWERING_ON, Standing};
+use crate::baremetal_set::hosts::{EvaluatedHost, GONE, Host, HostState, POWERING_ON};
 use crate::baremetal_set::observe::{Observed, Unseen};
 use crate::baremetal_set::pauses::Refused;
 use crate::machines::told::TEXT;
@@ -39,8 +41,8 @@ const CTLPLANE: &str = "ctlplane";
 /// The status step, where the status says something else.
 pub fn step(
     seen: &Observed,
-    judged: &Judged<'_>,
-    refusal: Option<&Refusal>,
+    judged: &EvaluatedHost<'_>,
+    refusal: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Write> {
     let matters = |words: usize| -> Vec<Matter<'_>> {
@@ -62,17 +64,17 @@ pub fn step(
 /// hosts.
 pub(super) fn whole(
     seen: &Observed,
-    mut findings: Vec<Finding>,
-    up_to_date: Finding,
+    mut findings: Vec<ConditionDraft>,
+    up_to_date: ConditionDraft,
     (mut hosts, drives): (BTreeMap<String, HostStatus>, &Inputs),
-    refusal: Option<&Refusal>,
+    refusal: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Write> {
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     findings.extend(refusal::finding(refusal, &previous, false));
-    let good = Finding::good(READY, "Ready", "Each host has a machine that runs.");
+    let good = ConditionDraft::good(READY, "Ready", "Each host has a machine that runs.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date]);
@@ -87,7 +89,7 @@ pub(super) fn whole(
     }
     let wanted = BaremetalSetStatus {
         observed_generation: generation,
-        conditions: settle(&previous, findings, generation, now),
+        conditions: merge_conditions(&previous, findings, generation, now),
         baremetal_hosts: hosts,
         applied: seen.applied().cloned(),
     };
@@ -117,19 +119,19 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>, words: usize) -> Option<Matte
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     match &host.standing {
-        Standing::Kept(node) if host.wanted.is_none() => {
+        HostState::Kept(node) if host.wanted.is_none() => {
             of(Warning, "HostInUse", in_use(&host.name, node.title()))
         }
-        Standing::Unseen | Standing::Kept(_) | Standing::Released => None,
-        Standing::Faulty(_) => {
+        HostState::Unseen | HostState::Kept(_) | HostState::Released => None,
+        HostState::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
-            of(Error, "InputMissing", shown(&texts, "; "))
+            of(Error, "InputMissing", status_of(&texts, "; "))
         }
-        Standing::Without(none) => {
+        HostState::Without(none) => {
             of(Warning, "NoMachine", format!("{none}; {}", remedy(seen, host, none)))
         }
-        Standing::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
-        Standing::At(node, next) => {
+        HostState::Lost(uuid, node) => of(Error, "MachineGone", gone(seen, host, uuid, *node)),
+        HostState::At(node, next) => {
             let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
             if let Some(Refused { error, .. }) = refused {
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
@@ -191,7 +193,7 @@ fn severity_of(error: &Error) -> Severity {
     }
 }
 
-fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
+fn input(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
     let mut texts: Vec<&str> = Vec::new();
     let lack = match &seen.machines {
         Err(Unseen::NoSecret { path, name, keys }) => {
@@ -206,20 +208,20 @@ fn input(seen: &Observed, judged: &Judged<'_>) -> Finding {
 }
 
 /// What is wrong with what the hosts are made from; whether it goes when Secrets appear.
-pub(super) fn input_of(texts: &[&str], is_missing: bool) -> Finding {
-    let message = format!("{}.", shown(texts, "; "));
+pub(super) fn input_of(texts: &[&str], is_missing: bool) -> ConditionDraft {
+    let message = format!("{}.", status_of(texts, "; "));
     match (texts.is_empty(), is_missing) {
         (true, _) => {
             let text = "Everything that the hosts are made from is there.";
-            Finding::good(INPUT_READY, "InputComplete", text)
+            ConditionDraft::good(INPUT_READY, "InputComplete", text)
         }
-        (false, true) => Finding::error(INPUT_READY, "SecretNotFound", message),
-        (false, false) => Finding::error(INPUT_READY, "InvalidInput", message),
+        (false, true) => ConditionDraft::error(INPUT_READY, "SecretNotFound", message),
+        (false, false) => ConditionDraft::error(INPUT_READY, "InvalidInput", message),
     }
 }
 
 /// The first few texts, and how many more there are.
-pub(super) fn shown(texts: &[&str], between: &str) -> String {
+pub(super) fn status_of(texts: &[&str], between: &str) -> String {
     let first = texts.iter().take(NAMED).copied().collect::<Vec<_>>().join(between);
     match texts.len().checked_sub(NAMED) {
         None | Some(0) => first,
@@ -227,32 +229,40 @@ pub(super) fn shown(texts: &[&str], between: &str) -> String {
     }
 }
 
-fn server(seen: &Observed) -> Finding {
+fn server(seen: &Observed) -> ConditionDraft {
     let endpoint = seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
     match &seen.machines {
-        Ok(_) => Finding::good(SERVER_READY, "Answering", format!("Ironic answers at {endpoint}.")),
+        Ok(_) => ConditionDraft::good(
+            SERVER_READY,
+            "Answering",
+            format!("Ironic answers at {endpoint}."),
+        ),
         Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
             let text = "Ironic is not asked before the Secret is there that InputReady tells of.";
-            Finding::unknown(SERVER_READY, "InputMissing", text)
+            ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
         }
         Err(Unseen::Error(error)) => {
             let text = format!("{error}, at {endpoint}: {}.", next_step(error));
             if error.heals() {
-                Finding::warning(SERVER_READY, error.reason(), text)
+                ConditionDraft::warning(SERVER_READY, error.reason(), text)
             } else {
-                Finding::error(SERVER_READY, error.reason(), text)
+                ConditionDraft::error(SERVER_READY, error.reason(), text)
             }
         }
     }
 }
 
 /// Where nothing is known of machines.
-pub(super) fn unknown(type_: &str) -> Finding {
+pub(super) fn unknown(type_: &str) -> ConditionDraft {
     let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
-    Finding::unknown(type_, "MachinesUnknown", text)
+    ConditionDraft::unknown(type_, "MachinesUnknown", text)
 }
 
-fn provisioned(seen: &Observed, judged: &Judged<'_>, matters: &[Matter<'_>]) -> Finding {
+fn provisioned(
+    seen: &Observed,
+    judged: &EvaluatedHost<'_>,
+    matters: &[Matter<'_>],
+) -> ConditionDraft {
     if seen.machines.is_err() {
         return unknown(PROVISIONED);
     }
@@ -266,7 +276,7 @@ pub(super) fn provisioned_of(
     seen: &Observed,
     (n_done, n_wanted): (usize, usize),
     matters: &[Matter<'_>],
-) -> Finding {
+) -> ConditionDraft {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
     let order = |it: &&Matter<'_>| match it.severity {
         Severity::Error => 0,
@@ -275,19 +285,19 @@ pub(super) fn provisioned_of(
     };
     let worst = matters.iter().min_by_key(order);
     if seen.is_needed() && worst.is_none_or(|it| it.severity == Severity::Info) {
-        return Finding::waiting(PROVISIONED, "DeletionWaits", needed(seen));
+        return ConditionDraft::waiting(PROVISIONED, "DeletionWaits", needed(seen));
     }
     let Some(worst) = worst else {
-        return Finding::good(PROVISIONED, "Provisioned", count);
+        return ConditionDraft::good(PROVISIONED, "Provisioned", count);
     };
     let alike = matters.iter().filter(|it| order(it) == order(&worst));
     let texts: Vec<String> = alike.map(|it| format!("Host {}: {}.", it.host, it.message)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let message = format!("{count} {}", shown(&texts, " "));
+    let message = format!("{count} {}", status_of(&texts, " "));
     let of = match worst.severity {
-        Severity::Error => Finding::error,
-        Severity::Warning => Finding::warning,
-        Severity::Info => Finding::waiting,
+        Severity::Error => ConditionDraft::error,
+        Severity::Warning => ConditionDraft::warning,
+        Severity::Info => ConditionDraft::waiting,
     };
     of(PROVISIONED, worst.reason, message)
 }
@@ -299,51 +309,51 @@ fn needed(seen: &Observed) -> String {
         "The set is being deleted, and its machines stay as they are while others hold it, by these \
          finalizers: {}. They are given back once nobody holds it: delete what the machines are for \
          first.",
-        some(&holders, NAMED)
+        first_names(&holders, NAMED)
     )
 }
 
 fn is_done(host: &Host<'_>) -> bool {
-    host.wanted.is_some() && matches!(host.standing, Standing::At(_, Next::Done { .. }))
+    host.wanted.is_some() && matches!(host.standing, HostState::At(_, Next::Done { .. }))
 }
 
-fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
+fn up_to_date(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
     if seen.machines.is_err() {
         return unknown(UP_TO_DATE);
     }
     let is_old =
-        |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
+        |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
     up_to_date_of(seen, &old)
 }
 
 /// Whether hosts run with another drive than the present one.
-pub(super) fn up_to_date_of(seen: &Observed, old: &[&str]) -> Finding {
+pub(super) fn up_to_date_of(seen: &Observed, old: &[&str]) -> ConditionDraft {
     if old.is_empty() {
         let text = "No machine runs with another config drive than the present one.";
-        return Finding::good(UP_TO_DATE, "UpToDate", text);
+        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
     }
     let text = format!(
         "What the config drives of these hosts are made from has changed since they were deployed: {}. \
          Nothing is done by itself, for a machine learns it only by being deployed again, which \
          overwrites its disk: {}.",
-        some(old, NAMED),
+        first_names(old, NAMED),
         anew(seen, "a host")
     );
-    Finding::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
+    ConditionDraft::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
 }
 
 /// The hosts; what cannot be seen stays as it was.
 fn hosts(
     seen: &Observed,
-    judged: &Judged<'_>,
+    judged: &EvaluatedHost<'_>,
     matters: &[Matter<'_>],
     words: usize,
 ) -> BTreeMap<String, HostStatus> {
     let worries = worries(matters);
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host, words)?;
-        if !matches!(host.standing, Standing::Unseen) {
+        if !matches!(host.standing, HostState::Unseen) {
             let worry = worries.get(host.name.as_str());
             entry.error = worry.map(|it| it.text.clone());
             entry.needs_human = worry.is_some_and(|it| it.needs_human);
@@ -365,7 +375,7 @@ pub(super) struct Worry {
 pub(super) fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
     let limit = of_one(matters);
     let worry = |it: &Matter<'_>| Worry {
-        text: trimmed(&it.message, limit),
+        text: truncated(&it.message, limit),
         needs_human: it.severity == Severity::Error,
     };
     matters.iter().filter(|it| it.worries()).map(|it| (it.host, worry(it))).collect()
@@ -387,8 +397,8 @@ impl Matter<'_> {
 /// A machine with so many bytes of what Ironic said of its failure, also where that was taken back since.
 fn explained(node: &Node, told: Option<&HostStatus>, words: usize) -> Node {
     let said = failure(node, told, words).map(|it| it.said);
-    let last_error = said.or_else(|| node.last_error.as_ref().map(|it| trimmed(it, words)));
-    let maintenance_reason = node.maintenance_reason.as_ref().map(|it| trimmed(it, words));
+    let last_error = said.or_else(|| node.last_error.as_ref().map(|it| truncated(it, words)));
+    let maintenance_reason = node.maintenance_reason.as_ref().map(|it| truncated(it, words));
     Node { last_error, maintenance_reason, ..node.clone() }
 }
 
@@ -403,7 +413,7 @@ fn failure(node: &Node, told: Option<&HostStatus>, words: usize) -> Option<Failu
         told.filter(|it| it.since == *since).map(|it| it.said.clone())
     };
     let said = said.map(str::to_owned).or_else(before)?;
-    Some(Failure { said: trimmed(&said, words), since: since.clone() })
+    Some(Failure { said: truncated(&said, words), since: since.clone() })
 }
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
@@ -414,25 +424,25 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
         HostStatus { instance, ..HostStatus::unassigned(&host.name) }
     };
     let entry = match &host.standing {
-        Standing::Released => return None,
-        Standing::Unseen => told.cloned().unwrap_or_else(blank),
-        Standing::Without(_) | Standing::Faulty(None) => blank(),
-        Standing::Lost(..) => {
+        HostState::Released => return None,
+        HostState::Unseen => told.cloned().unwrap_or_else(blank),
+        HostState::Without(_) | HostState::Faulty(None) => blank(),
+        HostState::Lost(..) => {
             let told = told.cloned().unwrap_or_else(blank);
             let provisioning_state = GONE.into();
             HostStatus { provisioning_state, is_current: None, failure: None, ..told }
         }
-        Standing::Faulty(Some(node)) | Standing::Kept(node) => {
+        HostState::Faulty(Some(node)) | HostState::Kept(node) => {
             at(node, node.provision_state.word(), told, blank(), words)
         }
         // Undeployed, and its ramdisk's network still to be taken off; or it could not be undeployed.
-        Standing::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
+        HostState::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
             let entry = at(node, node.provision_state.word(), told, blank(), words);
             HostStatus { instance: blank().instance, ..entry }
         }
         // Chosen, and maybe another one's by now.
-        Standing::At(node, _) if !node.is_of(&host.instance) => blank(),
-        Standing::At(node, next) => {
+        HostState::At(node, _) if !node.is_of(&host.instance) => blank(),
+        HostState::At(node, next) => {
             let is_off = node.provision_state == State::Active
                 && host.wanted.is_some()
                 && !matches!(next, Next::Done { .. });
@@ -453,7 +463,7 @@ pub(super) fn ip_addresses(wanted: &BaremetalHost) -> BTreeMap<String, String> {
 
 /// Whether a machine that is done was deployed with the present drive; a host with faults has none.
 fn is_current(host: &Host<'_>) -> Option<bool> {
-    let Standing::At(_, Next::Done { is_current }) = host.standing else { return None };
+    let HostState::At(_, Next::Done { is_current }) = host.standing else { return None };
     let is_known = host.drive.is_some() || host.wanted.is_some_and(|it| it.adopt);
     is_known.then_some(is_current)
 }

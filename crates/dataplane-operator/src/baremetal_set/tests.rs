@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalSet, HostStatus};
-use api::conditions::{Condition, Truth, find};
+use api::conditions::{Condition, ConditionStatus, find};
 use ironic::model::Model;
 use ironic::{Error, State};
 use kube::ResourceExt as _;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::{KEY_LOST, Keys};
-use operator_core::plan::{Notice, Plan, Step, Write};
+use operator_core::plan::{EventDraft, Plan, Step, Write};
 use operator_runtime::sources::Values;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
@@ -18,7 +18,7 @@ use testkit::golden::recorded;
 use super::decide::decide;
 use super::hosts::{Order, orders};
 use super::observe::{Machines, Observed, Secrets, Unseen};
-use super::pauses::{Asked, Pauses, Place, Refused};
+use super::pauses::{LastRequest, Place, Refused, RequestBackoff};
 use crate::machines::test_model::{Death, Died, Life, ends_alike};
 use crate::reasons::KINDS;
 
@@ -45,13 +45,13 @@ struct Lab {
     /// For digests of what Secrets hold; none at a release that knew none.
     keys: Keys,
     /// Forgotten by an operator that dies.
-    pauses: Pauses,
+    pauses: RequestBackoff,
     /// Machines for which Ironic has no worker, by UUID.
     busy: BTreeSet<String>,
     life: Life,
     /// Requests to Ironic and writes to the API server, in order.
     log: Vec<String>,
-    notices: Vec<Notice>,
+    notices: Vec<EventDraft>,
 }
 
 fn place() -> Place {
@@ -108,7 +108,7 @@ impl Lab {
             version: "1.66",
             is_abandoned: false,
             keys: Keys::default(),
-            pauses: Pauses::default(),
+            pauses: RequestBackoff::default(),
             busy: BTreeSet::new(),
             life: Life::default(),
             log: Vec::new(),
@@ -176,7 +176,11 @@ impl Lab {
             self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
             let outcome = self.call(|lab| lab.answer(&order))?;
             let Order { node, state, .. } = order;
-            self.pauses.note(&place(), vec![Asked { node, state, outcome }], self.model.now());
+            self.pauses.note(
+                &place(),
+                vec![LastRequest { node, state, outcome }],
+                self.model.now(),
+            );
         }
         if let Ok(machines) = &seen.machines {
             seen.refused = self.pauses.of(&place(), &machines.nodes);
@@ -204,7 +208,7 @@ impl Lab {
         let answer =
             self.life.begin().map(|()| act(self)).and_then(|it| self.life.end().map(|()| it));
         if answer.is_err() {
-            self.pauses = Pauses::default();
+            self.pauses = RequestBackoff::default();
         }
         answer
     }
@@ -213,11 +217,11 @@ impl Lab {
         let set = self.set.as_mut().unwrap();
         assert_eq!(step.target.name, set.name_any());
         match &step.write {
-            Write::Hold { finalizer } => {
+            Write::AddFinalizer { finalizer } => {
                 set.finalizers_mut().push(finalizer.clone());
                 self.log.push("hold".into());
             }
-            Write::Release { rest, .. } => {
+            Write::RemoveFinalizer { rest, .. } => {
                 set.finalizers_mut().clone_from(rest);
                 self.log.push("release".into());
                 if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
@@ -275,7 +279,7 @@ trait Told {
     }
 
     #[track_caller]
-    fn says(&self, type_: &str, status: Truth, reason: &str, parts: &[&str]) {
+    fn says(&self, type_: &str, status: ConditionStatus, reason: &str, parts: &[&str]) {
         let found = self.condition(type_);
         assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
         for part in parts {

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::engine::host_key::HostKey;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 
 use crate::claims::claim::{Claim, keys_of_node};
 use crate::claims::host_keys::key_of;
@@ -37,7 +37,7 @@ impl ClaimCaches {
     }
 
     /// Opens their watches, for who only reads.
-    pub fn watch(&self, watches: &mut Watches) {
+    pub fn watch(&self, watches: &mut Informers) {
         watches.watch(&self.roles, "");
         watches.watch(&self.nodes, "");
         watches.watch(&self.node_sets, "");

@@ -11,7 +11,7 @@ use operator_core::node_set_host;
 use operator_core::object_key::Key;
 
 use crate::claims::host_keys::{ACCEPT_SHARED, accepted, key_of};
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::inputs;
 use crate::vars::Objects;
 use operator_core::engine::connection_vars::{
@@ -74,7 +74,7 @@ pub struct Contested<'a> {
 
 /// A host that belongs to another object.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Taken {
+pub struct AddressTaken {
     /// How the refused object calls it.
     pub host: String,
     /// Where it stands in that object.
@@ -90,7 +90,7 @@ impl Claim {
     /// Of a node, at the address that its status tells, or where the status speaks of another
     /// generation at that which its spec has under this role.
     pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
-        let spec = || Effective::of(None, role, node, &Objects::new()).address();
+        let spec = || EffectiveSpec::of(None, role, node, &Objects::new()).address();
         Self::of_node_at(node, told(node).or_else(spec).as_deref())
     }
 
@@ -180,7 +180,7 @@ impl Claim {
     }
 
     /// Its hosts that belong to others among these.
-    pub fn taken(&self, others: &[Self]) -> Vec<Taken> {
+    pub fn taken(&self, others: &[Self]) -> Vec<AddressTaken> {
         let of_host = |host| others.iter().find_map(|it| self.taken_by(it, host));
         self.hosts.iter().filter_map(of_host).collect()
     }
@@ -188,7 +188,7 @@ impl Claim {
     /// A host that belongs to another object: in the same namespace to the older one. Across namespaces
     /// naming an address takes nothing, and who is in service stays so: the other one has it where its
     /// runs have reached it and ours have not. The host itself decides between two that have.
-    fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<Taken> {
+    fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<AddressTaken> {
         if self.is_of_same(other) {
             return None;
         }
@@ -198,7 +198,7 @@ impl Claim {
             |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
         let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
         let (path, owner) = (host.path.clone(), is_here.then(|| other.title()));
-        Some(Taken { host: host.name.clone(), path, mark, owner })
+        Some(AddressTaken { host: host.name.clone(), path, mark, owner })
     }
 
     /// What is about to be made is younger than all.
@@ -244,7 +244,7 @@ impl HostClaim {
     }
 }
 
-impl Taken {
+impl AddressTaken {
     /// Object, cause and next step; `object` is the one that is refused.
     pub fn message(&self, object: &str) -> String {
         let Self { host, mark, owner, .. } = self;

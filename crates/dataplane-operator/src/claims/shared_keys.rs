@@ -71,7 +71,7 @@ impl Claim {
     pub fn shared_keys_text(&self, shared: &[SharedKey]) -> Option<String> {
         let first = shared.first()?;
         let hosts: Vec<String> = shared.iter().map(|it| it.host.clone()).collect();
-        let hosts = conditions::some(&hosts, NAMED);
+        let hosts = conditions::first_names(&hosts, NAMED);
         let fingerprints: BTreeSet<&str> = shared.iter().map(|it| &*it.fingerprint).collect();
         let fingerprints: Vec<&str> = fingerprints.into_iter().take(NAMED).collect();
         let (title, namespace, name) = (self.title(), &self.namespace, &self.name);

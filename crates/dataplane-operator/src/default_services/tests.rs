@@ -6,7 +6,7 @@ use api::dataplane::RoleSpec;
 use api::dataplane::service::faults::{faults, warnings};
 use api::definitions;
 use operator_core::plan::Write;
-use operator_runtime::cache::Absorb as _;
+use operator_runtime::cache::WriteThrough as _;
 use serde_json::Value;
 
 use super::*;

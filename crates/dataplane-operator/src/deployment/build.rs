@@ -7,21 +7,23 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::NodeSet;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
-use operator_core::engine::State;
+use operator_core::engine::SequenceState;
 use operator_core::engine::build;
-use operator_core::engine::chain::Need;
+use operator_core::engine::chain::NeededRun;
 use operator_core::engine::layout::Layout;
 use operator_core::engine::layout::NodeSets;
-use operator_core::engine::recipe::{Deployed, Options, Reach, Recipe};
+use operator_core::engine::recipe::{
+    AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
+};
 use operator_core::engine::run::Attempt;
-use operator_core::engine::shards::{BATCH_SIZE, Shard, shards};
+use operator_core::engine::shards::{BATCH_SIZE, Batch, batches};
 use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::deployment::course::hash_of;
 use crate::deployment::judge::{NODE_SET_LABEL, attempts, is_ended};
 use crate::deployment::observed::Observed;
-use crate::deployment::part::{Judged, Part};
+use crate::deployment::part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::services::is_global;
 use crate::deployment::{hosts, tls};
 use crate::group::build::{play, sources};
@@ -41,7 +43,7 @@ pub struct New {
 }
 
 /// The runs that are due.
-pub fn new_runs(seen: &Observed, parts: &[Part]) -> Vec<New> {
+pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<New> {
     let shared = parts.iter().flat_map(|it| of_part(seen, it));
     let global: BTreeSet<&str> =
         parts.iter().flat_map(needs).map(|it| it.1.service.as_str()).collect();
@@ -50,25 +52,28 @@ pub fn new_runs(seen: &Observed, parts: &[Part]) -> Vec<New> {
 }
 
 /// The hosts of a node set that need a run, each with what it needs.
-fn needs(part: &Part) -> impl Iterator<Item = (&Judged, &Need)> {
+fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun)> {
     part.hosts.iter().filter_map(|host| match &host.chain.state {
-        State::NeedsRun(need) => Some((host, need)),
-        State::InRun { .. } | State::Done | State::OutOfDate | State::Failed { .. } => None,
+        SequenceState::NeedsRun(need) => Some((host, need)),
+        SequenceState::InRun { .. }
+        | SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::Failed { .. } => None,
     })
 }
 
-fn of_part(seen: &Observed, part: &Part) -> Vec<New> {
+fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<New> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
-    let own: BTreeMap<String, Need> =
+    let own: BTreeMap<String, NeededRun> =
         own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
     let reach = reach(seen, [part]);
-    let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
+    let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let new = |shard: &Shard| {
+    let new = |shard: &Batch| {
         let recipe = recipe(seen, part, &shard.service, &[part])?;
         Some(New { service: shard.service.clone(), step: build::run(&recipe, shard, &reach) })
     };
-    shards(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
+    batches(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
 }
 
 /// Whether a service has one run for all node sets.
@@ -77,14 +82,14 @@ pub fn is_for_all(seen: &Observed, service: &str) -> bool {
 }
 
 /// Whether every host of a node set has come to a service, or has failed for good before it.
-fn have_arrived(seen: &Observed, part: &Part, service: &str) -> bool {
+fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
-    let has = |it: &Judged| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
+    let has = |it: &EvaluatedHost| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
     part.hosts.iter().all(has)
 }
 
 /// Where a service stands among those of a node set.
-pub fn place(part: &Part, service: &str) -> usize {
+pub fn place(part: &NodeSetPart, service: &str) -> usize {
     part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
 }
 
@@ -93,16 +98,16 @@ pub fn place(part: &Part, service: &str) -> usize {
 ///
 /// It touches all hosts, a further attempt as well: what such a play writes on one host comes from
 /// all of them. So it waits for what any of the node sets lacks.
-fn everywhere(seen: &Observed, service: &str, parts: &[Part]) -> Option<New> {
+fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<New> {
     let leader = parts.iter().find(|it| it.leads(service))?;
     let is_held = parts.iter().any(|it| it.lacking.holds(service));
     if is_held || !have_arrived(seen, leader, service) {
         return None;
     }
-    let all: Vec<&Part> = parts.iter().collect();
+    let all: Vec<&NodeSetPart> = parts.iter().collect();
     let recipe = recipe(seen, leader, service, &all)?;
     let attempts = attempts_everywhere(seen, service, parts);
-    let shard = Shard { service: service.to_owned(), group: leader.name.clone(), attempts };
+    let shard = Batch { service: service.to_owned(), group: leader.name.clone(), attempts };
     let step = build::run(&recipe, &shard, &reach(seen, all));
     Some(New { service: service.to_owned(), step })
 }
@@ -112,14 +117,14 @@ fn everywhere(seen: &Observed, service: &str, parts: &[Part]) -> Option<New> {
 fn attempts_everywhere(
     seen: &Observed,
     service: &str,
-    parts: &[Part],
+    parts: &[NodeSetPart],
 ) -> BTreeMap<String, Attempt> {
     let is_its =
         |it: &Arc<AnsibleEe>| it.labels().get(SERVICE_LABEL).is_some_and(|it| it == service);
     let is_first = !seen.runs.iter().any(is_its);
     let first = Attempt { hash: hash_of(&seen.deployment, service), attempt: 1 };
-    let attempt = |part: &Part, host: &Judged| {
-        if let State::NeedsRun(need) = &host.chain.state
+    let attempt = |part: &NodeSetPart, host: &EvaluatedHost| {
+        if let SequenceState::NeedsRun(need) = &host.chain.state
             && need.service == service
         {
             return Some(need.attempt.clone());
@@ -128,9 +133,9 @@ fn attempts_everywhere(
         let is_awaited = is_to_come && !is_ended(&host.live, attempts(seen));
         (is_first && is_awaited).then(|| first.clone())
     };
-    let has_it = |it: &&Part| it.services.iter().any(|it| it == service);
-    let of_part = |part: &Part| -> Vec<(String, Attempt)> {
-        let of_host = |it: &Judged| Some((it.name.clone(), attempt(part, it)?));
+    let has_it = |it: &&NodeSetPart| it.services.iter().any(|it| it == service);
+    let of_part = |part: &NodeSetPart| -> Vec<(String, Attempt)> {
+        let of_host = |it: &EvaluatedHost| Some((it.name.clone(), attempt(part, it)?));
         part.hosts.iter().filter_map(of_host).collect()
     };
     parts.iter().filter(has_it).flat_map(of_part).collect()
@@ -139,10 +144,10 @@ fn attempts_everywhere(
 /// How the hosts of node sets are reached.
 fn reach<'a>(
     seen: &Observed,
-    parts: impl IntoIterator<Item = &'a Part>,
-) -> BTreeMap<String, Reach> {
-    let of_part = |part: &'a Part| {
-        let of_host = |host: &Judged| {
+    parts: impl IntoIterator<Item = &'a NodeSetPart>,
+) -> BTreeMap<String, HostConnection> {
+    let of_part = |part: &'a NodeSetPart| {
+        let of_host = |host: &EvaluatedHost| {
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.chain.was_key_refused();
             let named = (host.name.as_str(), address);
@@ -155,7 +160,12 @@ fn reach<'a>(
 }
 
 /// What the runs of a service have in common; `parts` are the node sets whose hosts they touch.
-fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<Recipe> {
+fn recipe(
+    seen: &Observed,
+    part: &NodeSetPart,
+    name: &str,
+    parts: &[&NodeSetPart],
+) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let node_set = part.node_set.as_deref()?;
     let spec = &seen.deployment.spec;
@@ -166,12 +176,12 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
-    let ssh_secret = |it: &&Part| {
+    let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
     };
     let ssh_secrets = parts.iter().filter_map(ssh_secret).collect();
-    Some(Recipe {
+    Some(RunTemplate {
         parent: Target::of(&*seen.deployment),
         play: play(service),
         service_type: type_,
@@ -194,17 +204,17 @@ fn recipe(seen: &Observed, part: &Part, name: &str, parts: &[&Part]) -> Option<R
 }
 
 /// What narrows the runs.
-fn options(seen: &Observed) -> Options {
+fn options(seen: &Observed) -> AnsibleOptions {
     let spec = &seen.deployment.spec;
     let text = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
-    Options {
+    AnsibleOptions {
         tags: text(&spec.ansible_tags),
         skip_tags: text(&spec.ansible_skip_tags),
         limit: text(&spec.ansible_limit),
     }
 }
 
-fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> Deployed {
+fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> DeploymentOptions {
     let (spec, deployment) = (&seen.deployment.spec, seen.deployment.name_any());
     let labels = [
         APP,
@@ -215,7 +225,7 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
     let labels =
         labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let of_set = (!is_global).then(|| node_set.to_owned());
-    Deployed {
+    DeploymentOptions {
         names: [deployment.clone()].into_iter().chain(of_set).collect(),
         labels,
         node_selector: spec.ansible_job_node_selector.clone(),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use api::dataplane::{Deployment, NodeSetProgress};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::chain::{self, Chain};
-use operator_core::engine::{Host, Run, State, Wanted};
+use operator_core::engine::chain::{self, ServiceSequence};
+use operator_core::engine::{DesiredService, Host, Run, SequenceState};
 use operator_core::hash;
 use operator_core::keyed::Digest;
 
@@ -15,9 +15,9 @@ use operator_core::keyed::Digest;
 const VERSION: &str = "v1";
 
 /// What the hosts of a node set go through.
-pub struct Course<'a> {
+pub struct ServiceSchedule<'a> {
     /// Its services.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<DesiredService>,
     /// Those of them that begin with another node set.
     joined: &'a [String],
     /// The runs for a host that has come to so many of the joined services.
@@ -26,7 +26,7 @@ pub struct Course<'a> {
     pub addresses: BTreeMap<&'a str, &'a str>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> ServiceSchedule<'a> {
     /// Of a deployment's node set with the runs that touch its hosts.
     pub fn of(
         deployment: &Deployment,
@@ -36,7 +36,7 @@ impl<'a> Course<'a> {
     ) -> Self {
         let wanted = |service: &String| {
             let hash = Digest::from(hash_of(deployment, service));
-            Wanted {
+            DesiredService {
                 service: service.clone(),
                 run_hash: hash.clone(),
                 hash,
@@ -58,13 +58,20 @@ impl<'a> Course<'a> {
 
     /// Judges a host: a run that another node set's hosts came to earlier is its own as soon as it
     /// has come to that service itself.
-    pub fn judge(&self, host: &Host<'_>, done: usize, now: Timestamp) -> (Chain, &[Run<'a>]) {
+    pub fn schedule(
+        &self,
+        host: &Host<'_>,
+        done: usize,
+        now: Timestamp,
+    ) -> (ServiceSequence, &[Run<'a>]) {
         let n_before = self.wanted.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
-            let chain = chain::judge(host, &self.runs[n_reached], now);
+            let chain = chain::evaluate(host, &self.runs[n_reached], now);
             match (&chain.state, self.joined.get(n_reached)) {
-                (State::NeedsRun(need), Some(next)) if need.service == *next => n_reached += 1,
+                (SequenceState::NeedsRun(need), Some(next)) if need.service == *next => {
+                    n_reached += 1
+                }
                 _ => return (chain, &self.runs[n_reached]),
             }
         }

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use api::dataplane::NodeSetProgress;
 use jiff::Timestamp;
-use operator_core::engine::{Run, State, tidy};
-use operator_core::finalizers::{hold, is_terminating};
+use operator_core::engine::{Run, SequenceState, tidy};
+use operator_core::finalizers::{add_finalizer, is_terminating};
 use operator_core::plan::Plan;
-use operator_core::refusal::{self, Refusal};
+use operator_core::refusal::{self, RejectedWrite};
 
 use crate::default_services;
 use crate::deployment::build::{New, new_runs};
-use crate::deployment::faults::Lacking;
+use crate::deployment::faults::MissingInputs;
 use crate::deployment::holding::{self, RUNNING};
 use crate::deployment::hosts::hosts_of;
 use crate::deployment::judge::{self, Common};
 use crate::deployment::observed::Observed;
-use crate::deployment::part::{Holds, Part};
+use crate::deployment::part::{Blocked, NodeSetPart};
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
 use crate::deployment::{faults, services, turns};
@@ -39,17 +39,17 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    judge(seen, Some(refusal), now).telling()
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    judge(seen, Some(refusal), now).only_statuses()
 }
 
-fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
+fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
         return Plan { steps: holding::over(seen).into_iter().collect(), ..Plan::default() };
     }
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let is_going = is_terminating(deployment);
     let going = holding::going(deployment, &runs).filter(|_| is_going);
     if is_going {
@@ -71,17 +71,17 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
     let offers = Offers::of(&seen.runs);
-    let judge_all = |holds: &Holds| -> Vec<Part> {
+    let judge_all = |holds: &Blocked| -> Vec<NodeSetPart> {
         let of_part = |(name, kept): (&String, &NodeSetProgress)| {
             let lacking = lacking(seen, name, kept);
             let runs = judge::runs_of(&runs, name, kept);
             let may_run = !is_going;
             let common = Common { seen, runs: &runs, offers: &offers, may_run, holds, now };
-            judge::part(&common, name, kept, lacking, is_new)
+            judge::evaluate(&common, name, kept, lacking, is_new)
         };
         lists.iter().map(of_part).collect()
     };
-    let mut parts = judge_all(&Holds::new());
+    let mut parts = judge_all(&Blocked::new());
     let holds = turns::holds(seen, &parts);
     if !holds.is_empty() {
         parts = judge_all(&holds);
@@ -98,7 +98,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         parts: &parts,
         begins: is_new && !parts.is_empty(),
         made: new.iter().map(|it| it.service.as_str()).collect(),
-        held: turns::held(seen, &parts),
+        held: turns::blocked_hosts(seen, &parts),
         deletion: holding::finding(deployment, &runs),
         refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
     };
@@ -109,7 +109,11 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
             return plan;
         }
         if !parts.is_empty() {
-            plan.steps.extend(hold(deployment, RUNNING, "it must not be deleted by accident"));
+            plan.steps.extend(add_finalizer(
+                deployment,
+                RUNNING,
+                "it must not be deleted by accident",
+            ));
         }
     }
     plan.steps.extend(judgement.step(now));
@@ -168,31 +172,31 @@ impl Progress {
 
 /// What keeps the next runs of a node set from being made, once it has begun: of its services only
 /// those count that some host does not have yet.
-fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Lacking {
+fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs {
     let attempts = judge::attempts(seen);
     let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
-    let Some(front) = open.map(position).min() else { return Lacking::default() };
-    Lacking::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
+    let Some(front) = open.map(position).min() else { return MissingInputs::default() };
+    MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
 }
 
 /// Hosts with services to come whose machines have gone since the deployment began.
-fn machines_missing(seen: &Observed, part: &Part) -> Option<Fault> {
+fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Fault> {
     let attempts = judge::attempts(seen);
     let open = part.hosts.iter().filter(|it| !judge::is_ended(&it.live, attempts));
     faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 
 /// When something is due that no watch tells.
-fn look_again(plan: &mut Plan, parts: &[Part], inputs: &[Fault], now: Timestamp) {
+fn look_again(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Timestamp) {
     for at in parts.iter().filter_map(|it| it.told_at) {
-        plan.look_again_at(at, now);
+        plan.requeue_at(at, now);
     }
     for host in parts.iter().flat_map(|it| &it.hosts) {
-        if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
-            plan.look_again_at(*at, now);
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.chain.state {
+            plan.requeue_at(*at, now);
         }
     }
     if networks::are_unserved(inputs) {
-        plan.look_again_in(networks::LOOK_AGAIN);
+        plan.requeue_in(networks::LOOK_AGAIN);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use api::conditions::{self, Truth};
+use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, NodeSetProgress, Service};
 use kube::{Resource as _, ResourceExt};
 use operator_core::engine::mounts::node_sets;
@@ -22,7 +22,7 @@ use crate::group::networks;
 use crate::node_set::machines::PROVISION_READY;
 use crate::problem::Fault;
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
-use operator_core::data_sources::{Named, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 
 /// How many hosts a message names.
 const NAMED: usize = 5;
@@ -38,14 +38,14 @@ const RUN_SIZE: usize = 330;
 
 /// What keeps the next runs of a node set from being made, once it has begun.
 #[derive(Clone, Debug, Default)]
-pub struct Lacking {
+pub struct MissingInputs {
     /// Those of all its services.
     pub of_set: Vec<Fault>,
     /// Those of the services that some host does not have yet, in their order.
     pub of_services: Vec<(String, Vec<Fault>)>,
 }
 
-impl Lacking {
+impl MissingInputs {
     /// What is lacking of a node set and of those of its services.
     pub fn of(seen: &Observed, node_set: &str, kept: &NodeSetProgress, open: &[String]) -> Self {
         if let Some(fault) = of_replaced(seen, node_set, kept) {
@@ -93,7 +93,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
     // Its other conditions speak of services that this deployment may not have.
     let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
-    let is_set_up = setup.is_some_and(|it| it.status == Truth::True);
+    let is_set_up = setup.is_some_and(|it| it.status == ConditionStatus::True);
     let is_going = is_terminating(&**node_set);
     if is_set_up && seen.inventories.contains(name) && !is_going {
         return of_machines(seen, name, hosts_of(seen, name));
@@ -106,7 +106,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
         None => "its operator has not finished looking at it.".to_owned(),
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
-    Some(Fault::missing("NodeSetNotReady", conditions::trimmed(&text, 1000)))
+    Some(Fault::missing("NodeSetNotReady", conditions::truncated(&text, 1000)))
 }
 
 fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Fault {
@@ -115,7 +115,7 @@ fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Fault {
          exists and cannot be read: {why}. Correct that field of it.",
         seen.deployment.name_any()
     );
-    Fault::missing("NodeSetUnreadable", conditions::trimmed(&text, 1000))
+    Fault::missing("NodeSetUnreadable", conditions::truncated(&text, 1000))
 }
 
 /// Of hosts whose machines are not there: nothing is deployed to them.
@@ -136,9 +136,9 @@ pub fn of_machines(
         "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \
          them until they have: {}.{told}",
         open.len(),
-        conditions::some(&open, NAMED)
+        conditions::first_names(&open, NAMED)
     );
-    Some(Fault::missing("MachinesNotReady", conditions::trimmed(&text, 1000)))
+    Some(Fault::missing("MachinesNotReady", conditions::truncated(&text, 1000)))
 }
 
 /// What services of a node set need and do not have.
@@ -173,8 +173,9 @@ fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
 }
 
 fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Fault> {
-    let is_missing =
-        |it: &Named| !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace));
+    let is_missing = |it: &NamedSource| {
+        !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace))
+    };
     let tls = tls::needed(seen, node_set, (name, service));
     let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
     let mut faults: Vec<Fault> = missing
@@ -210,7 +211,7 @@ pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> 
             "OpenStackDataPlaneService {name} waits for certificates of OpenStackDataPlaneNodeSet \
              {node_set}: {why}"
         );
-        Some(Fault::missing("CertificatesNotReady", conditions::trimmed(&text, 1000)))
+        Some(Fault::missing("CertificatesNotReady", conditions::truncated(&text, 1000)))
     };
     services.iter().filter_map(of_service).collect()
 }
@@ -311,7 +312,7 @@ pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
              and a service runs on hosts alone. Add spec.nodes to one of them, and the deployment \
              begins; or delete it.",
             seen.deployment.name_any(),
-            conditions::some(&named, NAMED)
+            conditions::first_names(&named, NAMED)
         );
         Fault::missing("NoHosts", text)
     })
@@ -328,6 +329,6 @@ pub fn of_limit(seen: &Observed) -> Option<Fault> {
              of its node sets: delete it and create one with another limit.",
             seen.deployment.name_any()
         );
-        Fault::wrong("LimitMatchesNoHost", conditions::trimmed(&text, 1000))
+        Fault::wrong("LimitMatchesNoHost", conditions::truncated(&text, 1000))
     })
 }

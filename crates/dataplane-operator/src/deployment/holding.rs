@@ -1,10 +1,10 @@
 //! The finalizer on a deployment that is running: it is not deleted by accident.
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::{Deployment, NodeSet};
 use kube::ResourceExt;
 use operator_core::engine::Run;
-use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Step;
 
 use crate::deployment::observed::Observed;
@@ -17,12 +17,12 @@ pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
 /// Whether a deployment is not over, or its node sets do not know its end yet.
 pub fn is_open(deployment: &Deployment) -> bool {
-    !deployment.has_ended() || is_held(deployment, RUNNING)
+    !deployment.has_ended() || has_finalizer(deployment, RUNNING)
 }
 
 /// The step that lets a deployment go that is over.
 pub fn over(seen: &Observed) -> Option<Step> {
-    release(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))
+    remove_finalizer(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))
 }
 
 /// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
@@ -51,8 +51,8 @@ fn is_at_work(run: &Run<'_>) -> bool {
 }
 
 /// What is told while a deployment that is being deleted is held; nothing where it is not.
-pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Finding> {
-    let is_going = is_terminating(deployment) && is_held(deployment, RUNNING);
+pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
+    let is_going = is_terminating(deployment) && has_finalizer(deployment, RUNNING);
     let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
     let first = at_work.first().filter(|_| is_going && !is_confirmed(deployment))?;
     let more = match at_work.len() - 1 {
@@ -67,7 +67,7 @@ pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Finding> {
         name = deployment.name_any(),
         namespace = deployment.namespace().unwrap_or_default(),
     );
-    Some(Finding::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
+    Some(ConditionDraft::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
 }
 
 /// The step that lets a deployment go that is being deleted before its end: as soon as nothing of it is
@@ -75,5 +75,5 @@ pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Finding> {
 pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Step> {
     let because = "nothing of it is at work, or its deletion was confirmed";
     let may_go = is_confirmed(deployment) || !runs.iter().any(is_at_work);
-    release(deployment, RUNNING, because).filter(|_| may_go)
+    remove_finalizer(deployment, RUNNING, because).filter(|_| may_go)
 }

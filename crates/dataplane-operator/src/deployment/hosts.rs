@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::host_key::{HostKey, Trust};
+use operator_core::engine::host_key::{HostKey, HostKeyTrust};
 use operator_core::engine::limit;
-use operator_core::engine::recipe::Reach;
+use operator_core::engine::recipe::HostConnection;
 use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::sources::Digests;
 
@@ -37,13 +37,13 @@ pub fn reach(
     seen: &Observed,
     node_set: &NodeSet,
     (name, address): (&str, &str),
-    trust: &Trust,
+    trust: &HostKeyTrust,
     was_key_refused: bool,
-) -> Reach {
+) -> HostConnection {
     let digests = ssh_digests(seen, node_set);
     let told = node_set.status.as_ref().and_then(|it| it.host_keys.get(name));
     let is_in_inventory = told.and_then(|it| HostKey::parse(it)) == trust.key;
-    Reach {
+    HostConnection {
         address: address.to_owned(),
         ssh_secret: node_set.spec.node_template.ansible_ssh_private_key_secret.clone(),
         ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),

@@ -8,21 +8,23 @@ use api::dataplane::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 use operator_core::engine::owner::take_over_command;
 use operator_core::engine::retry::Retries;
-use operator_core::engine::{Host, Run, State};
+use operator_core::engine::{Host, Run, SequenceState};
 
-use crate::deployment::course::Course;
-use crate::deployment::faults::Lacking;
+use crate::deployment::course::ServiceSchedule;
+use crate::deployment::faults::MissingInputs;
 use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
-use crate::deployment::news::{has_advanced, news, told_at};
-use crate::deployment::observed::{Doing, Observed};
-use crate::deployment::part::{Holds, Judged, Part};
+use crate::deployment::news::{has_advanced, pending_progress, told_at};
+use crate::deployment::observed::{Observed, OwnProgress};
+use crate::deployment::part::{Blocked, EvaluatedHost, NodeSetPart};
 use crate::deployment::services::List;
 use crate::group::host_key::Offers;
 use crate::node_set::host_keys::{accept_command, trust};
-use operator_core::engine::host_progress::{begun, expanded, is_untouched, live, position};
+use operator_core::engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
 use operator_core::node_set_host::Host as Described;
 
 /// What is the same for all hosts of a node set.
@@ -36,7 +38,7 @@ pub struct Common<'a> {
     /// Whether the next service may begin.
     pub may_run: bool,
     /// Whom the limits hold back.
-    pub holds: &'a Holds,
+    pub holds: &'a Blocked,
     /// The time.
     pub now: Timestamp,
 }
@@ -58,7 +60,7 @@ pub fn is_ended(kept: &HostProgress, attempts: i64) -> bool {
 
 /// Whether a host has failed for good.
 pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
-    let is_final = || kept.reason.as_deref().is_some_and(|it| Reason::parse(it).is_final());
+    let is_final = || kept.reason.as_deref().is_some_and(|it| FailureReason::parse(it).is_final());
     kept.state == RunState::Failed && (kept.attempt >= attempts || is_final())
 }
 
@@ -91,7 +93,7 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
 /// Whether another deployment has failed on a host for good, which the node set does not tell yet.
 fn is_given_up_by_another(seen: &Observed, node_set: &str, host: &str) -> bool {
     let other = seen.others.get(node_set).and_then(|it| it.get(host));
-    other.is_some_and(|it| it.doing == Doing::GivenUp)
+    other.is_some_and(|it| it.doing == OwnProgress::GivenUp)
 }
 
 /// The hosts of a node set that were in service, and whose state there is one of these.
@@ -101,17 +103,17 @@ fn in_states<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a st
 }
 
 /// Judges a node set's part; `is_new` says whether the status does not tell of it yet.
-pub fn part(
+pub fn evaluate(
     common: &Common<'_>,
     name: &str,
     kept: &NodeSetProgress,
-    lacking: Lacking,
+    lacking: MissingInputs,
     is_new: bool,
-) -> Part {
+) -> NodeSetPart {
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let course = Course::of(&seen.deployment, common.runs, name, kept);
+    let course = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
     let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
     let failed = failed.unwrap_or_default();
     let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
@@ -136,13 +138,13 @@ pub fn part(
     let told_at = told_at(&judged);
     let is_due = told_at.is_some_and(|it| it <= common.now);
     let is_news = is_new || is_due || has_advanced(&judged, kept);
-    let shown = |it: &Judged| {
+    let shown = |it: &EvaluatedHost| {
         let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
         (it.name.clone(), kept.unwrap_or(&it.live).clone())
     };
     let shown =
         NodeSetProgress { hosts: judged.iter().map(shown).collect(), ..without_hosts(kept) };
-    Part {
+    NodeSetPart {
         name: name.to_owned(),
         node_set,
         services: kept.services.clone(),
@@ -170,10 +172,10 @@ fn one(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
     (host, found): (&str, Option<Described<'_>>),
-    course: &Course<'_>,
+    course: &ServiceSchedule<'_>,
     kept: &HostProgress,
-    (lacking, has_machine): (&Lacking, bool),
-) -> Judged {
+    (lacking, has_machine): (&MissingInputs, bool),
+) -> EvaluatedHost {
     let Common { seen, runs, offers, now, .. } = *common;
     let wanted = course.wanted.as_slice();
     let found = found.map(|it| match course.addresses.get(host) {
@@ -197,7 +199,7 @@ fn one(
         let judged = Host {
             name: host,
             wanted,
-            recorded: &expanded(host, wanted, Some(kept), runs, text),
+            recorded: &to_service_runs(host, wanted, Some(kept), runs, text),
             may_run,
             has_moved: false,
             ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
@@ -209,23 +211,25 @@ fn one(
                 way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
             },
         };
-        course.judge(&judged, position(kept), now)
+        course.schedule(&judged, position(kept), now)
     };
     let hold = common.holds.get(set_name).and_then(|it| it.get(host)).copied();
     let (mut chain, mut runs) =
-        judge(&begun(kept), common.may_run && has_machine && hold.is_none());
-    if matches!(&chain.state, State::NeedsRun(need) if lacking.holds(&need.service)) {
-        (chain, runs) = judge(&begun(kept), false);
+        judge(&started(kept), common.may_run && has_machine && hold.is_none());
+    if matches!(&chain.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
+        (chain, runs) = judge(&started(kept), false);
     }
-    if is_untouched(kept) && !matches!(chain.state, State::NeedsRun(_) | State::InRun { .. }) {
+    if is_untouched(kept)
+        && !matches!(chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+    {
         (chain, runs) = judge(kept, false);
     }
-    Judged {
+    EvaluatedHost {
         name: host.to_owned(),
         address: found.map(|it| it.address()),
         trust,
-        live: live(host, wanted, &chain, runs),
-        news: news(kept, &chain, runs),
+        live: current(host, wanted, &chain, runs),
+        news: pending_progress(kept, &chain, runs),
         chain,
         is_untouched: is_untouched(kept),
         hold,

@@ -12,22 +12,22 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::sources::Sources;
+use operator_runtime::sources::SourceCache;
 
 use crate::attachments::Attachments;
 use crate::default_services::{Found, fault_of};
 use crate::deployment::holding::is_open;
 use crate::deployment::observed::{Observed, ca_bundle, listed, named};
-use crate::deployment::others::{self, Other};
+use crate::deployment::others::{self, ConcurrentDeployment};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
 use crate::node_set::observe::{brings_certificates, sources_of_vars};
-use crate::node_set::tls::lender;
+use crate::node_set::tls::certificate_source;
 use operator_core::data_sources::sources_of;
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
     /// All node sets.
@@ -37,7 +37,7 @@ pub struct World {
     /// All runs, indexed [`BY_OWNER`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<SourceCache>,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
     /// For the content of sources.
@@ -58,7 +58,7 @@ pub fn is_ours(key: &Key) -> bool {
 }
 
 /// Reads a deployment; `None` where nothing is left to do about it.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
     let deployment = world.deployments.get(&Key::new(&namespace, name));
@@ -79,7 +79,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
         wanted.extend(secrets);
     }
-    let lenders = found.services.values().filter_map(|it| lender(it).map(str::to_owned));
+    let lenders =
+        found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
     let lenders: Vec<String> = lenders.filter(|it| !found.services.contains_key(it)).collect();
     found.look_up(&world.services, &namespace, lenders);
     let Found { services, unreadable } = found;
@@ -142,7 +143,7 @@ fn look_up(
 }
 
 /// The other deployments of a node set that are not over, or whose end the node set does not tell yet.
-fn beside(world: &World, ours: &Deployment, set: &NodeSet) -> Vec<Other> {
+fn beside(world: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
     let all = world.deployments.indexed(BY_NODE_SET, &Key::of(set));
     let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
     let with_runs = |deployment: Arc<Deployment>| {
@@ -150,7 +151,7 @@ fn beside(world: &World, ours: &Deployment, set: &NodeSet) -> Vec<Other> {
             deployment.namespace().unwrap_or_default(),
             deployment.uid().unwrap_or_default(),
         );
-        Other { runs: world.runs.indexed(BY_OWNER, &owner), deployment }
+        ConcurrentDeployment { runs: world.runs.indexed(BY_OWNER, &owner), deployment }
     };
     others.map(with_runs).collect()
 }

@@ -81,7 +81,7 @@ pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
 
 /// What another deployment does on a host that it has begun; of several deployments the last one counts.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Doing {
+pub enum OwnProgress {
     /// It has failed there for good.
     GivenUp,
     /// It has failed there, and tries again.
@@ -98,7 +98,7 @@ pub struct Begun {
     /// The deployment, by name.
     pub deployment: String,
     /// What it does there.
-    pub doing: Doing,
+    pub doing: OwnProgress,
     /// Whether it is older than this deployment. Of two that have come to rest because of each other's
     /// failures the older one ends.
     pub is_older: bool,

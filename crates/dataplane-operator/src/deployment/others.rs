@@ -8,17 +8,19 @@ use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::engine::retry::Retries;
-use operator_core::engine::{Host, Run, State};
+use operator_core::engine::{Host, Run, SequenceState};
 
-use crate::deployment::course::Course;
+use crate::deployment::course::ServiceSchedule;
 use crate::deployment::judge::{attempts_of, is_given_up, runs_of};
-use crate::deployment::observed::{Begun, Doing};
+use crate::deployment::observed::{Begun, OwnProgress};
 use operator_core::engine::host_progress::is_failing;
-use operator_core::engine::host_progress::{begun, expanded, is_untouched, live, position};
+use operator_core::engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
 
 /// Another deployment with its runs.
 #[derive(Clone, Debug)]
-pub struct Other {
+pub struct ConcurrentDeployment {
     /// The deployment.
     pub deployment: Arc<Deployment>,
     /// The runs that it owns.
@@ -31,7 +33,7 @@ pub struct Other {
 /// a service, and while hosts rest at one that waits for all node sets they do not.
 /// `is_for_all` tells which services wait so: hosts that rest there, or behind one, are in service.
 pub fn of(
-    others: &[Other],
+    others: &[ConcurrentDeployment],
     ours: &Deployment,
     set: &NodeSet,
     is_for_all: impl Fn(&str) -> bool,
@@ -51,15 +53,15 @@ pub fn of(
 }
 
 fn hosts_of(
-    other: &Other,
+    other: &ConcurrentDeployment,
     set: &NodeSet,
     is_for_all: impl Fn(&str) -> bool,
-) -> BTreeMap<String, Doing> {
+) -> BTreeMap<String, OwnProgress> {
     let Some(progress) = other.deployment.progress_of(set) else { return BTreeMap::new() };
     let name = set.name_any();
     let runs: Vec<Run<'_>> = other.runs.iter().filter_map(|it| Run::of(it)).collect();
     let runs = runs_of(&runs, &name, progress);
-    let course = Course::of(&other.deployment, &runs, &name, progress);
+    let course = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
     let attempts = attempts_of(&other.deployment);
     let rests = |place: usize| {
         let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
@@ -70,15 +72,18 @@ fn hosts_of(
     let of_host = |(host, kept): (&String, &HostProgress)| {
         let (live, state) = at(&course, &runs, (host, kept), attempts);
         let doing = match state {
-            State::InRun { .. } => Doing::InRun,
+            SequenceState::InRun { .. } => OwnProgress::InRun,
             _ if live.state == RunState::Succeeded => return None,
-            _ if is_given_up(&live, attempts) => Doing::GivenUp,
-            _ if is_failing(&live) && has_ended => Doing::GivenUp,
-            _ if is_failing(&live) => Doing::Failing,
+            _ if is_given_up(&live, attempts) => OwnProgress::GivenUp,
+            _ if is_failing(&live) && has_ended => OwnProgress::GivenUp,
+            _ if is_failing(&live) => OwnProgress::Failing,
             _ if has_ended => return None,
-            State::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
-            State::NeedsRun(_) if !rests(position(&live)) => Doing::GoingOn,
-            State::NeedsRun(_) | State::Done | State::OutOfDate | State::Failed { .. } => {
+            SequenceState::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
+            SequenceState::NeedsRun(_) if !rests(position(&live)) => OwnProgress::GoingOn,
+            SequenceState::NeedsRun(_)
+            | SequenceState::Done
+            | SequenceState::OutOfDate
+            | SequenceState::Failed { .. } => {
                 return None;
             }
         };
@@ -89,15 +94,15 @@ fn hosts_of(
 
 /// Where a host of another deployment is by now.
 fn at(
-    course: &Course<'_>,
+    course: &ServiceSchedule<'_>,
     runs: &[Run<'_>],
     (host, kept): (&str, &HostProgress),
     attempts: i64,
-) -> (HostProgress, State) {
+) -> (HostProgress, SequenceState) {
     let judged = Host {
         name: host,
         wanted: &course.wanted,
-        recorded: &expanded(host, &course.wanted, Some(&begun(kept)), runs, None),
+        recorded: &to_service_runs(host, &course.wanted, Some(&started(kept)), runs, None),
         may_run: true,
         has_moved: false,
         // Only the text of a failure, and the time of the next attempt, depend on these.
@@ -107,6 +112,6 @@ fn at(
         take_over: "",
         retries: Retries::Limited { attempts, way_on: "" },
     };
-    let (chain, runs) = course.judge(&judged, position(kept), Timestamp::UNIX_EPOCH);
-    (live(host, &course.wanted, &chain, runs), chain.state)
+    let (chain, runs) = course.schedule(&judged, position(kept), Timestamp::UNIX_EPOCH);
+    (current(host, &course.wanted, &chain, runs), chain.state)
 }

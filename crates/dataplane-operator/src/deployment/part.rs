@@ -5,36 +5,36 @@ use std::sync::Arc;
 
 use api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
 use jiff::Timestamp;
-use operator_core::engine::chain::Chain;
-use operator_core::engine::host_key::Trust;
-use operator_core::engine::rollout::Hold;
+use operator_core::engine::chain::ServiceSequence;
+use operator_core::engine::host_key::HostKeyTrust;
+use operator_core::engine::rollout::BlockReason;
 
-use crate::deployment::faults::Lacking;
+use crate::deployment::faults::MissingInputs;
 
 /// One host, judged.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct EvaluatedHost {
     /// Its name in the inventory.
     pub name: String,
     /// Its `host:port`; unknown while its node set is.
     pub address: Option<String>,
     /// By which key it is known.
-    pub trust: Trust,
+    pub trust: HostKeyTrust,
     /// Where it stands.
-    pub chain: Chain,
+    pub chain: ServiceSequence,
     /// Where it is now, in few words.
     pub live: HostProgress,
     /// What the status does not say of it.
-    pub news: Option<News>,
+    pub news: Option<PendingProgress>,
     /// Whether the status tells that it is not begun with.
     pub is_untouched: bool,
     /// Why it is not begun with now, or not gone on with after a service for all node sets.
-    pub hold: Option<Hold>,
+    pub hold: Option<BlockReason>,
 }
 
 /// A node set's part of a deployment that has begun.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct NodeSetPart {
     /// The node set's name.
     pub name: String,
     /// The node set, where it exists.
@@ -44,9 +44,9 @@ pub struct Part {
     /// Those of them that begin with another node set.
     pub joined: Vec<String>,
     /// What keeps its next runs from being made.
-    pub lacking: Lacking,
+    pub lacking: MissingInputs,
     /// Its hosts, by name.
-    pub hosts: Vec<Judged>,
+    pub hosts: Vec<EvaluatedHost>,
     /// Whether this pass tells where each host is now.
     pub is_news: bool,
     /// When what is not told yet will be, whatever the others do.
@@ -55,7 +55,7 @@ pub struct Part {
     pub shown: NodeSetProgress,
 }
 
-impl Part {
+impl NodeSetPart {
     /// Whether a service begins with this node set.
     pub fn leads(&self, service: &str) -> bool {
         let is_it = |it: &String| it == service;
@@ -65,7 +65,7 @@ impl Part {
 
 /// What the status does not say of a host yet, and since when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum News {
+pub enum PendingProgress {
     /// A run that was made then is at work.
     Begun(Timestamp),
     /// Its last service succeeded then.
@@ -75,4 +75,4 @@ pub enum News {
 }
 
 /// Node set → host → why it waits.
-pub type Holds = BTreeMap<String, BTreeMap<String, Hold>>;
+pub type Blocked = BTreeMap<String, BTreeMap<String, BlockReason>>;

@@ -11,7 +11,7 @@ use operator_core::engine::run::SERVICE_LABEL;
 use crate::deployment::observed::Observed;
 use crate::deployment::tls;
 use crate::node_set::observe::sources_of_vars;
-use operator_core::data_sources::{Named, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::engine::host_progress::{count, position};
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:
@@ -28,7 +28,7 @@ pub fn used(
     begins: bool,
     status: &mut DeploymentStatus,
 ) {
-    let mut named: Vec<Named> = Vec::new();
+    let mut named: Vec<NamedSource> = Vec::new();
     if begins {
         named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
     }
@@ -47,12 +47,12 @@ pub fn used(
     }
 }
 
-fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<Named> {
+fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<NamedSource> {
     let mut named = Vec::new();
     for (name, service) in seen.services.iter().filter(|(it, _)| services.contains(it.as_str())) {
         named.extend(sources_of(&service.spec));
         let brought = tls::brought(seen, (name, service));
-        named.extend(brought.iter().map(|it| Named::secret(it)));
+        named.extend(brought.iter().map(|it| NamedSource::secret(it)));
     }
     named
 }

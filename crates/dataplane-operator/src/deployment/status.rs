@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::{self, Condition, Finding, READY, settle};
+use api::conditions::{self, Condition, ConditionDraft, READY, merge_conditions};
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
@@ -12,8 +12,8 @@ use operator_core::plan::{Step, Target};
 
 use crate::deployment::judge::{attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::observed::Observed;
-use crate::deployment::part::Part;
-use crate::deployment::turns::Held;
+use crate::deployment::part::NodeSetPart;
+use crate::deployment::turns::BlockedHosts;
 use crate::deployment::{record, texts};
 use crate::problem::Fault;
 use api::dataplane::condition_types::SETUP_READY;
@@ -48,17 +48,17 @@ pub struct Judgement<'a> {
     /// What is missing otherwise.
     pub inputs: &'a [Fault],
     /// Its parts, once it begins.
-    pub parts: &'a [Part],
+    pub parts: &'a [NodeSetPart],
     /// Whether it begins now.
     pub begins: bool,
     /// The services whose runs are about to be made.
     pub made: BTreeSet<&'a str>,
     /// What its limits do to its hosts.
-    pub held: Held,
+    pub held: BlockedHosts,
     /// What is told of a deployment that is to be deleted.
-    pub deletion: Option<Finding>,
+    pub deletion: Option<ConditionDraft>,
     /// What is told of a refused write.
-    pub refusal: Option<Finding>,
+    pub refusal: Option<ConditionDraft>,
 }
 
 /// How a deployment as a whole is.
@@ -77,7 +77,7 @@ impl Judgement<'_> {
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_told = |part: &Part| part.told_at.is_none();
+        let is_told = |part: &NodeSetPart| part.told_at.is_none();
         if self.held.is_over && self.parts.iter().all(is_told) {
             End::Failed
         } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
@@ -99,7 +99,8 @@ impl Judgement<'_> {
         wanted.observed_generation = generation;
         wanted.deployed = (self.end() == End::Deployed).then_some(true);
         self.record(&mut wanted);
-        wanted.conditions = settle(&previous, self.findings(&wanted.failures), generation, now);
+        wanted.conditions =
+            merge_conditions(&previous, self.findings(&wanted.failures), generation, now);
         wanted.node_set_conditions = self.node_set_conditions(&wanted, now);
         let next = wanted.conditions.clone();
         let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
@@ -131,7 +132,7 @@ impl Judgement<'_> {
         if self.parts.iter().any(|it| it.is_news) {
             record::ran(self.runs, wanted);
         }
-        let is_done = |part: &&Part| {
+        let is_done = |part: &&NodeSetPart| {
             let hosts = &part.shown.hosts;
             let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
             // A limit may have left out all of them.
@@ -146,7 +147,7 @@ impl Judgement<'_> {
         }
     }
 
-    fn findings(&self, failures: &[DeploymentFailure]) -> Vec<Finding> {
+    fn findings(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
         let setup = told(SETUP_READY, self.setup, "Every node set is set up.");
         let input = told(INPUT_READY, self.inputs, "Every input is there.");
         let deployment = self.deployment(failures);
@@ -154,24 +155,24 @@ impl Judgement<'_> {
         all.extend(self.refusal.clone());
         let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
         let text = if is_any { EVERYWHERE } else { NO_HOST };
-        let good = Finding::good(READY, "Ready", text);
+        let good = ConditionDraft::good(READY, "Ready", text);
         // What is missing afterwards takes nothing from what has ended.
         let is_over = self.end() != End::Open;
-        let counts = |it: &&Finding| !is_over || it.type_ == DEPLOYMENT_READY;
-        let blocking: Vec<Finding> = all.iter().filter(counts).cloned().collect();
+        let counts = |it: &&ConditionDraft| !is_over || it.type_ == DEPLOYMENT_READY;
+        let blocking: Vec<ConditionDraft> = all.iter().filter(counts).cloned().collect();
         let ready = conditions::ready(&blocking, good);
         all.extend(conditions::kstatus(&ready));
         all.push(ready);
         all
     }
 
-    fn deployment(&self, failures: &[DeploymentFailure]) -> Finding {
+    fn deployment(&self, failures: &[DeploymentFailure]) -> ConditionDraft {
         if let Some(deletion) = &self.deletion {
             return deletion.clone();
         }
         if self.parts.is_empty() {
             let text = "The deployment has not begun; see SetupReady and InputReady.";
-            return Finding::unknown(DEPLOYMENT_READY, "Init", text);
+            return ConditionDraft::unknown(DEPLOYMENT_READY, "Init", text);
         }
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
         let attempts = attempts(self.seen);
@@ -181,7 +182,7 @@ impl Judgement<'_> {
                     0 => NO_HOST.to_owned(),
                     n_hosts => format!("Every service succeeded on {n_hosts} hosts."),
                 };
-                return Finding::good(DEPLOYMENT_READY, "Ready", text);
+                return ConditionDraft::good(DEPLOYMENT_READY, "Ready", text);
             }
             End::Failed => {
                 let n_failed = hosts().filter(|it| is_given_up(it, attempts)).count();
@@ -191,7 +192,7 @@ impl Judgement<'_> {
                     hosts().count(),
                     texts::together(&first, n_failed)
                 );
-                return Finding::error(DEPLOYMENT_READY, GIVEN_UP, self.with_held(text));
+                return ConditionDraft::error(DEPLOYMENT_READY, GIVEN_UP, self.with_held(text));
             }
             End::Open => {}
         }
@@ -199,14 +200,14 @@ impl Judgement<'_> {
             let n_failing = hosts().filter(|it| is_failing(it)).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(texts::together(&all, n_failing));
-            return Finding::warning(DEPLOYMENT_READY, &first.reason, text);
+            return ConditionDraft::warning(DEPLOYMENT_READY, &first.reason, text);
         }
         if let Some(what) = texts::waiting(self.parts) {
-            return Finding::waiting(DEPLOYMENT_READY, "Queued", what);
+            return ConditionDraft::waiting(DEPLOYMENT_READY, "Queued", what);
         }
         let text =
             "Services are being deployed; nodeSetConditions and progress tell how far it is.";
-        Finding::waiting(DEPLOYMENT_READY, REQUESTED, self.with_held(text.to_owned()))
+        ConditionDraft::waiting(DEPLOYMENT_READY, REQUESTED, self.with_held(text.to_owned()))
     }
 
     /// A text, and what is told of hosts that wait.
@@ -228,16 +229,16 @@ impl Judgement<'_> {
             let part = self.parts.iter().find(|it| it.name == name);
             let not_begun = || {
                 let text = "The deployment has not begun.";
-                vec![Finding::unknown(NODE_SET_READY, "Init", text)]
+                vec![ConditionDraft::unknown(NODE_SET_READY, "Init", text)]
             };
             let findings = part.map_or_else(not_begun, |it| self.of_part(it, &wanted.failures));
-            (name.to_owned(), settle(&previous, findings, generation, now))
+            (name.to_owned(), merge_conditions(&previous, findings, generation, now))
         });
         lists.collect()
     }
 
     /// One condition for each service that has begun on a host, and their sum.
-    fn of_part(&self, part: &Part, failures: &[DeploymentFailure]) -> Vec<Finding> {
+    fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
         let of_service = |(idx, name): (usize, &String)| {
             let is_here = |it: &HostProgress| {
@@ -247,33 +248,34 @@ impl Judgement<'_> {
             let has_begun = hosts.iter().any(|it| has_come(&it));
             has_begun.then(|| self.of_service(part, (idx, name), &hosts, failures))
         };
-        let mut all: Vec<Finding> =
+        let mut all: Vec<ConditionDraft> =
             part.services.iter().enumerate().filter_map(of_service).collect();
         let is_done = hosts.iter().all(|it| it.state == RunState::Succeeded);
         let text = match hosts.len() {
             0 => "Nothing was run: no host of the node set takes part.",
             _ => EVERYWHERE,
         };
-        let good = Finding::good(NODE_SET_READY, "Ready", text);
+        let good = ConditionDraft::good(NODE_SET_READY, "Ready", text);
         let open = going_on(part);
-        let sum = if is_done { good } else { conditions::ready(&all, open).under(NODE_SET_READY) };
+        let sum =
+            if is_done { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
         all.push(sum);
         all
     }
 
     fn of_service(
         &self,
-        part: &Part,
+        part: &NodeSetPart,
         (idx, name): (usize, &str),
         hosts: &[&HostProgress],
         failures: &[DeploymentFailure],
-    ) -> Finding {
+    ) -> ConditionDraft {
         let type_ = texts::service_condition(name);
         let attempts = attempts(self.seen);
         let n_done = hosts.iter().filter(|it| position(it) > idx).count();
         if n_done == hosts.len() {
             let text = format!("Service {name} succeeded on {n_done} hosts.");
-            return Finding::good(&type_, "Ready", text);
+            return ConditionDraft::good(&type_, "Ready", text);
         }
         let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
@@ -282,30 +284,30 @@ impl Judgement<'_> {
         let text = texts::together(&told, here().count());
         let first = here().next().and_then(|it| it.reason.clone());
         match first {
-            Some(_) if n_given_up > 0 => Finding::error(&type_, GIVEN_UP, text),
-            Some(reason) => Finding::warning(&type_, &reason, text),
+            Some(_) if n_given_up > 0 => ConditionDraft::error(&type_, GIVEN_UP, text),
+            Some(reason) => ConditionDraft::warning(&type_, &reason, text),
             None => {
                 let n_hosts = hosts.len();
                 let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
-                Finding::waiting(&type_, REQUESTED, text)
+                ConditionDraft::waiting(&type_, REQUESTED, text)
             }
         }
     }
 }
 
 /// What is said of a node set that is not done.
-fn going_on(part: &Part) -> Finding {
+fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
     match part.hosts.iter().find_map(|it| it.hold) {
-        Some(hold) => Finding::waiting(NODE_SET_READY, hold.reason(), text),
-        None => Finding::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
+        Some(hold) => ConditionDraft::waiting(NODE_SET_READY, hold.reason(), text),
+        None => ConditionDraft::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
     }
 }
 
 /// What is said of faults: those that only a human mends first.
-fn told(type_: &str, faults: &[Fault], good: &str) -> Finding {
+fn told(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
     let Some(first) = faults.iter().min_by_key(|it| it.is_missing) else {
-        return Finding::good(type_, "Ready", good);
+        return ConditionDraft::good(type_, "Ready", good);
     };
     let mut texts: Vec<&str> = Vec::new();
     for fault in faults {
@@ -313,7 +315,7 @@ fn told(type_: &str, faults: &[Fault], good: &str) -> Finding {
             texts.push(&fault.message);
         }
     }
-    let text = conditions::trimmed(&texts.join(" "), 2000);
-    let kind = if first.is_missing { Finding::warning } else { Finding::error };
+    let text = conditions::truncated(&texts.join(" "), 2000);
+    let kind = if first.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
     kind(type_, first.reason, text)
 }

@@ -12,7 +12,7 @@ use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::Run;
 use operator_core::plan::{Plan, Step, Write};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use operator_runtime::sources::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ impl World {
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
         let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
@@ -189,11 +189,11 @@ impl World {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push("delete".into());
                 }
-                Write::Hold { finalizer } => {
+                Write::AddFinalizer { finalizer } => {
                     self.deployment().metadata.finalizers = Some(vec![finalizer.clone()]);
                     self.writes.push("hold".into());
                 }
-                Write::Release { rest, .. } => {
+                Write::RemoveFinalizer { rest, .. } => {
                     let deployment = self.deployment();
                     deployment.metadata.finalizers = Some(rest.clone());
                     self.is_gone = deployment.metadata.deletion_timestamp.is_some();
@@ -457,7 +457,7 @@ fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     world.sleep(1);
     assert_eq!(world.settle(), [""; 0], "the other one may end as well");
     let plan = recorded(decide::decide(&world.seen, world.now));
-    assert!(plan.look_again.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.look_again);
+    assert!(plan.requeue_after.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.requeue_after);
     // A slow run keeps nobody's end for itself.
     let mut slow = world.clone();
     slow.sleep(9);

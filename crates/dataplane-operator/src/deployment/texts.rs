@@ -1,11 +1,11 @@
 //! The words in which a deployment tells of its hosts: names of conditions, and what failed where.
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 use api::dataplane::{DeploymentFailure, HostProgress};
-use operator_core::engine::State;
+use operator_core::engine::SequenceState;
 use operator_core::engine::host_progress::is_failing;
 
-use crate::deployment::part::{Judged, Part};
+use crate::deployment::part::{EvaluatedHost, NodeSetPart};
 use operator_core::engine::host_progress::position;
 
 /// How many hosts are told of by name.
@@ -30,11 +30,12 @@ pub fn service_condition(service: &str) -> String {
 
 /// What failed on the first hosts that fail: on those that are given up before the others.
 pub fn failures(
-    parts: &[Part],
+    parts: &[NodeSetPart],
     is_given_up: impl Fn(&HostProgress) -> bool,
 ) -> Vec<DeploymentFailure> {
-    let failing = |part: &Part| {
-        let shown = |host: &Judged| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
+    let failing = |part: &NodeSetPart| {
+        let shown =
+            |host: &EvaluatedHost| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
         let hosts = part.hosts.iter().filter_map(shown).filter(|(_, it)| is_failing(it));
         hosts.map(|(host, it)| (!is_given_up(&it), failure(part, &host, &it))).collect::<Vec<_>>()
     };
@@ -43,7 +44,7 @@ pub fn failures(
     all.into_iter().take(NAMED_HOSTS).map(|(_, it)| it).collect()
 }
 
-fn failure(part: &Part, host: &Judged, kept: &HostProgress) -> DeploymentFailure {
+fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
     let service = part.services.get(position(kept)).cloned().unwrap_or_default();
     let reason = kept.reason.clone().unwrap_or_default();
     let record = host.chain.services.iter().find(|it| it.name == service);
@@ -56,7 +57,7 @@ fn failure(part: &Part, host: &Judged, kept: &HostProgress) -> DeploymentFailure
         host: host.name.clone(),
         service,
         reason,
-        message: trimmed(&message, HOST_TEXT),
+        message: truncated(&message, HOST_TEXT),
     }
 }
 
@@ -70,18 +71,23 @@ pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
 }
 
 /// What the first run that waits waits for, where nothing else of the deployment is at work.
-pub fn waiting(parts: &[Part]) -> Option<String> {
+pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
-    let of_host = |it: &Judged| match &it.chain.state {
-        State::InRun { run, waiting_for: Some(what) } => Some(format!("{run} waits: {what}")),
-        State::Done
-        | State::OutOfDate
-        | State::NeedsRun(_)
-        | State::InRun { .. }
-        | State::Failed { .. } => None,
+    let of_host = |it: &EvaluatedHost| match &it.chain.state {
+        SequenceState::InRun { run, waiting_for: Some(what) } => {
+            Some(format!("{run} waits: {what}"))
+        }
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::NeedsRun(_)
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => None,
     };
-    let is_at_work = |it: &Judged| {
-        matches!(it.chain.state, State::NeedsRun(_) | State::InRun { waiting_for: None, .. })
+    let is_at_work = |it: &EvaluatedHost| {
+        matches!(
+            it.chain.state,
+            SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. }
+        )
     };
     hosts().find_map(of_host).filter(|_| !hosts().any(is_at_work))
 }

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::{self, Truth};
+use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, Service};
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};
 use crate::node_set::observe::brings_certificates;
-use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, lender_beside};
-use operator_core::data_sources::Named;
+use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, certificate_source_beside};
+use operator_core::data_sources::NamedSource;
 use operator_core::data_sources::service_type;
 
 /// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
@@ -42,11 +42,11 @@ fn folder(mount: &Tls) -> (String, Option<String>) {
 }
 
 /// The Secrets that a service needs for that, beside its data sources.
-pub fn needed(seen: &Observed, node_set: &str, service: (&str, &Service)) -> Vec<Named> {
+pub fn needed(seen: &Observed, node_set: &str, service: (&str, &Service)) -> Vec<NamedSource> {
     let node_set = seen.node_sets.get(node_set).map(|it| &**it);
     let mounts = mounts(seen, service, node_set);
     let secrets: BTreeSet<String> = mounts.into_iter().flat_map(secrets).collect();
-    secrets.iter().map(|it| Named::secret(it)).collect()
+    secrets.iter().map(|it| NamedSource::secret(it)).collect()
 }
 
 fn secrets(mount: Tls) -> Vec<String> {
@@ -76,7 +76,7 @@ pub fn uncertified(
         found.is_none_or(|it| it.waiting_hosts > 0)
     };
     services.iter().flat_map(|it| keys(seen, set, *it)).find(is_open)?;
-    if told.status != Truth::True {
+    if told.status != ConditionStatus::True {
         return Some(told.message.clone());
     }
     let text = "They are not asked for yet; where another deployment is under way on its hosts, that \
@@ -91,7 +91,7 @@ fn keys<'a>(
     set: &NodeSet,
     (name, service): (&'a str, &'a Service),
 ) -> impl Iterator<Item = (&'a str, &'a String)> {
-    let lender = lender_beside(service, &set.spec.services);
+    let lender = certificate_source_beside(service, &set.spec.services);
     let lender = lender.and_then(|it| seen.services.get(it)).map(|it| &**it);
     lender.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
 }

@@ -4,29 +4,33 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::RunState;
-use operator_core::engine::State;
-use operator_core::engine::rollout::{Gate, Hold, Standing, Tally, named};
+use operator_core::engine::SequenceState;
+use operator_core::engine::rollout::{
+    BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
+};
 
 use crate::deployment::build::{is_for_all, place};
 use crate::deployment::hosts::in_service;
 use crate::deployment::judge::{attempts, is_ended};
-use crate::deployment::observed::{Begun, Doing, Observed};
-use crate::deployment::part::{Holds, Judged, Part};
+use crate::deployment::observed::{Begun, Observed, OwnProgress};
+use crate::deployment::part::{Blocked, EvaluatedHost, NodeSetPart};
 use operator_core::engine::host_progress::is_failing;
 use operator_core::engine::host_progress::{is_corrected, position};
 
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
-pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
-    let all: Vec<(&Part, &Judged, Standing)> = standings(seen, parts);
+pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
+    let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = standings(seen, parts);
     let trying = all.iter().filter(|it| holds_try(seen, it)).count();
-    let tally = Tally::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
+    let tally =
+        RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
     // What fails elsewhere holds its place; only own failures pause the rest.
     limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
-    let mut gate = Gate::of(&limits, &tally);
-    let mut holds = Holds::new();
+    let mut gate = DisruptionBudget::of(&limits, &tally);
+    let mut holds = Blocked::new();
     for (part, host, standing) in all {
-        let is_retried = is_failing(&host.live) && matches!(host.chain.state, State::NeedsRun(_));
+        let is_retried =
+            is_failing(&host.live) && matches!(host.chain.state, SequenceState::NeedsRun(_));
         if !is_retried && !begins(seen, part, host) {
             continue;
         }
@@ -40,45 +44,56 @@ pub fn holds(seen: &Observed, parts: &[Part]) -> Holds {
 /// Whether a host that was in service takes one of the places for tries: a try of this deployment is at
 /// work there, or a run of another one, for all that is out of service together stays below the limit.
 /// One that the other deployment only waits with takes none, or neither might go on.
-fn holds_try(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing)) -> bool {
+fn holds_try(
+    seen: &Observed,
+    (part, host, standing): &(&NodeSetPart, &EvaluatedHost, RolloutState),
+) -> bool {
     let is_tried = standing.is_retry() && is_at_work(seen, part, host);
-    let is_others = || other(seen, part, host).is_some_and(|it| it.doing == Doing::InRun);
+    let is_others = || other(seen, part, host).is_some_and(|it| it.doing == OwnProgress::InRun);
     is_tried || (standing.was_in_service() && is_others())
 }
 
 /// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
 /// and that this one has brought back since.
-fn counted(seen: &Observed, part: &Part, host: &Judged, standing: Standing) -> Standing {
+fn counted(
+    seen: &Observed,
+    part: &NodeSetPart,
+    host: &EvaluatedHost,
+    standing: RolloutState,
+) -> RolloutState {
     let Some(other) = other(seen, part, host) else { return standing };
     match standing {
         _ if is_excused(other) && host.live.state == RunState::Succeeded => standing,
-        Standing::Ready if other.doing == Doing::GivenUp => Standing::Failed,
-        Standing::New if other.doing == Doing::GivenUp => Standing::FailedNew,
-        Standing::Ready => Standing::Disturbed,
-        Standing::New => Standing::Started,
-        Standing::Started
-        | Standing::FailedNew
-        | Standing::Disturbed
-        | Standing::Failed
-        | Standing::Corrected => standing,
+        RolloutState::Ready if other.doing == OwnProgress::GivenUp => RolloutState::Failed,
+        RolloutState::New if other.doing == OwnProgress::GivenUp => RolloutState::FailedNew,
+        RolloutState::Ready => RolloutState::Disturbed,
+        RolloutState::New => RolloutState::Started,
+        RolloutState::Started
+        | RolloutState::FailedNew
+        | RolloutState::Disturbed
+        | RolloutState::Failed
+        | RolloutState::Corrected => standing,
     }
 }
 
 /// Whether what another deployment has begun on a host counts only until this one has succeeded there.
 fn is_excused(other: &Begun) -> bool {
-    matches!(other.doing, Doing::GivenUp | Doing::Failing)
+    matches!(other.doing, OwnProgress::GivenUp | OwnProgress::Failing)
 }
 
 /// What another deployment has begun on a host.
-fn other<'a>(seen: &'a Observed, part: &Part, host: &Judged) -> Option<&'a Begun> {
+fn other<'a>(seen: &'a Observed, part: &NodeSetPart, host: &EvaluatedHost) -> Option<&'a Begun> {
     seen.others.get(&part.name)?.get(&host.name)
 }
 
-fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judged, Standing)> {
-    let of_part = |part: &'a Part| {
+fn standings<'a>(
+    seen: &Observed,
+    parts: &'a [NodeSetPart],
+) -> Vec<(&'a NodeSetPart, &'a EvaluatedHost, RolloutState)> {
+    let of_part = |part: &'a NodeSetPart| {
         let in_service = part.node_set.iter().flat_map(|it| in_service(it));
         let in_service: BTreeSet<&str> = in_service.map(|it| it.name.as_str()).collect();
-        let of_host = move |it: &'a Judged| {
+        let of_host = move |it: &'a EvaluatedHost| {
             (part, it, standing(seen, part, it, in_service.contains(it.name.as_str())))
         };
         part.hosts.iter().map(of_host)
@@ -87,37 +102,42 @@ fn standings<'a>(seen: &Observed, parts: &'a [Part]) -> Vec<(&'a Part, &'a Judge
 }
 
 /// What beginning or going on with a host means.
-fn standing(seen: &Observed, part: &Part, host: &Judged, was_deployed: bool) -> Standing {
+fn standing(
+    seen: &Observed,
+    part: &NodeSetPart,
+    host: &EvaluatedHost,
+    was_deployed: bool,
+) -> RolloutState {
     let of = |in_service, never| if was_deployed { in_service } else { never };
-    let idle = of(Standing::Ready, Standing::New);
+    let idle = of(RolloutState::Ready, RolloutState::New);
     let is_corrected = is_corrected(&host.live);
     if is_failing(&host.live) {
-        return of(Standing::Failed, Standing::FailedNew);
+        return of(RolloutState::Failed, RolloutState::FailedNew);
     }
     match &host.chain.state {
         _ if host.live.state == RunState::Succeeded => idle,
         // It gives its place to those that it waits for.
-        State::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
-        State::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
-        State::NeedsRun(_) | State::InRun { .. } if is_corrected => {
-            of(Standing::Corrected, Standing::Started)
+        SequenceState::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
+        SequenceState::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
+        SequenceState::NeedsRun(_) | SequenceState::InRun { .. } if is_corrected => {
+            of(RolloutState::Corrected, RolloutState::Started)
         }
         // It cannot be tried at present, and nobody waits for that.
-        State::OutOfDate if host.is_untouched && is_corrected => {
-            of(Standing::Failed, Standing::FailedNew)
+        SequenceState::OutOfDate if host.is_untouched && is_corrected => {
+            of(RolloutState::Failed, RolloutState::FailedNew)
         }
-        State::OutOfDate if host.is_untouched => idle,
-        State::NeedsRun(_)
-        | State::InRun { .. }
-        | State::Done
-        | State::OutOfDate
-        | State::Failed { .. } => of(Standing::Disturbed, Standing::Started),
+        SequenceState::OutOfDate if host.is_untouched => idle,
+        SequenceState::NeedsRun(_)
+        | SequenceState::InRun { .. }
+        | SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::Failed { .. } => of(RolloutState::Disturbed, RolloutState::Started),
     }
 }
 
 /// Whether a run now would be the host's first one, or the first one after a service for all node sets.
-fn begins(seen: &Observed, part: &Part, host: &Judged) -> bool {
-    let State::NeedsRun(need) = &host.chain.state else { return false };
+fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
+    let SequenceState::NeedsRun(need) = &host.chain.state else { return false };
     let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
     let follows_all = before.is_some_and(|it| is_for_all(seen, it));
     let is_first = host.is_untouched || follows_all;
@@ -125,17 +145,17 @@ fn begins(seen: &Observed, part: &Part, host: &Judged) -> bool {
 }
 
 /// Whether a host is in a run, or goes on after one.
-fn is_at_work(seen: &Observed, part: &Part, host: &Judged) -> bool {
+fn is_at_work(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     match &host.chain.state {
-        State::InRun { .. } => true,
-        State::NeedsRun(_) => !is_failing(&host.live) && !begins(seen, part, host),
-        State::Done | State::OutOfDate | State::Failed { .. } => false,
+        SequenceState::InRun { .. } => true,
+        SequenceState::NeedsRun(_) => !is_failing(&host.live) && !begins(seen, part, host),
+        SequenceState::Done | SequenceState::OutOfDate | SequenceState::Failed { .. } => false,
     }
 }
 
 /// What the limits of a deployment do to its hosts.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct BlockedHosts {
     /// Whether nothing will be done about any host any more: those that hold the places have failed
     /// for good, and the others wait for them.
     pub is_over: bool,
@@ -144,69 +164,74 @@ pub struct Held {
 }
 
 /// What the limits do to the hosts of parts that were judged with them.
-pub fn held(seen: &Observed, parts: &[Part]) -> Held {
-    let waiting: Vec<Hold> =
+pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
+    let waiting: Vec<BlockReason> =
         parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.hold).collect();
-    let Some(hold) = waiting.iter().find(|it| **it != Hold::Turn).or_else(|| waiting.first())
+    let Some(hold) =
+        waiting.iter().find(|it| **it != BlockReason::LimitReached).or_else(|| waiting.first())
     else {
-        return Held::default();
+        return BlockedHosts::default();
     };
     let attempts = attempts(seen);
-    let rests = |host: &Judged| {
+    let rests = |host: &EvaluatedHost| {
         is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
     };
     let all = standings(seen, parts);
-    let is_over = !waiting.contains(&Hold::Turn)
+    let is_over = !waiting.contains(&BlockReason::LimitReached)
         && !all.iter().any(|it| waits_for_another(seen, it))
         && parts.iter().flat_map(|it| &it.hosts).all(rests);
-    let counts = |(part, host, standing): &&(&Part, &Judged, Standing)| match hold {
-        Hold::Paused => standing.fails(),
-        Hold::Turn | Hold::Stuck => {
+    let counts = |(part, host, standing): &&(&NodeSetPart, &EvaluatedHost, RolloutState)| match hold
+    {
+        BlockReason::Paused => standing.fails(),
+        BlockReason::LimitReached | BlockReason::Stuck => {
             let counted = counted(seen, part, host, *standing);
-            counted.fails() && counted.holds_place()
+            counted.fails() && counted.counts_as_unavailable()
         }
     };
     let failing: Vec<&str> = all.iter().filter(counts).map(|it| it.1.name.as_str()).collect();
     let max = seen.deployment.spec.limits().max_unavailable_text();
     let (n_waiting, n_all) = (waiting.len(), all.len());
     let cause = match hold {
-        Hold::Turn if failing.is_empty() => {
+        BlockReason::LimitReached if failing.is_empty() => {
             format!("as maxUnavailable ({max}) has it{}", beside(seen, &all))
         }
-        Hold::Turn => format!(
+        BlockReason::LimitReached => format!(
             "as maxUnavailable ({max}) has it{}; hosts that fail hold places: {}",
             beside(seen, &all),
             named(&failing)
         ),
-        Hold::Stuck => format!(
+        BlockReason::Stuck => format!(
             "all places that maxUnavailable ({max}) allows are held by hosts that fail: {}",
             named(&failing)
         ),
-        Hold::Paused => {
+        BlockReason::Paused => {
             format!("pauseOnFailure is set, and hosts fail: {}", named(&failing))
         }
     };
     let text = match (hold, is_over) {
-        (Hold::Turn, _) => {
+        (BlockReason::LimitReached, _) => {
             let way_on = if failing.is_empty() { String::new() } else { format!(" {WAY_ON}") };
             format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}.{way_on}")
         }
         (_, false) => format!("{n_waiting} of {n_all} hosts wait: {cause}. {WAY_ON}"),
         (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };
-    Held { is_over, text: Some(text) }
+    BlockedHosts { is_over, text: Some(text) }
 }
 
 /// Whether a place is held by another deployment that will come to an end: one that has given up there
 /// may wait for this one, and then the older one ends first.
-fn waits_for_another(seen: &Observed, (part, host, standing): &(&Part, &Judged, Standing)) -> bool {
+fn waits_for_another(
+    seen: &Observed,
+    (part, host, standing): &(&NodeSetPart, &EvaluatedHost, RolloutState),
+) -> bool {
     let Some(other) = other(seen, part, host) else { return false };
     let counts = counted(seen, part, host, *standing) != *standing;
-    counts && (other.is_older || other.doing != Doing::GivenUp)
+    counts && (other.is_older || other.doing != OwnProgress::GivenUp)
 }
 
 /// Which other deployments hold places too.
-fn beside(seen: &Observed, all: &[(&Part, &Judged, Standing)]) -> String {
+fn beside(seen: &Observed, all: &[(&NodeSetPart, &EvaluatedHost, RolloutState)]) -> String {
     let names = all.iter().filter_map(|it| Some(other(seen, it.0, it.1)?.deployment.as_str()));
     let names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
     if names.is_empty() {
@@ -216,7 +241,7 @@ fn beside(seen: &Observed, all: &[(&Part, &Judged, Standing)]) -> String {
 }
 
 /// How the hosts are that nothing more will be done about, and that have not failed.
-fn left(parts: &[Part], attempts: i64) -> String {
+fn left(parts: &[NodeSetPart], attempts: i64) -> String {
     let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
     let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
     let begun: Vec<_> = open.iter().filter(|it| !it.1.is_untouched).collect();
@@ -243,9 +268,9 @@ const WAY_ON: &str = "Correct their causes; another OpenStackDataPlaneDeployment
 
 /// Whether a host has come to a service for all node sets that begins with hosts of which some wait for
 /// their turn.
-fn waits_for_held(seen: &Observed, parts: &[Part], host: &Judged) -> bool {
-    let State::NeedsRun(need) = &host.chain.state else { return false };
+fn waits_for_held(seen: &Observed, parts: &[NodeSetPart], host: &EvaluatedHost) -> bool {
+    let SequenceState::NeedsRun(need) = &host.chain.state else { return false };
     let is_held =
-        |it: &Part| it.leads(&need.service) && it.hosts.iter().any(|it| it.hold.is_some());
+        |it: &NodeSetPart| it.leads(&need.service) && it.hosts.iter().any(|it| it.hold.is_some());
     is_for_all(seen, &need.service) && parts.iter().any(is_held)
 }

@@ -6,15 +6,15 @@ use api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::queue::Queue;
+use operator_runtime::queue::WorkQueue;
 
 use crate::deployment::holding::is_open;
-use crate::deployment::observe::{World, is_ours, key};
+use crate::deployment::observe::{Caches, is_ours, key};
 use crate::indexes::{BY_NODE_SET, node_sets_of};
 use crate::node_set::wake::GATHER;
 
 /// Wakes deployments by `queue`.
-pub fn wake(queue: &Arc<Queue>, world: &World) {
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
     world.deployments.on_change(move |deployment| {
         to.push(key_of(deployment));
@@ -62,7 +62,7 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
 }
 
 /// Wakes the other deployments of the same node sets, for they share the places of these.
-fn push_others(to: &Queue, all: &Cache<Deployment>, deployment: &Deployment) {
+fn push_others(to: &WorkQueue, all: &Cache<Deployment>, deployment: &Deployment) {
     for set in node_sets_of(deployment) {
         let others = all.indexed(BY_NODE_SET, &set);
         for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {

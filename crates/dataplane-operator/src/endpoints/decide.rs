@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{Finding, some};
+use api::conditions::{ConditionDraft, first_names};
 use kube::{Resource, ResourceExt};
 use operator_core::plan::{Step, Target};
 
@@ -57,20 +57,20 @@ fn is_there<K: Resource>(object: &K) -> bool {
 }
 
 /// What the service says of its ports; nothing where it lists none.
-pub fn finding(seen: &Observed) -> Option<Finding> {
+pub fn finding(seen: &Observed) -> Option<ConditionDraft> {
     (!seen.service.spec.services.is_empty()).then(|| endpoints(seen))
 }
 
-fn endpoints(seen: &Observed) -> Finding {
+fn endpoints(seen: &Observed) -> ConditionDraft {
     if !seen.taken.is_empty() {
         let taken: Vec<&String> = seen.taken.iter().collect();
         let text = format!(
             "{} exists and belongs to others, so it is left alone: delete it, or name the port of \
              OpenStackDataPlaneService {} differently.",
-            some(&taken, NAMED),
+            first_names(&taken, NAMED),
             seen.service.name_any()
         );
-        return Finding::error(ENDPOINTS_READY, "NameTaken", text);
+        return ConditionDraft::error(ENDPOINTS_READY, "NameTaken", text);
     }
     let count = seen.addresses.count();
     let also = outside(seen) + &later(seen);
@@ -80,15 +80,15 @@ fn endpoints(seen: &Observed) -> Finding {
         let text = format!(
             "{count} addresses are exposed; left out without an IP address in ansibleHost: \
              OpenStackDataPlaneNode {}.{also}",
-            some(&without, NAMED)
+            first_names(&without, NAMED)
         );
-        return Finding::waiting(ENDPOINTS_READY, "AddressMissing", text);
+        return ConditionDraft::waiting(ENDPOINTS_READY, "AddressMissing", text);
     }
     let text = format!("The ports of {count} addresses are exposed.{also}");
     if seen.addresses.outside.is_empty() {
-        Finding::good(ENDPOINTS_READY, "Exposed", text)
+        ConditionDraft::good(ENDPOINTS_READY, "Exposed", text)
     } else {
-        Finding::waiting(ENDPOINTS_READY, "AddressNotAllowed", text)
+        ConditionDraft::waiting(ENDPOINTS_READY, "AddressNotAllowed", text)
     }
 }
 
@@ -114,5 +114,5 @@ fn later(seen: &Observed) -> String {
 /// The first of some nodes, as a message has them; `None` where there is none.
 fn named_nodes(nodes: &BTreeSet<String>) -> Option<String> {
     let nodes: Vec<&String> = nodes.iter().collect();
-    (!nodes.is_empty()).then(|| format!("OpenStackDataPlaneNode {}", some(&nodes, NAMED)))
+    (!nodes.is_empty()).then(|| format!("OpenStackDataPlaneNode {}", first_names(&nodes, NAMED)))
 }

@@ -17,7 +17,7 @@ use crate::endpoints::build::{Addresses, slices_of};
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All roles.
@@ -50,7 +50,7 @@ pub struct Observed {
 }
 
 /// Reads what a service exposes; `None` where it exposes nothing and is not to.
-pub async fn observe(world: &World, service: &Arc<Service>) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
     let (service, key) = (Arc::clone(service), &Key::of(&**service));
     let owned = Key::new(&key.namespace, service.uid().unwrap_or_default());
     let exposed = world.exposed.indexed(BY_OWNER, &owned);
@@ -93,7 +93,7 @@ where
 }
 
 /// The nodes that get a service.
-fn nodes(world: &World, service: &Key) -> Vec<Arc<Node>> {
+fn nodes(world: &Caches, service: &Key) -> Vec<Arc<Node>> {
     let lists = |names: &[String]| names.contains(&service.name);
     let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);
     let mut nodes: Vec<Arc<Node>> = Vec::new();

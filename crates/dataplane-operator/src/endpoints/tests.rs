@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::hash;
 use operator_core::plan::{Step, Write};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
@@ -307,7 +307,7 @@ fn an_object_of_others_is_left_alone_and_named() {
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new(1);
     let step = recorded(decide(&world.service(), Timestamp::UNIX_EPOCH)).steps[0].clone();
-    let refusal = Refusal::of(&step, "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&step, "Forbidden", "exceeded quota: q");
     for writes in [1, 0] {
         let telling = recorded(refused(&world.service(), &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);

@@ -11,7 +11,9 @@ use operator_core::engine::inventory::{
 };
 use operator_core::engine::layout::Layout;
 use operator_core::engine::owner::{self, HostOwner, TAKE_OVER};
-use operator_core::engine::recipe::{Deployed, Play, Reach, Recipe, Source};
+use operator_core::engine::recipe::{
+    DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
+};
 use operator_core::engine::sources::mounted;
 use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_core::hash;
@@ -19,20 +21,20 @@ use operator_core::plan::{Step, Target};
 use operator_runtime::sources::Digests;
 use serde_json::json;
 
-use crate::effective::Effective;
-use crate::group::host::{Judged, ssh_digests};
+use crate::effective::EffectiveSpec;
+use crate::group::host::{EvaluatedHost, ssh_digests};
 use crate::group::host_key::known_host;
 use crate::group::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
-use crate::group::observed::{Group, Observed};
+use crate::group::observed::{NodeGroup, Observed};
 use crate::group::{parts, secret_vars};
 use crate::inputs::contents;
 use operator_core::data_sources::service_type;
 use operator_core::data_sources::sources_of;
 
 /// The inventory objects that are not as they should be.
-pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
+pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     // What cannot be told at present stays as it was written.
-    let reachable: Vec<&Judged> =
+    let reachable: Vec<&EvaluatedHost> =
         hosts.iter().filter(|it| is_reachable(&it.effective) && !it.has_unknown_vars).collect();
     let mut steps = Vec::new();
     for host in &reachable {
@@ -44,13 +46,13 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
     let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
         let n_parts = parts::count(seen);
-        let mut members: Vec<Vec<&Judged>> = vec![Vec::new(); n_parts];
+        let mut members: Vec<Vec<&EvaluatedHost>> = vec![Vec::new(); n_parts];
         for host in reachable {
             members[host.part].push(host);
         }
         for (part, hosts) in members.iter().enumerate() {
             let name = parts::name(&role.name_any(), part, n_parts);
-            let effective: Vec<&Effective> = hosts.iter().map(|it| &it.effective).collect();
+            let effective: Vec<&EffectiveSpec> = hosts.iter().map(|it| &it.effective).collect();
             steps.extend(secret_vars::secret(seen, &name, &effective));
             steps.extend(config_map(seen, &name, &role_content(role, hosts)));
         }
@@ -60,11 +62,11 @@ pub fn inventories(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
 }
 
 /// A host without address or key has no place in an inventory.
-pub fn is_reachable(host: &Effective) -> bool {
+pub fn is_reachable(host: &EffectiveSpec) -> bool {
     !host.ansible_host.is_empty() && host.ssh_secret.is_some()
 }
 
-fn node_content(host: &Judged) -> BTreeMap<String, String> {
+fn node_content(host: &EvaluatedHost) -> BTreeMap<String, String> {
     let template = host.effective.nic_template.clone().unwrap_or_default();
     let mut content = BTreeMap::from([
         (INVENTORY_KEY.to_owned(), inventory("all", &[entry(host, NETWORK_KEY)])),
@@ -75,20 +77,20 @@ fn node_content(host: &Judged) -> BTreeMap<String, String> {
 }
 
 /// The learned keys, also while there are none: what is ours nobody else can set.
-fn known_hosts(hosts: &[&Judged]) -> Option<(String, String)> {
+fn known_hosts(hosts: &[&EvaluatedHost]) -> Option<(String, String)> {
     let lines = hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
     hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
 }
 
 /// Each host has its own template's file, so that a node's template holds in a shared run too.
-fn role_content(role: &Role, hosts: &[&Judged]) -> BTreeMap<String, String> {
+fn role_content(role: &Role, hosts: &[&EvaluatedHost]) -> BTreeMap<String, String> {
     let mut content: BTreeMap<String, String> = known_hosts(hosts).into_iter().collect();
     let of_role = role.spec.node_template.as_ref();
     let of_role = of_role.and_then(|it| it.network_config.as_ref()?.template.clone());
     content.insert(NETWORK_KEY.to_owned(), of_role.clone().unwrap_or_default());
     let mut entries = Vec::new();
     for host in hosts {
-        let Effective { name, nic_template, .. } = &host.effective;
+        let EffectiveSpec { name, nic_template, .. } = &host.effective;
         let is_own = nic_template.is_some() && *nic_template != of_role;
         let key = if is_own { format!("{NETWORK_KEY}-{name}") } else { NETWORK_KEY.to_owned() };
         entries.push(entry(host, &key));
@@ -100,7 +102,7 @@ fn role_content(role: &Role, hosts: &[&Judged]) -> BTreeMap<String, String> {
     content
 }
 
-fn entry(judged: &Judged, template_key: &str) -> HostEntry {
+fn entry(judged: &EvaluatedHost, template_key: &str) -> HostEntry {
     let host = &judged.effective;
     HostEntry {
         name: host.name.clone(),
@@ -119,7 +121,7 @@ fn entry(judged: &Judged, template_key: &str) -> HostEntry {
 }
 
 /// The node itself, whatever role it has.
-fn owner(judged: &Judged) -> HostOwner {
+fn owner(judged: &EvaluatedHost) -> HostOwner {
     let node = &*judged.node;
     HostOwner {
         object: format!(
@@ -169,18 +171,24 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
 /// The inventory object of the group's runs on hosts of a part.
 fn inventory_name(seen: &Observed, part: usize) -> String {
     match &seen.group {
-        Group::Role(name) => parts::name(name, part, parts::count(seen)),
-        Group::Node(name) => node_inventory_name(name),
+        NodeGroup::Role(name) => parts::name(name, part, parts::count(seen)),
+        NodeGroup::Node(name) => node_inventory_name(name),
     }
 }
 
 /// What the runs of a service have in common; `host` is any of the hosts of one.
-pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Option<Recipe> {
+pub fn recipe(
+    seen: &Observed,
+    name: &str,
+    host: &EvaluatedHost,
+    all: &[&EvaluatedHost],
+) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
     let inventory = inventory_name(seen, host.part);
-    let beside: Vec<&Judged> = all.iter().filter(|it| it.part == host.part).copied().collect();
-    Some(Recipe {
+    let beside: Vec<&EvaluatedHost> =
+        all.iter().filter(|it| it.part == host.part).copied().collect();
+    Some(RunTemplate {
         parent: seen.parent()?,
         play: play(service),
         service_type: service_type(&service.spec, name),
@@ -197,7 +205,7 @@ pub fn recipe(seen: &Observed, name: &str, host: &Judged, all: &[&Judged]) -> Op
         options: effective.options.clone(),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars: BTreeMap::new(),
-        deployed: Deployed::default(),
+        deployed: DeploymentOptions::default(),
     })
 }
 
@@ -218,20 +226,20 @@ pub fn sources(
     known: &BTreeMap<SourceRef, Digests>,
     namespace: &str,
     service: &Service,
-) -> Vec<Source> {
-    let source = |named: operator_core::data_sources::Named| {
+) -> Vec<MountedSource> {
+    let source = |named: operator_core::data_sources::NamedSource| {
         let digests = known.get(&named.source(namespace))?;
         let keys = digests.keys.keys().cloned().collect();
-        Some(Source { is_secret: named.is_secret, name: named.name, keys })
+        Some(MountedSource { is_secret: named.is_secret, name: named.name, keys })
     };
     mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
 }
 
 /// How a host is reached by a run.
-pub fn reach(seen: &Observed, host: &Judged) -> Reach {
+pub fn reach(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let digests = ssh_digests(seen, &ssh_secret);
-    Reach {
+    HostConnection {
         address: host.effective.address().unwrap_or_default(),
         ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
         has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{Condition, Finding};
+use api::conditions::{Condition, ConditionDraft};
 use api::dataplane::{Node, ServiceRun};
 use jiff::Timestamp;
 use operator_core::engine::build;
-use operator_core::engine::chain::Need;
-use operator_core::engine::recipe::Reach;
-use operator_core::engine::rollout::Gate;
-use operator_core::engine::shards::{Shard, shards};
-use operator_core::engine::{Run, State, tidy};
+use operator_core::engine::chain::NeededRun;
+use operator_core::engine::recipe::HostConnection;
+use operator_core::engine::rollout::DisruptionBudget;
+use operator_core::engine::shards::{Batch, batches};
+use operator_core::engine::{Run, SequenceState, tidy};
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::{self, Refusal};
+use operator_core::refusal::{self, RejectedWrite};
 
 use crate::default_services;
 use crate::effective::role_strategy;
 use crate::group::build::{inventories, reach, recipe};
 use crate::group::faults::{self, OfGroup};
-use crate::group::hold::Held;
-use crate::group::host::{self, Judged, Shared};
+use crate::group::hold::BlockedRollout;
+use crate::group::host::{self, EvaluatedHost, Shared};
 use crate::group::host_key::Offers;
-use crate::group::machines::Asker;
+use crate::group::machines::MachineRequest;
 use crate::group::observed::Observed;
 use crate::group::status::{node_findings, node_step, role_step};
 use crate::group::turns::{failing, tally};
@@ -42,16 +42,16 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    judge(seen, Some(refusal), now).telling()
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    judge(seen, Some(refusal), now).only_statuses()
 }
 
-fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(leaving::abandonment(seen));
     plan.steps.extend(leaving::left_behind(seen));
     plan.steps.extend(holding::releases(seen));
-    let asker = Asker::of(seen);
+    let asker = MachineRequest::of(seen);
     let asks = asker.as_ref().and_then(|it| leaving::set_step(seen, it));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         let refusal = refusal::finding(refusal, previous(seen), asks.is_some());
@@ -85,7 +85,7 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let refusal = refusal::finding(refusal, previous(seen), is_waiting).filter(|_| is_told);
     let told_by = |it| leaving::told_by(seen, it, refusal.as_ref(), now);
     plan.steps.extend(asker.iter().flat_map(told_by));
-    let mut judged: Vec<(Judged, Finding, Finding)> = Vec::new();
+    let mut judged: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
     for host in hosts {
         let findings = node_findings(&host, role, asker.as_ref(), refusal.as_ref());
         let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
@@ -115,26 +115,26 @@ fn judge(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 fn look_again(
     plan: &mut Plan,
     seen: &Observed,
-    asker: Option<&Asker>,
-    judged: &[(Judged, Finding, Finding)],
+    asker: Option<&MachineRequest>,
+    judged: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
     now: Timestamp,
 ) {
     for (host, _, _) in judged {
-        if let State::Failed { retry_at: Some(at), .. } = &host.chain.state {
-            plan.look_again_at(*at, now);
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.chain.state {
+            plan.requeue_at(*at, now);
         }
         match &host.machine {
-            Some(Ok(course)) if course.waits_for_ssh => plan.look_again_in(course::ASK_AGAIN),
-            Some(Ok(course)) if course.is_unheard => plan.look_again_in(observe::LOOK_AGAIN),
-            Some(Err(fault)) if fault.is_missing => plan.look_again_in(observe::LOOK_AGAIN),
+            Some(Ok(course)) if course.waits_for_ssh => plan.requeue_in(course::ASK_AGAIN),
+            Some(Ok(course)) if course.is_unheard => plan.requeue_in(observe::LOOK_AGAIN),
+            Some(Err(fault)) if fault.is_missing => plan.requeue_in(observe::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }
     }
     if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
-        plan.look_again_in(networks::LOOK_AGAIN);
+        plan.requeue_in(networks::LOOK_AGAIN);
     }
-    if asker.is_some_and(|it| !it.movers(seen).is_empty()) {
-        plan.look_again_in(observe::LOOK_AGAIN);
+    if asker.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
+        plan.requeue_in(observe::LOOK_AGAIN);
     }
 }
 
@@ -154,34 +154,38 @@ fn judge_all(
     seen: &Observed,
     faults: &OfGroup,
     runs: &[Run<'_>],
-    asker: Option<&Asker>,
+    asker: Option<&MachineRequest>,
     now: Timestamp,
-) -> (Vec<Judged>, bool) {
+) -> (Vec<EvaluatedHost>, bool) {
     // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
     let shared = Shared { seen, faults, runs, offers: &offers, asker, now };
-    let judge = |node: &Arc<Node>, hold| host::judge(&shared, node, hold);
-    let hosts: Vec<Judged> = seen
+    let judge = |node: &Arc<Node>, hold| host::evaluate(&shared, node, hold);
+    let hosts: Vec<EvaluatedHost> = seen
         .nodes
         .iter()
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
     let tally = tally(&hosts);
-    let mut gate = Gate::of(&seen.limits(), &tally);
+    let mut gate = DisruptionBudget::of(&seen.limits(), &tally);
     let failing = failing(&hosts);
     let judged = hosts
         .into_iter()
         .map(|host| match host.chain.state {
-            State::NeedsRun(_) if !host.is_at_work() => match gate.admit(host.standing()) {
-                Ok(()) => host,
-                Err(hold) => judge(&host.node, Some(Held { hold, failing: failing.clone() })),
-            },
-            State::Done
-            | State::OutOfDate
-            | State::NeedsRun(_)
-            | State::InRun { .. }
-            | State::Failed { .. } => host,
+            SequenceState::NeedsRun(_) if !host.is_at_work() => {
+                match gate.admit(host.rollout_state()) {
+                    Ok(()) => host,
+                    Err(hold) => {
+                        judge(&host.node, Some(BlockedRollout { hold, failing: failing.clone() }))
+                    }
+                }
+            }
+            SequenceState::Done
+            | SequenceState::OutOfDate
+            | SequenceState::NeedsRun(_)
+            | SequenceState::InRun { .. }
+            | SequenceState::Failed { .. } => host,
         })
         .collect();
     (judged, tally.is_failing())
@@ -189,12 +193,17 @@ fn judge_all(
 
 /// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
 /// deployment was switched off, it has gone, or a failure pauses what has not begun.
-fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged], is_failing: bool) -> Vec<Step> {
+fn withdrawn(
+    seen: &Observed,
+    runs: &[Run<'_>],
+    hosts: &[EvaluatedHost],
+    is_failing: bool,
+) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
     let is_paused = seen.limits().pause_on_failure && is_failing;
-    let by_name: BTreeMap<&str, &Judged> =
+    let by_name: BTreeMap<&str, &EvaluatedHost> =
         hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
         by_name.get(name).is_some_and(|it| {
@@ -205,27 +214,27 @@ fn withdrawn(seen: &Observed, runs: &[Run<'_>], hosts: &[Judged], is_failing: bo
     tidy::withdrawn(runs, needs)
 }
 
-fn new_runs(seen: &Observed, judged: &[Judged]) -> Vec<Step> {
-    let mut needs: BTreeMap<String, Need> = BTreeMap::new();
-    let mut hosts: BTreeMap<&str, &Judged> = BTreeMap::new();
+fn new_runs(seen: &Observed, judged: &[EvaluatedHost]) -> Vec<Step> {
+    let mut needs: BTreeMap<String, NeededRun> = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, &EvaluatedHost> = BTreeMap::new();
     for host in judged {
         hosts.insert(&host.effective.name, host);
-        if let State::NeedsRun(need) = &host.chain.state {
+        if let SequenceState::NeedsRun(need) = &host.chain.state {
             needs.insert(host.effective.name.clone(), need.clone());
         }
     }
-    let reach: BTreeMap<String, Reach> =
+    let reach: BTreeMap<String, HostConnection> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
-    let asks = |(name, it): (&String, &Reach)| it.scan.is_some().then(|| name.clone());
+    let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let all: Vec<&Judged> = judged.iter().collect();
+    let all: Vec<&EvaluatedHost> = judged.iter().collect();
     let strategy = role_strategy(seen.plane.as_deref(), seen.role.as_deref());
-    let create = |shard: &Shard| {
+    let create = |shard: &Batch| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
         Some(build::run(&recipe, shard, &reach))
     };
-    shards(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
+    batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
 }
 
 /// What the API server has recorded, by host.

@@ -10,11 +10,11 @@ use operator_core::plan::Target;
 use operator_runtime::sources::Digests;
 
 use crate::claims::Claim;
-use crate::effective::Effective;
-use crate::group::observed::{Group, Observed};
+use crate::effective::EffectiveSpec;
+use crate::group::observed::{NodeGroup, Observed};
 use crate::group::{networks, vars};
 use crate::problem::Fault;
-use operator_core::data_sources::{Named, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 
 /// What keeps the services of a group from running, whatever the host.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,7 @@ pub fn of_group(seen: &Observed) -> OfGroup {
         };
         faults.of_all.extend(invalid(service));
         let sources = sources_of(&service.spec);
-        let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
+        let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
         let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
         faults.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
     }
@@ -90,7 +90,7 @@ pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
 }
 
 /// Of an object that a service needs and that does not exist.
-pub fn missing_source(service: &str, named: &Named) -> Fault {
+pub fn missing_source(service: &str, named: &NamedSource) -> Fault {
     Fault::missing(
         "DataSourceNotFound",
         format!(
@@ -109,7 +109,7 @@ pub fn invalid(service: &Service) -> Option<Fault> {
 }
 
 /// Everything that keeps this node from being deployed, beside the group's faults.
-pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<Fault> {
+pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &EffectiveSpec) -> Vec<Fault> {
     let name = node.name_any();
     if let Some(fault) = role_fault(seen, &name) {
         // What else is missing may come from the role.
@@ -161,21 +161,21 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &Effective) -> Vec<
 
 fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
     match &seen.group {
-        Group::Node(_) if seen.listed().is_empty() => Some(Fault::wrong(
+        NodeGroup::Node(_) if seen.listed().is_empty() => Some(Fault::wrong(
             "RoleNotNamed",
             format!(
                 "OpenStackDataPlaneNode {node} has neither spec.role nor spec.services: name the \
                  OpenStackDataPlaneRole whose services it gets, or list services of its own."
             ),
         )),
-        Group::Role(role) if seen.role.is_none() => Some(Fault::missing(
+        NodeGroup::Role(role) if seen.role.is_none() => Some(Fault::missing(
             "RoleNotFound",
             format!(
                 "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode \
                  {node}, does not exist: create it or correct spec.role."
             ),
         )),
-        Group::Role(_) | Group::Node(_) => None,
+        NodeGroup::Role(_) | NodeGroup::Node(_) => None,
     }
 }
 

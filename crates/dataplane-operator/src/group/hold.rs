@@ -1,27 +1,31 @@
 //! Why a host waits for its turn, in words.
 
-use operator_core::engine::rollout::Hold;
+use operator_core::engine::rollout::BlockReason;
 
 /// Why a host waits, in words.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Held {
+pub struct BlockedRollout {
     /// What it waits for.
-    pub hold: Hold,
+    pub hold: BlockReason,
     /// The first hosts that hold places and fail, by name.
     pub failing: String,
 }
 
-impl Held {
+impl BlockedRollout {
     /// What a human reads of the host.
     pub fn text(&self) -> String {
         match self.hold {
-            Hold::Turn => "It waits for its turn: as many hosts as maxUnavailable of the role \
+            BlockReason::LimitReached => {
+                "It waits for its turn: as many hosts as maxUnavailable of the role \
                            allows are being deployed or fail."
-                .to_owned(),
-            Hold::Stuck => format!("It waits for its turn: {}", self.way_on()),
-            Hold::Paused => "It waits: pauseOnFailure of the role is set, and a host of the role \
+                    .to_owned()
+            }
+            BlockReason::Stuck => format!("It waits for its turn: {}", self.way_on()),
+            BlockReason::Paused => {
+                "It waits: pauseOnFailure of the role is set, and a host of the role \
                              fails; see the role."
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 

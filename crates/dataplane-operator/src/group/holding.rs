@@ -5,24 +5,26 @@ use std::sync::Arc;
 
 use api::dataplane::Role;
 use kube::ResourceExt;
-use operator_core::finalizers::{hold, is_held_by_it_alone, is_terminating, release};
+use operator_core::finalizers::{
+    add_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
+};
 use operator_core::plan::Step;
 
 use crate::finalizers::INVENTORY;
 use crate::group::build::{is_reachable, removal};
-use crate::group::host::Judged;
+use crate::group::host::EvaluatedHost;
 use crate::group::inventory::node_inventory_name;
-use crate::group::machines::{Asker, is_given_back};
+use crate::group::machines::{MachineRequest, is_given_back};
 use crate::group::observed::Observed;
 use crate::group::parts;
 
 const BECAUSE: &str = "its inventory must not go before it";
 
 /// Holds what gets an inventory object, before it has one.
-pub fn holds(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
+pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
-    let nodes = nodes.filter_map(|it| hold(&*it.node, INVENTORY, BECAUSE));
-    let role = seen.role.as_ref().and_then(|it| hold(&**it, INVENTORY, BECAUSE));
+    let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY, BECAUSE));
+    let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY, BECAUSE));
     nodes.chain(role).collect()
 }
 
@@ -33,21 +35,21 @@ pub fn holds(seen: &Observed, hosts: &[Judged]) -> Vec<Step> {
 /// An object is released only after its inventory was deleted: no inventory is forgotten.
 pub fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
-    let asker = Asker::of(seen);
+    let asker = MachineRequest::of(seen);
     let mut steps = Vec::new();
     for node in &seen.nodes {
-        let goes = is_terminating(&**node) && is_held_by_it_alone(&**node, INVENTORY);
+        let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY);
         if goes && is_given_back(asker.as_ref(), seen, node) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
-            steps.extend(release(&**node, INVENTORY, because));
+            steps.extend(remove_finalizer(&**node, INVENTORY, because));
         }
     }
-    let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_held_by_it_alone(&***it, INVENTORY);
+    let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY);
     let has_set = asker.is_some_and(|it| it.set(seen).is_some());
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = parts::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));
-        steps.extend(release(&**role, INVENTORY, because));
+        steps.extend(remove_finalizer(&**role, INVENTORY, because));
     }
     steps
 }

@@ -6,37 +6,37 @@ use api::dataplane::{HostMachine, Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::chain::{self, Chain, UNKNOWN, has_begun};
-use operator_core::engine::host_key::{Trust, accept_command};
+use operator_core::engine::chain::{self, ServiceSequence, UNKNOWN, has_begun};
+use operator_core::engine::host_key::{HostKeyTrust, accept_command};
 use operator_core::engine::owner::take_over_command;
-use operator_core::engine::recipe::Options;
+use operator_core::engine::recipe::AnsibleOptions;
 use operator_core::engine::retry::Retries;
-use operator_core::engine::rollout::Standing;
-use operator_core::engine::{Host, Run, State, Wanted, limit};
+use operator_core::engine::rollout::RolloutState;
+use operator_core::engine::{DesiredService, Host, Run, SequenceState, limit};
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
 use operator_runtime::sources::Digests;
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::group::faults::{self, OfGroup};
-use crate::group::hold::Held;
+use crate::group::hold::BlockedRollout;
 use crate::group::host_key::{self, Offers};
-use crate::group::machines::Asker;
+use crate::group::machines::MachineRequest;
 use crate::group::observed::Observed;
 use crate::group::{instance, parts, vars};
 use crate::inputs::{self, Inputs};
-use crate::machines::Course;
+use crate::machines::ProvisioningState;
 use crate::problem::Fault;
 use operator_core::data_sources::sources_of;
 
 /// One host, judged.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct EvaluatedHost {
     /// The object.
     pub node: Arc<Node>,
     /// The values that hold for it.
-    pub effective: Effective,
+    pub effective: EffectiveSpec,
     /// Whether it is known which services it gets: its role exists, or it lists its own.
     pub has_services: bool,
     /// Whether variables of it cannot be told at present, for an object is missing.
@@ -46,11 +46,11 @@ pub struct Judged {
     /// Which instance of the host it is.
     pub instance: Option<String>,
     /// How far its machine is, or what keeps it from getting one; nothing where others provision it.
-    pub machine: Option<Result<Course, Fault>>,
+    pub machine: Option<Result<ProvisioningState, Fault>>,
     /// What is told of its machine.
     pub record: Option<HostMachine>,
     /// By which key it is known.
-    pub trust: Trust,
+    pub trust: HostKeyTrust,
     /// What is said of its key, where others showed it before.
     pub shared_key: Option<String>,
     /// What keeps it from being deployed.
@@ -58,68 +58,72 @@ pub struct Judged {
     /// All inputs of all its services.
     pub inputs: Inputs,
     /// Its services as they should be.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<DesiredService>,
     /// Which of the role's inventory objects has it, see [`parts`].
     pub part: usize,
     /// Where it stands.
-    pub chain: Chain,
+    pub chain: ServiceSequence,
     /// Why its deployment does not begin yet, where the role's limits hold it back.
-    pub hold: Option<Held>,
+    pub hold: Option<BlockedRollout>,
     /// A service that failed here and is listed no longer, until all those that are have succeeded: who
     /// lists another one in its place has corrected nothing yet.
     pub unlisted: Option<String>,
 }
 
-impl Judged {
+impl EvaluatedHost {
     /// What beginning or going on with it means for a rollout.
-    pub fn standing(&self) -> Standing {
+    pub fn rollout_state(&self) -> RolloutState {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
         // Before its status tells, so that nobody begins in the pass that sees it first.
-        if matches!(self.chain.state, State::Failed { .. }) {
-            return if was_deployed { Standing::Failed } else { Standing::FailedNew };
+        if matches!(self.chain.state, SequenceState::Failed { .. }) {
+            return if was_deployed { RolloutState::Failed } else { RolloutState::FailedNew };
         }
-        let mut standing = Standing::of(self.recorded(), was_deployed);
-        if standing == Standing::Failed {
+        let mut standing = RolloutState::of(self.recorded(), was_deployed);
+        if standing == RolloutState::Failed {
             // What is to be tried now may be something else than what failed.
             let is_listed = |it: &&ServiceRun| Some(&it.name) != self.unlisted.as_ref();
             let listed: Vec<ServiceRun> =
                 self.chain.services.iter().filter(is_listed).cloned().collect();
-            standing = Standing::of(&listed, was_deployed);
-            if self.unlisted.is_some() && self.chain.state != State::Done && !standing.fails() {
-                standing = Standing::Corrected;
+            standing = RolloutState::of(&listed, was_deployed);
+            if self.unlisted.is_some()
+                && self.chain.state != SequenceState::Done
+                && !standing.fails()
+            {
+                standing = RolloutState::Corrected;
             }
         }
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
-        let is_due = is_under_way || matches!(self.chain.state, State::NeedsRun(_));
+        let is_due = is_under_way || matches!(self.chain.state, SequenceState::NeedsRun(_));
         match standing {
-            Standing::Disturbed if !is_under_way => Standing::Ready,
-            Standing::Started if !is_under_way => Standing::New,
+            RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
+            RolloutState::Started if !is_under_way => RolloutState::New,
             // It cannot be tried at present, and nobody waits for that.
-            Standing::Corrected if !is_due => Standing::Failed,
-            Standing::New
-            | Standing::Started
-            | Standing::FailedNew
-            | Standing::Ready
-            | Standing::Disturbed
-            | Standing::Failed
-            | Standing::Corrected => standing,
+            RolloutState::Corrected if !is_due => RolloutState::Failed,
+            RolloutState::New
+            | RolloutState::Started
+            | RolloutState::FailedNew
+            | RolloutState::Ready
+            | RolloutState::Disturbed
+            | RolloutState::Failed
+            | RolloutState::Corrected => standing,
         }
     }
 
     /// Whether a pause stops it: nothing of its deployment has begun yet.
     pub fn may_be_paused(&self) -> bool {
-        !has_begun(self.recorded()) && !self.standing().fails()
+        !has_begun(self.recorded()) && !self.rollout_state().fails()
     }
 
     /// Whether what is tried on it has begun, or its run waits.
     pub fn is_at_work(&self) -> bool {
-        matches!(self.chain.state, State::NeedsRun(_) | State::InRun { .. }) && self.is_under_way()
+        matches!(self.chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+            && self.is_under_way()
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(self.chain.state, State::InRun { .. }) || has_begun(self.recorded())
+        matches!(self.chain.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
     }
 
     fn recorded(&self) -> &[ServiceRun] {
@@ -139,20 +143,24 @@ pub struct Shared<'a> {
     /// What runs were offered as hosts' keys.
     pub offers: &'a Offers<'a>,
     /// Whoever asks for the hosts' machines.
-    pub asker: Option<&'a Asker>,
+    pub asker: Option<&'a MachineRequest>,
     /// The time.
     pub now: Timestamp,
 }
 
 /// Judges one host; `hold` keeps it from beginning.
-pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judged {
+pub fn evaluate(
+    shared: &Shared<'_>,
+    node: &Arc<Node>,
+    hold: Option<BlockedRollout>,
+) -> EvaluatedHost {
     let Shared { seen, runs, offers, asker, now, .. } = *shared;
     let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
-    let mut effective = Effective::of(plane, role, node, &seen.objects);
+    let mut effective = EffectiveSpec::of(plane, role, node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.
-        effective.options = Options::default();
+        effective.options = AnsibleOptions::default();
     }
     let machine = asker.map(|it| it.course(seen, node, &effective, now));
     let record = record(seen, machine.as_ref(), node);
@@ -202,9 +210,9 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
         take_over: &take_over,
         retries: Retries::Healing(&redeploy),
     };
-    let mut chain = chain::judge(&host, runs, now);
-    if matches!(&chain.state, State::NeedsRun(need) if shared.faults.holds(&need.service)) {
-        chain = chain::judge(&Host { may_run: false, ..host }, runs, now);
+    let mut chain = chain::evaluate(&host, runs, now);
+    if matches!(&chain.state, SequenceState::NeedsRun(need) if shared.faults.holds(&need.service)) {
+        chain = chain::evaluate(&Host { may_run: false, ..host }, runs, now);
     }
     let has_services = seen.parent().is_some();
     if !has_services {
@@ -213,7 +221,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
     }
     let unlisted = unlisted(node, &wanted).filter(|_| has_services);
     chain.services.extend(unlisted.and_then(|it| kept(it, &chain)));
-    Judged {
+    EvaluatedHost {
         node: Arc::clone(node),
         effective,
         has_services,
@@ -235,7 +243,7 @@ pub fn judge(shared: &Shared<'_>, node: &Arc<Node>, hold: Option<Held>) -> Judge
 }
 
 /// The record of a service that failed on a host in service, and that it is not to have any more.
-fn unlisted<'a>(node: &'a Node, wanted: &[Wanted]) -> Option<&'a ServiceRun> {
+fn unlisted<'a>(node: &'a Node, wanted: &[DesiredService]) -> Option<&'a ServiceRun> {
     let recorded = &node.status.as_ref().filter(|_| !is_first_deployment(node))?.services;
     let fails = |it: &&ServiceRun| it.state == RunState::Failed || it.reason.is_some();
     recorded.iter().filter(fails).find(|it| !wanted.iter().any(|own| own.service == it.name))
@@ -243,9 +251,9 @@ fn unlisted<'a>(node: &'a Node, wanted: &[Wanted]) -> Option<&'a ServiceRun> {
 
 /// The same record, where a status still has to tell of it: until the host is done, or another service
 /// has failed.
-fn kept(unlisted: &ServiceRun, chain: &Chain) -> Option<ServiceRun> {
+fn kept(unlisted: &ServiceRun, chain: &ServiceSequence) -> Option<ServiceRun> {
     let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
-    let is_told = chain.state == State::Done || chain.services.iter().any(tells);
+    let is_told = chain.state == SequenceState::Done || chain.services.iter().any(tells);
     (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
 }
 
@@ -256,14 +264,14 @@ fn is_first_deployment(node: &Node) -> bool {
 }
 
 /// Whether the host's machine lets services begin; without one of ours nothing is waited for.
-pub fn may_begin(machine: Option<&Result<Course, Fault>>) -> bool {
-    machine.is_none_or(|it| it.as_ref().is_ok_and(Course::may_begin))
+pub fn may_begin(machine: Option<&Result<ProvisioningState, Fault>>) -> bool {
+    machine.is_none_or(|it| it.as_ref().is_ok_and(ProvisioningState::may_begin))
 }
 
 /// What is told of a machine; what cannot be told at present stays as it was.
 fn record(
     seen: &Observed,
-    machine: Option<&Result<Course, Fault>>,
+    machine: Option<&Result<ProvisioningState, Fault>>,
     node: &Node,
 ) -> Option<HostMachine> {
     let recorded = || node.status.as_ref()?.machine.clone();
@@ -278,7 +286,7 @@ fn record(
     }
 }
 
-fn is_left_out(seen: &Observed, effective: &Effective) -> bool {
+fn is_left_out(seen: &Observed, effective: &EffectiveSpec) -> bool {
     let group = seen.role.as_ref().map(|it| it.name_any());
     let groups: Vec<&str> = group.iter().map(String::as_str).collect();
     let limit = effective.options.limit.as_deref();
@@ -299,11 +307,11 @@ fn has_moved(seen: &Observed, node: &Node) -> bool {
 /// The services of a host in order, and the union of their inputs.
 fn wanted(
     seen: &Observed,
-    effective: &Effective,
+    effective: &EffectiveSpec,
     part: usize,
     of_host: &Inputs,
     recorded: &[ServiceRun],
-) -> (Vec<Wanted>, Inputs) {
+) -> (Vec<DesiredService>, Inputs) {
     let n_parts = parts::count(seen);
     let mut union = of_host.clone();
     let mut wanted = Vec::new();
@@ -320,21 +328,25 @@ fn wanted(
         // A run mounts one inventory.
         let group = if n_parts > 1 { format!("{group}/{part}") } else { group };
         union.extend(of_service);
-        wanted.push(Wanted { service: name.clone(), hash, run_hash, group });
+        wanted.push(DesiredService { service: name.clone(), hash, run_hash, group });
     }
     (wanted, union)
 }
 
 /// A service that does not exist, or whose variables cannot be told: what was deployed of it stays
 /// deployed.
-fn as_recorded(recorded: &[ServiceRun], name: &str) -> Wanted {
+fn as_recorded(recorded: &[ServiceRun], name: &str) -> DesiredService {
     let record = recorded.iter().find(|it| it.name == name);
     let hash = Digest::from(record.map_or_else(|| UNKNOWN.to_owned(), |it| it.hash.clone()));
-    Wanted { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
+    DesiredService { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
 }
 
 /// What hosts must agree in to share a run; variables may differ, they are in each host's hash.
-fn group(effective: &Effective, service: &api::dataplane::Service, of_service: &Inputs) -> String {
+fn group(
+    effective: &EffectiveSpec,
+    service: &api::dataplane::Service,
+    of_service: &Inputs,
+) -> String {
     let options = &effective.options;
     hash::digest(&(
         texts(of_service),

@@ -8,12 +8,12 @@ use api::dataplane::{HostMachine, Node};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use operator_core::engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
 use operator_core::engine::known_hosts::{covers, line};
 use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 
 use crate::claims::Claim;
-use crate::effective::{Effective, OWN_OPTIONS};
+use crate::effective::{EffectiveSpec, OWN_OPTIONS};
 use crate::group::observed::Observed;
 
 /// A key that a run was offered.
@@ -72,14 +72,14 @@ fn offers_of(run: &AnsibleEe) -> impl Iterator<Item = (&str, Offer)> {
 pub fn trust(
     seen: &Observed,
     node: &Node,
-    effective: &Effective,
+    effective: &EffectiveSpec,
     (machine, is_new): (Option<&HostMachine>, bool),
     offers: &Offers<'_>,
-) -> Trust {
+) -> HostKeyTrust {
     let recorded = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
     let recorded = recorded.filter(|_| !is_new);
     if !is_learned(seen, effective, recorded.is_some()) {
-        return Trust::default();
+        return HostKeyTrust::default();
     }
     let former = machine.and_then(|it| it.former_key.as_ref());
     let accepted = host_key::accepted(node.annotations().get(ACCEPT));
@@ -87,22 +87,22 @@ pub fn trust(
     let address = effective.address().unwrap_or_default();
     let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
     let since = installed.max(node.creation_timestamp().map(|it| it.0));
-    Trust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
+    HostKeyTrust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
 }
 
 /// What is said of a host whose key others showed before.
 pub fn shared(
     seen: &Observed,
     node: &Node,
-    effective: &Effective,
-    trust: &Trust,
+    effective: &EffectiveSpec,
+    trust: &HostKeyTrust,
 ) -> Option<String> {
     let claim = Claim::of_node_at(node, effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
     claim.shared_keys_text(&claim.shared_keys(&seen.claims))
 }
 
-fn is_learned(seen: &Observed, effective: &Effective, has_key: bool) -> bool {
+fn is_learned(seen: &Observed, effective: &EffectiveSpec, has_key: bool) -> bool {
     if OWN_OPTIONS.iter().any(|it| effective.vars.contains_key(*it)) {
         return false;
     }
@@ -116,6 +116,6 @@ fn is_learned(seen: &Observed, effective: &Effective, has_key: bool) -> bool {
 }
 
 /// The line by which ssh knows the host, where its key is a learned one.
-pub fn known_host(effective: &Effective, trust: &Trust) -> Option<String> {
+pub fn known_host(effective: &EffectiveSpec, trust: &HostKeyTrust) -> Option<String> {
     line(&effective.ansible_host, effective.ansible_port, trust.key.as_ref()?)
 }

@@ -1,8 +1,8 @@
 //! The objects that hold a group's inventory: their names, and what stands on them.
 
 use operator_core::data_sources::SourceRef;
-use operator_runtime::owned::Owned;
-use operator_runtime::sources::Sources;
+use operator_runtime::owned::ManagedFields;
+use operator_runtime::sources::SourceCache;
 
 /// Annotation with the hash of an inventory object's content.
 pub const INVENTORY_HASH: &str = "edpm.openstack.org/content-hash";
@@ -23,14 +23,14 @@ pub struct Inventory {
     /// Hash of the content that was written.
     pub hash: String,
     /// What of it nobody has changed since.
-    pub owned: Owned,
+    pub owned: ManagedFields,
     /// Whether it would go with its owner, as earlier versions made it.
     pub has_owner: bool,
 }
 
 impl Inventory {
     /// What stands on an inventory object; nothing where there is none, or none of ours.
-    pub fn of(sources: &Sources, object: &SourceRef) -> Option<Self> {
+    pub fn of(sources: &SourceCache, object: &SourceRef) -> Option<Self> {
         let hash = sources.annotation(object, INVENTORY_HASH)?;
         Some(Self { hash, owned: sources.owned(object), has_owner: sources.has_owner(object) })
     }

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
-use api::conditions::{self, Condition, Finding, READY, RECONCILING, STALLED, settle, some};
+use api::conditions::{
+    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
+};
 use api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
-use operator_core::finalizers::{is_held_by_it_alone, is_terminating};
+use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::refusal::WRITES_ACCEPTED;
 
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::finalizers::INVENTORY;
-use crate::group::machines::{Asker, is_given_back, is_used, keeps_machine, needs_set};
+use crate::group::machines::{MachineRequest, is_given_back, is_used, keeps_machine, needs_set};
 use crate::group::names::known_name;
-use crate::group::observed::{Group, Observed};
+use crate::group::observed::{NodeGroup, Observed};
 use crate::group::provisioning::{BAREMETAL_READY, PROVISION_READY};
 use crate::group::status::ours;
 use crate::machines::{set, told};
@@ -27,12 +29,12 @@ const GIVING_BACK: &str = "GivingBack";
 const NAMED: usize = 5;
 
 /// The step that asks for what is wanted of the machines, or gives all of them back.
-pub fn set_step(seen: &Observed, asker: &Asker) -> Option<Step> {
+pub fn set_step(seen: &Observed, asker: &MachineRequest) -> Option<Step> {
     let is_deleted = asker.set(seen).is_some_and(|it| is_terminating(&**it));
     if (is_deleted || is_going(seen)) && !needs_set(seen, asker) {
         let is_last = match (&seen.group, &seen.role) {
-            (Group::Role(_), Some(role)) => is_held_by_it_alone(&**role, INVENTORY),
-            (Group::Role(_), None) | (Group::Node(_), _) => true,
+            (NodeGroup::Role(_), Some(role)) => is_only_finalizer(&**role, INVENTORY),
+            (NodeGroup::Role(_), None) | (NodeGroup::Node(_), _) => true,
         };
         if is_last || is_deleted {
             return asker.set(seen).and_then(set::deletion);
@@ -45,9 +47,9 @@ pub fn set_step(seen: &Observed, asker: &Asker) -> Option<Step> {
 /// that would undeploy machines of nodes that others hold, unless nobody is left to do it later.
 pub fn abandonment(seen: &Observed) -> Option<Step> {
     let (owner, is_last) = match (&seen.group, &seen.role) {
-        _ if Asker::of(seen).is_some() => return None,
-        (Group::Role(_), role) => last(role.as_deref()?),
-        (Group::Node(_), _) => last(&**seen.nodes.first()?),
+        _ if MachineRequest::of(seen).is_some() => return None,
+        (NodeGroup::Role(_), role) => last(role.as_deref()?),
+        (NodeGroup::Node(_), _) => last(&**seen.nodes.first()?),
     };
     let set = seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))?;
     let mut nodes = seen.nodes.iter().chain(&seen.movers);
@@ -62,7 +64,7 @@ fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
 /// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
 /// role, by the same rule.
 pub fn left_behind(seen: &Observed) -> Vec<Step> {
-    if matches!(seen.group, Group::Node(_)) {
+    if matches!(seen.group, NodeGroup::Node(_)) {
         return Vec::new();
     }
     let release = |set: &Arc<BaremetalSet>| {
@@ -78,15 +80,15 @@ fn last<K>(owner: &K) -> (Target, bool)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    let is_last = is_terminating(owner) && is_held_by_it_alone(owner, INVENTORY);
+    let is_last = is_terminating(owner) && is_only_finalizer(owner, INVENTORY);
     (Target::of(owner), is_last)
 }
 
 /// Whether whoever asks for the machines is to be deleted.
 fn is_going(seen: &Observed) -> bool {
     match (&seen.group, &seen.role) {
-        (Group::Role(_), role) => role.as_ref().is_some_and(|it| is_terminating(&**it)),
-        (Group::Node(_), _) => seen.nodes.iter().any(|it| is_terminating(&**it)),
+        (NodeGroup::Role(_), role) => role.as_ref().is_some_and(|it| is_terminating(&**it)),
+        (NodeGroup::Node(_), _) => seen.nodes.iter().any(|it| is_terminating(&**it)),
     }
 }
 
@@ -95,8 +97,8 @@ fn is_going(seen: &Observed) -> bool {
 /// `refusal` is what is said of a refused write of their group.
 pub fn told_by(
     seen: &Observed,
-    asker: &Asker,
-    refusal: Option<&Finding>,
+    asker: &MachineRequest,
+    refusal: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
     let waits = |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(asker), seen, it);
@@ -107,21 +109,22 @@ pub fn told_by(
 
 fn node_step(
     seen: &Observed,
-    asker: &Asker,
+    asker: &MachineRequest,
     node: &Node,
-    refusal: Option<&Finding>,
+    refusal: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
-    let effective = Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
+    let effective =
+        EffectiveSpec::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
     asker.set(seen)?;
     let course = asker.followed(seen, node, &effective, now);
     let finding = match (&asker.template, refusal.filter(|it| set::is_refused(it))) {
         // Nothing can be asked of the set, not even to do without the host.
         (Err(fault), _) => told::fault(BAREMETAL_READY, fault),
-        (Ok(_), Some(refusal)) => refusal.clone().under(BAREMETAL_READY),
+        (Ok(_), Some(refusal)) => refusal.clone().with_type(BAREMETAL_READY),
         (Ok(_), None) => told::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course),
     };
-    let refusal = refusal.filter(|_| matches!(seen.group, Group::Node(_)));
+    let refusal = refusal.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let conditions = settled(&previous, (finding, refusal), node.metadata.generation, now);
@@ -133,8 +136,8 @@ fn node_step(
 
 fn role_step(
     seen: &Observed,
-    asker: &Asker,
-    refusal: Option<&Finding>,
+    asker: &MachineRequest,
+    refusal: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
@@ -151,10 +154,10 @@ fn role_step(
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits for its nodes, whose machines \
              would go with it: {}. Delete these too.",
-            some(&users, NAMED)
+            first_names(&users, NAMED)
         )
     };
-    let finding = Finding::warning(PROVISION_READY, "DeletionWaits", text);
+    let finding = ConditionDraft::warning(PROVISION_READY, "DeletionWaits", text);
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let conditions = settled(&previous, (finding, refusal), role.metadata.generation, now);
@@ -165,22 +168,22 @@ fn role_step(
 /// The conditions that stand, with one of them, a refused write and the summary told anew.
 fn settled(
     previous: &[Condition],
-    (finding, refusal): (Finding, Option<&Finding>),
+    (finding, refusal): (ConditionDraft, Option<&ConditionDraft>),
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let ready = finding.clone().under(READY);
+    let ready = finding.clone().with_type(READY);
     let anew = [finding.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
-    let mut findings: Vec<Finding> = stands.map(as_found).collect();
+    let mut findings: Vec<ConditionDraft> = stands.map(as_found).collect();
     findings.extend(conditions::kstatus(&ready));
     findings.extend(refusal.cloned());
     findings.extend([finding, ready]);
-    settle(previous, findings, generation, now)
+    merge_conditions(previous, findings, generation, now)
 }
 
-fn as_found(condition: &Condition) -> Finding {
-    Finding {
+fn as_found(condition: &Condition) -> ConditionDraft {
+    ConditionDraft {
         type_: condition.type_.clone(),
         status: condition.status,
         severity: condition.severity,

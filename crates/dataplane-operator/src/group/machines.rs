@@ -14,19 +14,19 @@ use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::claims::Claim;
-use crate::effective::{Effective, OWN_OPTIONS, machine_template};
+use crate::effective::{EffectiveSpec, OWN_OPTIONS, machine_template};
 use crate::finalizers::INVENTORY;
 use crate::group::names::{Names, known_name, machine_name};
-use crate::group::observed::{Group, Observed};
-use crate::machines::course::{self, Course, Known};
+use crate::group::observed::{NodeGroup, Observed};
+use crate::machines::course::{self, Known, ProvisioningState};
 use crate::machines::set::ELSEWHERE;
 use crate::machines::template::{Template, merged};
-use crate::machines::{Wish, set};
+use crate::machines::{DesiredMachine, set};
 use crate::problem::Fault;
 
 /// Whoever asks for the group's machines.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct MachineRequest {
     /// The role, or the node without one.
     pub owner: Target,
     /// What it says of them, or why nothing can be asked for.
@@ -37,16 +37,16 @@ pub struct Asker {
     without_room: BTreeSet<String>,
 }
 
-impl Asker {
+impl MachineRequest {
     /// Of a group; nobody where its hosts are provisioned by others.
     pub fn of(seen: &Observed) -> Option<Self> {
         let (owner, given) = match (&seen.group, &seen.role) {
-            (Group::Role(_), Some(role)) => {
+            (NodeGroup::Role(_), Some(role)) => {
                 let asks = role.spec.baremetal_set_template.as_ref();
                 (Target::of(&**role), asks.filter(|_| !role.spec.pre_provisioned)?)
             }
-            (Group::Role(_), None) => return None,
-            (Group::Node(_), _) => {
+            (NodeGroup::Role(_), None) => return None,
+            (NodeGroup::Node(_), _) => {
                 let node = seen.nodes.first()?;
                 (Target::of(&**node), machine_template(None, node)?)
             }
@@ -77,9 +77,9 @@ impl Asker {
         &self,
         seen: &Observed,
         node: &Node,
-        effective: &Effective,
+        effective: &EffectiveSpec,
         now: Timestamp,
-    ) -> Result<Course, Fault> {
+    ) -> Result<ProvisioningState, Fault> {
         self.template.as_ref().map_err(Clone::clone)?;
         match self.fault(seen, node) {
             Some(fault) => Err(fault),
@@ -92,12 +92,12 @@ impl Asker {
         &self,
         seen: &Observed,
         node: &Node,
-        effective: &Effective,
+        effective: &EffectiveSpec,
         now: Timestamp,
-    ) -> Course {
+    ) -> ProvisioningState {
         let name = self.names.asked(node);
         let known = known(node, effective, &seen.machines.answering);
-        let mut course = Course::of(self.set(seen).map(|it| &**it), &name, &known, now);
+        let mut course = ProvisioningState::of(self.set(seen).map(|it| &**it), &name, &known, now);
         course.record.host = Some(name);
         course
     }
@@ -154,7 +154,7 @@ impl Asker {
 
     /// The hosts for whose nodes the set still has machines although they are in the group no more,
     /// for others than the operator still hold those nodes: `machine → node`.
-    pub fn movers<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
+    pub fn migrating_nodes<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
         let others = seen.movers.iter().map(|it| (known_name(it), it));
         let is_left = |(name, node): &(String, &Arc<Node>)| {
             self.names.owner(name).is_none() && self.has(seen, name) && is_used(node)
@@ -167,7 +167,7 @@ impl Asker {
         let template = self.template.as_ref().ok()?;
         let found = self.set(seen);
         let present = found.map(|it| &it.spec.baremetal_hosts);
-        let mut nodes: Vec<(&Arc<Node>, Effective)> = Vec::new();
+        let mut nodes: Vec<(&Arc<Node>, EffectiveSpec)> = Vec::new();
         let mut hosts: BTreeMap<String, BaremetalHost> = BTreeMap::new();
         let owners = seen.nodes.iter().filter(|it| self.names.is_owner(it) && keeps_machine(it));
         for node in owners {
@@ -182,21 +182,21 @@ impl Asker {
                 nodes.push((node, effective));
             }
         }
-        let kept = self.movers(seen).into_keys();
+        let kept = self.migrating_nodes(seen).into_keys();
         hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
         let mut fields = template.fields.clone();
         for (name, value) in Self::defaults(seen, &nodes) {
             fields.entry(name.to_owned()).or_insert(value);
         }
         let labels = BTreeMap::new();
-        let wish = Wish { owner: self.owner.clone(), labels, fields, hosts };
+        let wish = DesiredMachine { owner: self.owner.clone(), labels, fields, hosts };
         wish.step(found.map(|it| &**it))
     }
 
     /// What the set says where the template says nothing.
     fn defaults(
         seen: &Observed,
-        nodes: &[(&Arc<Node>, Effective)],
+        nodes: &[(&Arc<Node>, EffectiveSpec)],
     ) -> BTreeMap<&'static str, serde_json::Value> {
         let shared = seen.role.as_ref().and_then(|it| it.spec.node_template.as_ref());
         let own = || nodes.iter().find_map(|(_, it)| it.ssh_secret.clone());
@@ -234,10 +234,10 @@ fn may_get_one(seen: &Observed, node: &Node) -> bool {
 
 /// Whether the machine of a node that is to be deleted was given back; a node without a role has a set
 /// of its own, which goes as a whole.
-pub fn is_given_back(asker: Option<&Asker>, seen: &Observed, node: &Node) -> bool {
+pub fn is_given_back(asker: Option<&MachineRequest>, seen: &Observed, node: &Node) -> bool {
     let Some(asker) = asker else { return true };
     let set = asker.set(seen).map(|it| &**it);
-    if matches!(seen.group, Group::Node(_)) {
+    if matches!(seen.group, NodeGroup::Node(_)) {
         return set.is_none();
     }
     // What a set has of that name may be another node's.
@@ -245,12 +245,17 @@ pub fn is_given_back(asker: Option<&Asker>, seen: &Observed, node: &Node) -> boo
 }
 
 /// Whether a group that is to be deleted still needs its set.
-pub fn needs_set(seen: &Observed, asker: &Asker) -> bool {
-    seen.nodes.iter().any(|it| asker.is_at_work(seen, it)) || !asker.movers(seen).is_empty()
+pub fn needs_set(seen: &Observed, asker: &MachineRequest) -> bool {
+    seen.nodes.iter().any(|it| asker.is_at_work(seen, it))
+        || !asker.migrating_nodes(seen).is_empty()
 }
 
 /// What is known of a host beside its set.
-pub fn known<'a>(node: &'a Node, effective: &Effective, answering: &BTreeSet<String>) -> Known<'a> {
+pub fn known<'a>(
+    node: &'a Node,
+    effective: &EffectiveSpec,
+    answering: &BTreeSet<String>,
+) -> Known<'a> {
     let status = node.status.as_ref();
     let recorded: Option<&HostMachine> = status.and_then(|it| it.machine.as_ref());
     let key = status.and_then(|it| HostKey::parse(it.host_key.as_deref()?));
@@ -263,13 +268,13 @@ pub fn known<'a>(node: &'a Node, effective: &Effective, answering: &BTreeSet<Str
     Known { recorded, key, can_be_asked, answers }
 }
 
-fn effective(seen: &Observed, node: &Node) -> Effective {
-    Effective::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
+fn effective(seen: &Observed, node: &Node) -> EffectiveSpec {
+    EffectiveSpec::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
 }
 
 /// What the set says of one host: what the template says, then the node; its address where neither
 /// gives one.
-fn entry(template: &Template, name: &str, node: &Node, effective: &Effective) -> BaremetalHost {
+fn entry(template: &Template, name: &str, node: &Node, effective: &EffectiveSpec) -> BaremetalHost {
     let mut host = merged(template.host(name), node.spec.baremetal_host.as_ref());
     let address = host.ctl_plane_ip.take().filter(|it| !it.is_empty());
     let address = address.unwrap_or_else(|| effective.ansible_host.clone());

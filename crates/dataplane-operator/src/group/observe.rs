@@ -11,18 +11,18 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::sources::Sources;
-use operator_runtime::vault::Vault;
+use operator_runtime::sources::SourceCache;
+use operator_runtime::vault::SourceContents;
 
 use crate::attachments::Attachments;
 use crate::claims::caches::told_keys;
 use crate::claims::{Claim, ClaimCaches};
 use crate::default_services::Found;
-use crate::effective::{Effective, machine_template};
+use crate::effective::{EffectiveSpec, machine_template};
 use crate::group::inventory::{Inventory, node_inventory_name};
-use crate::group::machines::{Asker, known};
+use crate::group::machines::{MachineRequest, known};
 use crate::group::names::{Names, known_name};
-use crate::group::observed::{Group, Observed, data_plane_of, listed};
+use crate::group::observed::{NodeGroup, Observed, data_plane_of, listed};
 use crate::group::parts;
 use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE};
 use crate::machines::course::is_awaited;
@@ -32,7 +32,7 @@ use crate::vars::{Objects, named};
 use operator_core::data_sources::sources_of;
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All data planes.
     pub planes: Arc<Cache<DataPlane>>,
     /// All roles.
@@ -46,9 +46,9 @@ pub struct World {
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<SourceCache>,
     /// The content of those that variables come from.
-    pub vault: Vault,
+    pub vault: SourceContents,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
     /// All sets of machines, if the cluster has them.
@@ -58,8 +58,8 @@ pub struct World {
 }
 
 /// Reads a group; `None` where nothing of it exists.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
-    let Some(group) = Group::parse(key) else { return Ok(None) };
+pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
+    let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
     let namespace = key.namespace.clone();
     let (role, nodes) = members(world, &namespace, &group)?;
     if role.is_none() && nodes.is_empty() {
@@ -70,7 +70,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
     let Found { services, unreadable } =
         services(world, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
-    let effective = |it: &Arc<Node>| Effective::of(None, role.as_deref(), it, &Objects::new());
+    let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
     let wanted = wanted_sources(&namespace, ssh_secrets, &services);
@@ -133,9 +133,9 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 
 /// The sets of machines, where somebody asks for one, or has.
 async fn machines(
-    world: &World,
+    world: &Caches,
     namespace: &str,
-    group: &Group,
+    group: &NodeGroup,
     role: Option<&Role>,
     nodes: &[Arc<Node>],
 ) -> Result<Seen> {
@@ -148,13 +148,13 @@ async fn machines(
     }
     // The machine of a node that cannot be read would be given back, and its disks wiped.
     world.nodes.check_readable(namespace)?;
-    let (Group::Role(name) | Group::Node(name)) = group;
+    let (NodeGroup::Role(name) | NodeGroup::Node(name)) = group;
     world.machines.seen(&world.api, &Key::new(namespace, name)).await
 }
 
 /// Nodes of other groups whose hosts the group's set still has.
 fn movers(
-    world: &World,
+    world: &Caches,
     namespace: &str,
     members: &[Arc<Node>],
     machines: &Seen,
@@ -172,11 +172,11 @@ fn movers(
 
 /// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
 fn awaited(seen: &Observed) -> BTreeSet<String> {
-    let Some(asker) = Asker::of(seen) else { return BTreeSet::new() };
+    let Some(asker) = MachineRequest::of(seen) else { return BTreeSet::new() };
     let Some(set) = asker.set(seen) else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
         let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
-        let effective = Effective::of(plane, role, node, &seen.objects);
+        let effective = EffectiveSpec::of(plane, role, node, &seen.objects);
         let known = known(node, &effective, &seen.machines.answering);
         let is_awaited = is_awaited(set, &asker.names.asked(node), &known);
         effective.address().filter(|_| is_awaited)
@@ -186,7 +186,7 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
 
 /// Runs of other owners that were told the key of a host at one of the addresses.
 fn others(
-    world: &World,
+    world: &Caches,
     namespace: &str,
     addresses: Vec<Option<String>>,
     owner: &str,
@@ -198,7 +198,7 @@ fn others(
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects> {
+async fn objects(world: &Caches, sources: BTreeSet<SourceRef>) -> Result<Objects> {
     let mut objects = Objects::new();
     for source in sources {
         if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
@@ -210,7 +210,7 @@ async fn objects(world: &World, sources: BTreeSet<SourceRef>) -> Result<Objects>
 
 /// The UID of the role, or of a node that names none: whose runs they are.
 fn owner(role: Option<&Role>, nodes: &[Arc<Node>]) -> String {
-    let alone = nodes.first().filter(|it| matches!(Group::of(it), Group::Node(_)));
+    let alone = nodes.first().filter(|it| matches!(NodeGroup::of(it), NodeGroup::Node(_)));
     role.and_then(ResourceExt::uid).or_else(|| alone?.uid()).unwrap_or_default()
 }
 
@@ -222,16 +222,16 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
 /// The role, where the group has one, and its nodes.
 type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
 
-fn members(world: &World, namespace: &str, group: &Group) -> Result<Members> {
+fn members(world: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
     Ok(match group {
-        Group::Role(name) => {
+        NodeGroup::Role(name) => {
             let key = Key::new(namespace, name);
             (world.roles.try_get(&key)?, world.nodes.indexed(BY_ROLE, &key))
         }
-        Group::Node(name) => {
+        NodeGroup::Node(name) => {
             let node = world.nodes.try_get(&Key::new(namespace, name))?;
             // The node may have got a role since the key was queued: then that group decides.
-            let is_alone = |it: &Arc<Node>| Group::of(it) == *group;
+            let is_alone = |it: &Arc<Node>| NodeGroup::of(it) == *group;
             (None, node.filter(is_alone).into_iter().collect())
         }
     })
@@ -239,7 +239,7 @@ fn members(world: &World, namespace: &str, group: &Group) -> Result<Members> {
 
 /// The data plane that the role names; of a node without a role the one whose entry it is.
 fn plane(
-    world: &World,
+    world: &Caches,
     namespace: &str,
     role: Option<&Role>,
     nodes: &[Arc<Node>],
@@ -248,7 +248,7 @@ fn plane(
         Some(role) => data_plane_of(role),
         None => nodes
             .first()
-            .filter(|it| matches!(Group::of(it), Group::Node(_)))
+            .filter(|it| matches!(NodeGroup::of(it), NodeGroup::Node(_)))
             .and_then(|it| controller(it.meta()))
             .filter(|it| it.kind == DataPlane::kind(&()))
             .map(|it| it.name.as_str()),
@@ -256,7 +256,7 @@ fn plane(
     Ok(name.map(|it| world.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
-fn services(world: &World, namespace: &str, names: &[String]) -> Found {
+fn services(world: &Caches, namespace: &str, names: &[String]) -> Found {
     let mut found = Found::default();
     found.look_up(&world.services, namespace, names.iter().cloned());
     found
@@ -285,15 +285,15 @@ fn sources_of_vars(
 }
 
 /// The inventory objects that the group has or is to have; a Secret beside one has its name.
-fn inventory_names(group: &Group, nodes: &[Arc<Node>]) -> BTreeSet<String> {
+fn inventory_names(group: &NodeGroup, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     let role = match group {
-        Group::Role(name) => parts::names(name, nodes.len()),
-        Group::Node(_) => BTreeSet::new(),
+        NodeGroup::Role(name) => parts::names(name, nodes.len()),
+        NodeGroup::Node(_) => BTreeSet::new(),
     };
     nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
 }
 
-fn inventories(world: &World, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
+fn inventories(world: &Caches, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
     let read = |it: SourceRef| Some((it.key.name.clone(), Inventory::of(&world.sources, &it)?));
     names.into_iter().filter_map(read).collect()
 }

@@ -21,14 +21,14 @@ use crate::vars::Objects;
 
 /// Which hosts are decided together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Group {
+pub enum NodeGroup {
     /// The nodes that name this role.
     Role(String),
     /// A node that names no role.
     Node(String),
 }
 
-impl Group {
+impl NodeGroup {
     /// The group that a node belongs to.
     pub fn of(node: &Node) -> Self {
         match node.spec.role.clone().filter(|it| !it.is_empty()) {
@@ -59,7 +59,7 @@ impl Group {
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// Which hosts these are.
-    pub group: Group,
+    pub group: NodeGroup,
     /// Their namespace.
     pub namespace: String,
     /// The role, where it exists.
@@ -103,9 +103,9 @@ impl Observed {
     /// Whoever owns the runs; nobody where no services are listed by anything that exists.
     pub fn parent(&self) -> Option<Target> {
         match (&self.group, &self.role) {
-            (Group::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
-            (Group::Node(_), _) if self.listed().is_empty() => None,
-            (Group::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
+            (NodeGroup::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
+            (NodeGroup::Node(_), _) if self.listed().is_empty() => None,
+            (NodeGroup::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
         }
     }
 
@@ -116,10 +116,16 @@ impl Observed {
 }
 
 /// The services of a group: the role's, or the node's.
-pub fn listed<'a>(group: &Group, role: Option<&'a Role>, nodes: &'a [Arc<Node>]) -> &'a [String] {
+pub fn listed<'a>(
+    group: &NodeGroup,
+    role: Option<&'a Role>,
+    nodes: &'a [Arc<Node>],
+) -> &'a [String] {
     match group {
-        Group::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
-        Group::Node(_) => nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        NodeGroup::Role(_) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
+        NodeGroup::Node(_) => {
+            nodes.first().map(|it| it.spec.services.as_slice()).unwrap_or_default()
+        }
     }
 }
 

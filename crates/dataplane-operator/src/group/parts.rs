@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use operator_core::hash;
 
 use crate::group::inventory::role_inventory_name;
-use crate::group::observed::{Group, Observed};
+use crate::group::observed::{NodeGroup, Observed};
 
 /// How many hosts share an inventory object, about: with 5 KB of variables each, half of a MiB.
 const HOSTS: usize = 100;
@@ -17,8 +17,8 @@ const FORMER: usize = 64;
 /// How many objects the hosts of a group are divided among: a node without a role has its own.
 pub fn count(seen: &Observed) -> usize {
     match seen.group {
-        Group::Role(_) => count_for(seen.nodes.len()),
-        Group::Node(_) => 1,
+        NodeGroup::Role(_) => count_for(seen.nodes.len()),
+        NodeGroup::Node(_) => 1,
     }
 }
 

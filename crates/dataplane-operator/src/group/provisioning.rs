@@ -1,10 +1,10 @@
 //! What nodes and roles say of phase -1, the provisioning of their machines.
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 
-use crate::group::host::Judged;
-use crate::group::machines::Asker;
-use crate::machines::{Course, told};
+use crate::group::host::EvaluatedHost;
+use crate::group::machines::MachineRequest;
+use crate::machines::{ProvisioningState, told};
 
 /// Phase -1 of a node.
 pub const BAREMETAL_READY: &str = "BaremetalReady";
@@ -13,12 +13,16 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
 /// The finding on the machine of one host; `refusal` is what is said of a set that could not be
 /// written.
-pub fn of(host: &Judged, asker: Option<&Asker>, refusal: Option<&Finding>) -> Finding {
+pub fn of(
+    host: &EvaluatedHost,
+    asker: Option<&MachineRequest>,
+    refusal: Option<&ConditionDraft>,
+) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
-    let is_open = |it: &Course| !it.is_installed && it.error.is_none();
+    let is_open = |it: &ProvisioningState| !it.is_installed && it.error.is_none();
     match (&host.machine, asker) {
         (Some(Ok(course)), Some(asker)) => match refusal.filter(|_| is_open(course)) {
-            Some(refusal) => refusal.clone().under(BAREMETAL_READY),
+            Some(refusal) => refusal.clone().with_type(BAREMETAL_READY),
             None => told::finding(BAREMETAL_READY, &asker.owner, course, &address),
         },
         (Some(Err(fault)), _) => told::fault(BAREMETAL_READY, fault),
@@ -27,7 +31,7 @@ pub fn of(host: &Judged, asker: Option<&Asker>, refusal: Option<&Finding>) -> Fi
 }
 
 /// A machine that was provisioned once is told of: nobody follows it any more.
-fn not_required(host: &Judged) -> Finding {
+fn not_required(host: &EvaluatedHost) -> ConditionDraft {
     let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
     let text = match machine {
         None => "The host is provisioned by others.".to_owned(),
@@ -36,26 +40,26 @@ fn not_required(host: &Judged) -> Finding {
              stays in its OpenStackBaremetalSet until that is deleted."
         ),
     };
-    Finding::good(BAREMETAL_READY, "NotRequired", text)
+    ConditionDraft::good(BAREMETAL_READY, "NotRequired", text)
 }
 
 /// What a role says of all machines.
-pub struct Sum {
+pub struct ProvisioningSummary {
     /// Whether all are there.
-    pub finding: Finding,
+    pub finding: ConditionDraft,
     /// How many are.
     pub n_there: i64,
 }
 
 /// The sum over the hosts of a role.
 pub fn of_all<'a>(
-    asker: &Asker,
-    refusal: Option<&Finding>,
-    hosts: impl Iterator<Item = &'a Judged>,
-) -> Sum {
-    let one = |it: &'a Judged| (it.effective.name.as_str(), of(it, Some(asker), refusal));
-    let all: Vec<(&str, Finding)> = hosts.map(one).collect();
+    asker: &MachineRequest,
+    refusal: Option<&ConditionDraft>,
+    hosts: impl Iterator<Item = &'a EvaluatedHost>,
+) -> ProvisioningSummary {
+    let one = |it: &'a EvaluatedHost| (it.effective.name.as_str(), of(it, Some(asker), refusal));
+    let all: Vec<(&str, ConditionDraft)> = hosts.map(one).collect();
     let n_there = all.iter().filter(|(_, it)| it.holds()).count();
     let finding = told::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));
-    Sum { finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
+    ProvisioningSummary { finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
 }

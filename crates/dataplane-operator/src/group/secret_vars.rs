@@ -10,8 +10,8 @@ use operator_core::keyed::Digest;
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
-use crate::effective::Effective;
-use crate::group::host::Judged;
+use crate::effective::EffectiveSpec;
+use crate::group::host::EvaluatedHost;
 use crate::group::inventory::{INVENTORY_HASH, Inventory};
 use crate::group::observed::Observed;
 use crate::group::vars::is_needed;
@@ -22,8 +22,8 @@ type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;
 
 /// Whether any of these hosts has variables that come from Secrets; a host whose variables cannot be read
 /// has none.
-pub fn is_mounted(hosts: &[&Judged]) -> bool {
-    let known: Vec<&Effective> =
+pub fn is_mounted(hosts: &[&EvaluatedHost]) -> bool {
+    let known: Vec<&EffectiveSpec> =
         hosts.iter().filter(|it| !it.has_unknown_vars).map(|it| &it.effective).collect();
     is_needed(&known)
 }
@@ -32,7 +32,7 @@ pub fn is_mounted(hosts: &[&Judged]) -> bool {
 ///
 /// It goes with the inventory and not before: a run that was made before may still mount it, so
 /// what nobody needs any more is emptied.
-pub fn secret(seen: &Observed, name: &str, hosts: &[&Effective]) -> Option<Step> {
+pub fn secret(seen: &Observed, name: &str, hosts: &[&EffectiveSpec]) -> Option<Step> {
     let layout = layout(hosts);
     let known = seen.inventory_secrets.get(name);
     if layout.is_empty() && known.is_none() {
@@ -57,7 +57,7 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&Effective]) -> Option<Step>
     Some(Step::apply(target, object, "the variables from Secrets differ from what holds"))
 }
 
-fn layout<'a>(hosts: &[&'a Effective]) -> Layout<'a> {
+fn layout<'a>(hosts: &[&'a EffectiveSpec]) -> Layout<'a> {
     let mut layout = Layout::new();
     if !is_needed(hosts) {
         return layout;

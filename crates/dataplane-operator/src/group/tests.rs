@@ -11,14 +11,14 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Plan, Step, Write};
-use operator_core::refusal::Refusal;
-use operator_runtime::owned::Owned;
+use operator_core::refusal::RejectedWrite;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{Group, Observed, decide};
+use super::{NodeGroup, Observed, decide};
 use crate::attachments::Networks;
 use crate::default_services;
 use crate::finalizers::INVENTORY;
@@ -83,7 +83,7 @@ impl World {
         let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
         let digests = Digests { version: "1".into(), keys, texts, ..Digests::default() };
         let seen = Observed {
-            group: Group::Role("compute".into()),
+            group: NodeGroup::Role("compute".into()),
             namespace: NAMESPACE.into(),
             role: Some(Arc::new(role)),
             plane: None,
@@ -127,7 +127,7 @@ impl World {
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
         let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
@@ -150,7 +150,7 @@ impl World {
                 Write::Apply { object, .. } => {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
                     assert!(object["metadata"]["ownerReferences"].is_null());
-                    let owned = Owned::applied(object);
+                    let owned = ManagedFields::applied(object);
                     let inventory = Inventory { hash: hash.to_owned(), owned, has_owner: false };
                     if kind == "Secret" {
                         self.secrets.insert(name.clone(), object.clone());
@@ -186,17 +186,17 @@ impl World {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push(format!("delete {kind}"));
                 }
-                Write::Hold { finalizer } => {
+                Write::AddFinalizer { finalizer } => {
                     self.change(&kind, &name, |it| {
                         it.finalizers.get_or_insert_default().push(finalizer.clone());
                     });
                     self.writes.push(format!("hold {kind} {name}"));
                 }
-                Write::Release { rest, .. } if kind == "BaremetalSet" => {
+                Write::RemoveFinalizer { rest, .. } if kind == "BaremetalSet" => {
                     self.seen.machines.released(rest);
                     self.writes.push(format!("release {kind} {name}"));
                 }
-                Write::Release { rest, .. } => {
+                Write::RemoveFinalizer { rest, .. } => {
                     self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
                     self.collect();
                     self.writes.push(format!("release {kind} {name}"));

@@ -3,7 +3,7 @@
 use api::shared::DataSource;
 use kube::ResourceExt;
 
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::group::observed::Observed;
 use crate::problem::Fault;
 use crate::vars::{Objects, named};
@@ -72,6 +72,6 @@ pub fn are_unknown(faults: &[Fault]) -> bool {
 }
 
 /// Whether any of these hosts has variables that come from Secrets.
-pub fn is_needed(hosts: &[&Effective]) -> bool {
+pub fn is_needed(hosts: &[&EffectiveSpec]) -> bool {
     hosts.iter().any(|it| !it.group_secrets.is_empty() || it.host_secrets().next().is_some())
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Inputs, hash as hash_of, of_host, of_service, run_hash};
-use crate::effective::Effective;
+use crate::effective::EffectiveSpec;
 use crate::vars::Objects;
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
@@ -57,10 +57,10 @@ fn role() -> Value {
     })
 }
 
-fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (Effective, Inputs) {
+fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (EffectiveSpec, Inputs) {
     let role: Role = object("OpenStackDataPlaneRole", "compute", role);
     let node: Node = object("OpenStackDataPlaneNode", "n0", node);
-    let host = Effective::of(None, Some(&role), &node, &Objects::new());
+    let host = EffectiveSpec::of(None, Some(&role), &node, &Objects::new());
     let inputs = of_host(&host, instance);
     (host, inputs)
 }

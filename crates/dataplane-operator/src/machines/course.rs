@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::baremetal::{BaremetalSet, HostStatus, UNASSIGNED};
-use api::conditions::{Condition, READY, RECONCILING, STALLED, Severity, Truth, find};
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity, find};
 use api::dataplane::HostMachine;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -34,7 +34,7 @@ const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 /// How far the machine of a host is.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Course {
+pub struct ProvisioningState {
     /// Whether an operating system is on it.
     pub is_installed: bool,
     /// Whether this installation was not known before.
@@ -50,14 +50,14 @@ pub struct Course {
     /// Whether it was deployed with another config drive than it would get now.
     pub has_drifted: bool,
     /// What the set says of all its machines, where it says that they do not come.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ProvisioningFault>,
     /// Whether nobody has looked at the set yet.
     pub is_unheard: bool,
 }
 
 /// What keeps all machines of a set from coming.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trouble {
+pub struct ProvisioningFault {
     /// What is the matter with the set, as a sentence about it goes on: `says: …`, `is …`.
     pub text: String,
     /// Whether only a human can help.
@@ -77,7 +77,7 @@ pub struct Known<'a> {
     pub answers: bool,
 }
 
-impl Course {
+impl ProvisioningState {
     /// Of a host by its set, which may not be there yet.
     pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
         let told = set.and_then(|it| it.told(host));
@@ -157,7 +157,7 @@ impl Course {
 /// Whether a host's ssh server is to be asked: its machine is there, and it was not seen to answer.
 pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
     // What is told of times does not matter here.
-    let course = Course::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
+    let course = ProvisioningState::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
     // What was adopted is not waited for.
     let is_own = course.record.own_installation().is_some();
     course.is_installed && is_own && known.can_be_asked && !course.record.reachable
@@ -199,18 +199,18 @@ fn is_unheard(set: &BaremetalSet) -> bool {
 }
 
 /// What keeps all machines of a set from coming, which nobody mends by himself.
-fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<Trouble> {
+fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<ProvisioningFault> {
     if is_terminating(set) {
         let text = "is to be deleted, which nobody can take back. Its machines stay until every host \
                     that has one is done with it: delete these hosts too; those that come after get a \
                     new set.";
-        return Some(Trouble { text: text.into(), is_final: true });
+        return Some(ProvisioningFault { text: text.into(), is_final: true });
     }
     let made = set.metadata.creation_timestamp.as_ref().map(|it| it.0);
     if is_unheard(set) && made.is_some_and(|it| it + ATTENTION <= now) {
         let text = "was looked at by nobody since it was made: see in the log of dataplane-operator \
                     whether it looks after sets, and restart it if it does not.";
-        return Some(Trouble { text: text.into(), is_final: false });
+        return Some(ProvisioningFault { text: text.into(), is_final: false });
     }
     worst(set)
 }
@@ -218,19 +218,20 @@ fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<Trouble> {
 /// The worst condition by which a set says that no machine comes by itself. The one that sums up its
 /// machines tells of others too: what concerns this one, its own words tell. So does the one on what
 /// hosts are made from, as soon as the provisioner answers: before, nothing is said of any machine.
-fn worst(set: &BaremetalSet) -> Option<Trouble> {
-    let is_answered = find(conditions(set), SERVER).is_some_and(|it| it.status == Truth::True);
+fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
+    let is_answered =
+        find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True);
     let is_sum = |it: &Condition| {
         [READY, STALLED, RECONCILING, SUM].contains(&&*it.type_)
             || (is_answered && it.type_ == INPUT)
     };
     let is_bad = |it: &&Condition| {
         let is_serious = matches!(it.severity, Some(Severity::Error | Severity::Warning));
-        it.status == Truth::False && is_serious && !is_sum(it)
+        it.status == ConditionStatus::False && is_serious && !is_sum(it)
     };
     let worst = conditions(set).iter().filter(is_bad).min_by_key(|it| it.severity)?;
     let text = format!("says: {}: {}", worst.type_, worst.message);
-    Some(Trouble { text, is_final: worst.severity == Some(Severity::Error) })
+    Some(ProvisioningFault { text, is_final: worst.severity == Some(Severity::Error) })
 }
 
 fn conditions(set: &BaremetalSet) -> &[Condition] {

@@ -8,13 +8,13 @@ use api::baremetal::BaremetalSet;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::Absorb;
-use operator_runtime::doors::Doors;
+use operator_runtime::cache::WriteThrough;
+use operator_runtime::doors::SshProbe;
 use operator_runtime::error::Result;
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 
 use crate::machines::course::knows;
-use crate::optional::Optional;
+use crate::optional::OptionalInformer;
 
 /// When it is looked again for the kind where the cluster lacks it: no watch tells when it comes.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
@@ -44,18 +44,18 @@ impl Seen {
 
 /// All sets, if the cluster has them, and what is known of the hosts' ssh servers.
 pub struct Machines {
-    sets: Optional<BaremetalSet>,
-    doors: Doors,
+    sets: OptionalInformer<BaremetalSet>,
+    doors: SshProbe,
 }
 
 impl Machines {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Watches) -> Self {
-        Self { sets: Optional::new(watches), doors: Doors::default() }
+    pub fn new(watches: Informers) -> Self {
+        Self { sets: OptionalInformer::new(watches), doors: SshProbe::default() }
     }
 
     /// The cache of what is written.
-    pub fn absorbing(&self) -> Arc<dyn Absorb> {
+    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         self.sets.absorbing()
     }
 

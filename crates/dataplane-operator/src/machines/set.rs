@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
 use kube::ResourceExt;
-use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, refusal};
 use serde_json::json;
@@ -26,7 +26,7 @@ pub const MAX_HOSTS: usize = 500;
 
 /// A set that somebody asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct DesiredMachine {
     /// Whoever asks; the set has its name.
     pub owner: Target,
     /// Labels beside [`FOR`].
@@ -37,7 +37,7 @@ pub struct Wish {
     pub hosts: BTreeMap<String, BaremetalHost>,
 }
 
-impl Wish {
+impl DesiredMachine {
     /// The step that makes the set what it is to be, if it is not.
     ///
     /// Nothing is made for nobody, and nothing is changed of a set that goes or is another's.
@@ -57,7 +57,7 @@ impl Wish {
         let is_asked = |it: &BaremetalSet| {
             // No comparison tells that a field was taken out; the hash does.
             it.annotations().get(APPLIED) == Some(&hash)
-                && is_held(it, IN_USE) == is_used
+                && has_finalizer(it, IN_USE) == is_used
                 && says(Some(&json!(it.spec)), &spec)
                 && says(Some(&json!(it.metadata.labels)), &labels)
         };
@@ -98,14 +98,14 @@ pub fn is_of(set: &BaremetalSet, owner: &Target) -> bool {
 /// The step by which the set goes and gives back its machines: it is deleted, then let go.
 pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
     if is_terminating(&**set) {
-        return release(&**set, IN_USE, BECAUSE);
+        return remove_finalizer(&**set, IN_USE, BECAUSE);
     }
     Some(Step::delete(Target::of(&**set), BECAUSE))
 }
 
 /// The step that leaves a set to whoever deletes it, without doing so.
 pub fn release_of(set: &BaremetalSet) -> Option<Step> {
-    release(set, IN_USE, BECAUSE)
+    remove_finalizer(set, IN_USE, BECAUSE)
 }
 
 const BECAUSE: &str = "nobody needs its machines any more";
@@ -128,7 +128,7 @@ pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> 
 }
 
 /// Whether what is told of a refused write is of a set.
-pub fn is_refused(told: &Finding) -> bool {
+pub fn is_refused(told: &ConditionDraft) -> bool {
     refusal::is_of(told, &Kind::of::<BaremetalSet>())
 }
 

@@ -16,7 +16,7 @@ use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::node_set::certificates::{
-    Bundle, HOST, Hosts, Issued, Wish, name_of, secret, secret_of,
+    CertificateBundle, CertificateRequest, HOST, Hosts, Issued, name_of, secret, secret_of,
 };
 use operator_core::node_set_host::CTLPLANE;
 
@@ -43,7 +43,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// While one of a host is missing or being renewed they stay as they are.
 pub fn of(
     set: &NodeSet,
-    wish: &Wish<'_>,
+    wish: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<(Vec<String>, Vec<Step>)> {
@@ -80,17 +80,17 @@ pub fn of(
 /// The label selectors of the Secrets whose content is needed, one for each certificate.
 pub fn needed(
     set: &NodeSet,
-    wishes: &[Wish<'_>],
+    wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Vec<String> {
-    let selector = |wish: &Wish<'_>| {
+    let selector = |wish: &CertificateRequest<'_>| {
         let labels = wish.labels(&set.name_any()).into_iter();
         let mut terms: Vec<String> = labels.map(|(name, it)| format!("{name}={it}")).collect();
         terms.push(HOST.to_owned());
         terms.join(",")
     };
-    let is_needed = |it: &&Wish<'_>| outdated(set, it, hosts, issued).is_some();
+    let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, issued).is_some();
     wishes.iter().filter(is_needed).map(selector).collect()
 }
 
@@ -103,30 +103,39 @@ pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
 }
 
 /// The name of one of the Secrets.
-fn name(set: &str, wish: &Wish<'_>, idx: usize) -> String {
+fn name(set: &str, wish: &CertificateRequest<'_>, idx: usize) -> String {
     let part = format!("certs-{idx}");
     names::derived(&[set, wish.service, wish.key, &part], names::SUBDOMAIN_LIMIT)
 }
 
 /// The Secrets that stand, all of them made at once.
-struct Standing<'a> {
+struct BundleState<'a> {
     names: Vec<String>,
     digest: &'a str,
-    bundles: Vec<&'a Bundle>,
+    bundles: Vec<&'a CertificateBundle>,
 }
 
-fn standing<'a>(set: &str, wish: &Wish<'_>, issued: &'a Issued) -> Option<Standing<'a>> {
+fn standing<'a>(
+    set: &str,
+    wish: &CertificateRequest<'_>,
+    issued: &'a Issued,
+) -> Option<BundleState<'a>> {
     let first = issued.bundles.get(&name(set, wish, 0))?;
     let (count, digest) = first.made_from.split_once('-')?;
     let names: Vec<String> = (0..count.parse().ok()?).map(|it| name(set, wish, it)).collect();
     let of_name = |it: &String| issued.bundles.get(it).filter(|it| it.made_from == first.made_from);
-    let bundles: Option<Vec<&Bundle>> = names.iter().map(of_name).collect();
-    Some(Standing { names, digest, bundles: bundles? })
+    let bundles: Option<Vec<&CertificateBundle>> = names.iter().map(of_name).collect();
+    Some(BundleState { names, digest, bundles: bundles? })
 }
 
 /// The digest of what the Secrets are to be made from, where that is known and they are not made from
 /// it.
-fn outdated(set: &NodeSet, wish: &Wish<'_>, hosts: &Hosts<'_>, issued: &Issued) -> Option<String> {
+fn outdated(
+    set: &NodeSet,
+    wish: &CertificateRequest<'_>,
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Option<String> {
     if hosts.all.is_empty() || !hosts.are_complete() {
         return None;
     }
@@ -142,7 +151,7 @@ fn outdated(set: &NodeSet, wish: &Wish<'_>, hosts: &Hosts<'_>, issued: &Issued) 
 }
 
 /// Whether nobody has taken a host's files out of the Secrets.
-fn is_whole(standing: &Standing<'_>, hosts: &Hosts<'_>) -> bool {
+fn is_whole(standing: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
     let is_in = |host: &&str| {
         let Some(own) = own_name(hosts, host) else { return false };
         let [_, certificate, key] = FILES.map(|it| format!("{own}-{it}"));
@@ -164,7 +173,7 @@ fn max_size(set: &NodeSet) -> usize {
 /// The content of the Secrets; nothing where a host's was not read.
 fn content(
     set: &NodeSet,
-    wish: &Wish<'_>,
+    wish: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<Vec<Files>> {

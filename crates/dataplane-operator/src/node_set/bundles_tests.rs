@@ -5,15 +5,15 @@ use std::sync::Arc;
 use api::cert_manager::Certificate;
 use api::dataplane::Service;
 use operator_core::plan::Write;
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::Values;
 use operator_runtime::vault::Content;
 use serde_json::Value;
 
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
-use crate::node_set::tls::{tests, wishes};
-use operator_core::node_set_host::OnNetworks;
+use crate::node_set::tls::{requested, tests};
+use operator_core::node_set_host::HostNetworkValues;
 
 fn service() -> Service {
     let cert = json!({ "contents": ["dnsnames"] });
@@ -21,7 +21,7 @@ fn service() -> Service {
     object("OpenStackDataPlaneService", "agent", &json!({ "spec": spec }))
 }
 
-fn names() -> OnNetworks {
+fn names() -> HostNetworkValues {
     let of = |(host, name): (&str, &str)| {
         (host.to_owned(), [("ctlplane".to_owned(), name.to_owned())].into())
     };
@@ -55,7 +55,7 @@ fn read(issued: &mut Issued) {
 /// What is written, the content by key.
 fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> {
     let (names, service) = (names(), service());
-    let (hosts, wishes) = (tests::hosts(&names, &names), wishes([("agent", &service)]));
+    let (hosts, wishes) = (tests::hosts(&names, &names), requested([("agent", &service)]));
     let (names, steps) = of(set, &wishes[0], &hosts, issued)?;
     let object = |it: Step| {
         let Write::Apply { object, .. } = it.write else { panic!("{:?}", it.write) };
@@ -66,7 +66,7 @@ fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> 
 
 fn is_needed(issued: &Issued) -> bool {
     let (names, service) = (names(), service());
-    let (hosts, wishes) = (tests::hosts(&names, &names), wishes([("agent", &service)]));
+    let (hosts, wishes) = (tests::hosts(&names, &names), requested([("agent", &service)]));
     let found = needed(&two(), &wishes, &hosts, issued);
     let selector = "osdp-service=agent,osdp-service-cert-key=default,osdpns=edpm,hostname";
     assert!(found.iter().all(|it| it == selector), "{found:?}");
@@ -80,7 +80,9 @@ fn write(issued: &mut Issued) -> usize {
     for it in &objects {
         let made_from = it["metadata"]["annotations"][MADE_FROM].as_str().unwrap().to_owned();
         let name = it["metadata"]["name"].as_str().unwrap().to_owned();
-        issued.bundles.insert(name, Bundle { made_from, owned: Owned::applied(it) });
+        issued
+            .bundles
+            .insert(name, CertificateBundle { made_from, owned: ManagedFields::applied(it) });
     }
     issued.files.clear();
     objects.len()
@@ -131,7 +133,7 @@ fn nobody_reads_a_key_while_they_are_made_from_what_there_is() {
     assert_eq!(write(&mut issued), 1);
     assert!(!is_needed(&issued));
     // A human takes a key out.
-    issued.bundles.values_mut().next().unwrap().owned = Owned::default();
+    issued.bundles.values_mut().next().unwrap().owned = ManagedFields::default();
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
 }
@@ -166,7 +168,7 @@ fn one_that_was_made_with_others_that_went_is_made_again_and_one_too_many_goes()
     // Half of two: the other one is gone.
     let made_from = first.made_from.replacen('1', "2", 1);
     let name = "edpm-agent-default-certs-0".to_owned();
-    issued.bundles.insert(name.clone(), Bundle { made_from, ..first.clone() });
+    issued.bundles.insert(name.clone(), CertificateBundle { made_from, ..first.clone() });
     assert!(is_needed(&issued));
     issued.bundles.insert(name.clone(), first.clone());
     issued.bundles.insert("edpm-agent-default-certs-1".into(), first);
@@ -178,6 +180,6 @@ fn one_that_was_made_with_others_that_went_is_made_again_and_one_too_many_goes()
 #[test]
 fn a_name_too_long_for_an_object_is_cut() {
     let (service, long) = (service(), "s".repeat(260));
-    let wish = Wish { service: &long, ..wishes([("agent", &service)]).remove(0) };
+    let wish = CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
     assert_eq!(name("edpm", &wish, 0).len(), 253);
 }

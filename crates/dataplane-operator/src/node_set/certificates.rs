@@ -11,11 +11,11 @@ use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use operator_core::plan::Target;
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::vault::Content;
 
 use operator_core::data_sources::service_type;
-use operator_core::node_set_host::OnNetworks;
+use operator_core::node_set_host::HostNetworkValues;
 
 /// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
 /// among the service's, and on what is of one host alone, the host.
@@ -39,7 +39,7 @@ pub struct Issued {
     /// The Secrets with the certificates of single hosts: name → version.
     pub secrets: BTreeMap<String, String>,
     /// The Secrets with the certificates of all hosts, by name.
-    pub bundles: BTreeMap<String, Bundle>,
+    pub bundles: BTreeMap<String, CertificateBundle>,
     /// The content of those Secrets of single hosts that are to be bundled anew.
     pub files: BTreeMap<String, Content>,
 }
@@ -65,7 +65,7 @@ impl Issued {
 
 /// A certificate of each host that a service names.
 #[derive(Clone, Debug)]
-pub struct Wish<'a> {
+pub struct CertificateRequest<'a> {
     /// The service's name, as it is listed.
     pub service: &'a str,
     /// The service that names the certificate: the listed one, or the one that its type names.
@@ -76,7 +76,7 @@ pub struct Wish<'a> {
     pub cert: &'a TlsCert,
 }
 
-impl Wish<'_> {
+impl CertificateRequest<'_> {
     /// The folder below that of all certificates whose folder of the certificate's name has it.
     pub fn directory(&self) -> String {
         let own = self.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
@@ -99,9 +99,9 @@ pub struct Hosts<'a> {
     /// Whether anybody reserves addresses.
     pub are_reserved: bool,
     /// Host → network → name.
-    pub names: &'a OnNetworks,
+    pub names: &'a HostNetworkValues,
     /// Host → network → address.
-    pub addresses: &'a OnNetworks,
+    pub addresses: &'a HostNetworkValues,
 }
 
 impl Hosts<'_> {
@@ -117,13 +117,13 @@ pub fn secret(set: &NodeSet, name: &str) -> Target {
 }
 
 /// The name of a host's certificate; its Secret's begins with `cert-`.
-pub fn name_of(wish: &Wish<'_>, host: &str) -> String {
+pub fn name_of(wish: &CertificateRequest<'_>, host: &str) -> String {
     // Leaves room for the beginning of the Secret's name.
     names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len())
 }
 
 /// The Secret with the key and the certificate of a host.
-pub fn secret_of(wish: &Wish<'_>, host: &str) -> String {
+pub fn secret_of(wish: &CertificateRequest<'_>, host: &str) -> String {
     secret_name(&name_of(wish, host))
 }
 
@@ -134,11 +134,11 @@ pub fn secret_name(certificate: &str) -> String {
 
 /// What stands on such a Secret.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Bundle {
+pub struct CertificateBundle {
     /// The annotation [`MADE_FROM`].
     pub made_from: String,
     /// What of it nobody has changed since.
-    pub owned: Owned,
+    pub owned: ManagedFields,
 }
 
 /// Label of a certificate with the service that names it.

@@ -7,9 +7,11 @@ use std::time::Duration;
 use api::dataplane::Service;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::finalizers::{hold, is_held, is_held_by_it_alone, is_terminating, release};
+use operator_core::finalizers::{
+    add_finalizer, has_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
+};
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::{self, Refusal};
+use operator_core::refusal::{self, RejectedWrite};
 
 use crate::claims::shared_keys::HOST_KEY_SHARED;
 use crate::default_services;
@@ -17,10 +19,10 @@ use crate::finalizers::INVENTORY;
 use crate::group::networks;
 use crate::inputs::Inputs;
 use crate::machines::{course, observe, set};
-use crate::node_set::judged::Judged;
+use crate::node_set::judged::Evaluation;
 use crate::node_set::machines::{self, Machines};
 use crate::node_set::observed::{Observed, own_set};
-use crate::node_set::outcome::{self, Outcome};
+use crate::node_set::outcome::{self, DeploymentHistory};
 use crate::node_set::{build, faults, host_keys, inputs, inventory, others, served, status, tls};
 use crate::problem::Fault;
 use operator_core::data_sources::service_type;
@@ -42,16 +44,16 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    plan(seen, Some(refusal), now).telling()
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    plan(seen, Some(refusal), now).only_statuses()
 }
 
-fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
-        if plan.steps.is_empty() && is_held(&*seen.set, INVENTORY) {
-            let judged = judge(seen, now);
+        if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY) {
+            let judged = evaluate(seen, now);
             // A deployment that is under way goes on with it.
             let is_needed = judged.is_frozen();
             let inventory = judged.content.as_ref().filter(|_| is_needed);
@@ -67,13 +69,13 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
         // Their creation wakes this node set again; until then its services are not complete.
         return plan;
     }
-    let mut judged = judge(seen, now);
+    let mut judged = evaluate(seen, now);
     let because = "its inventory must not go before it";
-    plan.apart.clone_from(&judged.served.asked);
+    plan.independent.clone_from(&judged.served.asked);
     // What the API server does not take of machines concerns no host that has its own.
-    let is_held = is_held(&*seen.set, INVENTORY);
-    plan.apart.extend(judged.asked_of_machines.clone().filter(|_| is_held));
-    plan.steps.extend(hold(&*seen.set, INVENTORY, because));
+    let is_held = has_finalizer(&*seen.set, INVENTORY);
+    plan.independent.extend(judged.asked_of_machines.clone().filter(|_| is_held));
+    plan.steps.extend(add_finalizer(&*seen.set, INVENTORY, because));
     plan.steps.extend(judged.served.bundles.clone());
     let inventory = judged.content.as_ref().and_then(|it| build::secret(seen, it));
     if inventory.is_some() && refusal.is_some() {
@@ -85,16 +87,16 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let refusal = refusal::finding(refusal, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &judged, refusal, now));
     if networks::are_unserved(&judged.service_faults) {
-        plan.look_again_in(networks::LOOK_AGAIN);
+        plan.requeue_in(networks::LOOK_AGAIN);
     }
     if judged.machines.waits_for_ssh() {
-        plan.look_again_in(course::ASK_AGAIN);
+        plan.requeue_in(course::ASK_AGAIN);
     }
     if judged.machines.are_unheard() {
-        plan.look_again_in(observe::LOOK_AGAIN);
+        plan.requeue_in(observe::LOOK_AGAIN);
     }
     if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {
-        plan.look_again_in(others::LOOK_AGAIN);
+        plan.requeue_in(others::LOOK_AGAIN);
     }
     plan
 }
@@ -104,7 +106,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
 fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
     let is_needed = is_needed || seen.unreadable_deployments.iter().any(|it| !it.has_ended);
-    if is_needed || !is_held_by_it_alone(&*seen.set, INVENTORY) {
+    if is_needed || !is_only_finalizer(&*seen.set, INVENTORY) {
         return Vec::new();
     }
     if let Some(set) = own_set(seen) {
@@ -113,12 +115,12 @@ fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
     let mut steps = tls::removals(&seen.set, &seen.issued);
     steps.extend(build::removal(seen));
-    steps.extend(release(&*seen.set, INVENTORY, because));
+    steps.extend(remove_finalizer(&*seen.set, INVENTORY, because));
     steps
 }
 
 /// What holds for a node set.
-pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
+pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
     let hosts = served::hosts(seen);
     let machines = Machines::of(seen, &hosts, now);
     let mut faults = faults::of_hosts(seen, &hosts);
@@ -148,7 +150,7 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     } else {
         None
     };
-    Judged {
+    Evaluation {
         service_faults: faults::of_services(seen),
         inputs,
         machines,
@@ -163,7 +165,12 @@ pub fn judge(seen: &Observed, now: Timestamp) -> Judged<'_> {
     }
 }
 
-fn outcome(seen: &Observed, hosts: &[Host<'_>], machines: &Machines, inputs: &Inputs) -> Outcome {
+fn outcome(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    machines: &Machines,
+    inputs: &Inputs,
+) -> DeploymentHistory {
     let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
     let brings_version = |(name, it): &(&String, &Arc<Service>)| {
         VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())

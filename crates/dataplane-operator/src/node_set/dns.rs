@@ -1,6 +1,6 @@
 //! Names of a node set's hosts, where a DNS server of the control plane is in the cluster.
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
 use kube::ResourceExt;
@@ -91,11 +91,11 @@ pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
 }
 
 /// Whether the DNS server knows the hosts.
-pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
+pub fn finding(infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
                     addresses.";
-        return Finding::good(DNS_DATA_READY, "NotRequired", text);
+        return ConditionDraft::good(DNS_DATA_READY, "NotRequired", text);
     }
     if let Some(found) = asked.as_ref().err().and_then(|it| told(DNS_DATA_READY, it)) {
         return found;
@@ -106,7 +106,7 @@ pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
             None => "The namespace has no DNSMasq: create one, or have the control plane make it."
                 .to_owned(),
         };
-        return Finding::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
+        return ConditionDraft::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
     }
     let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
     let is_served = infra.dns_data.as_ref().is_some_and(|it| {
@@ -114,10 +114,10 @@ pub fn finding(infra: &Infra, asked: &Asked) -> Finding {
         status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
     });
     if is_told && is_served {
-        return Finding::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
+        return ConditionDraft::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
     }
     let text = "The DNS server does not know the hosts yet.";
-    Finding::waiting(DNS_DATA_READY, "Naming", text)
+    ConditionDraft::waiting(DNS_DATA_READY, "Naming", text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use operator_core::plan::Write;
 use serde_json::{Value, json};
 
@@ -88,7 +88,10 @@ fn a_dns_server_that_is_not_ready_or_absent_is_waited_for_and_several_are_a_faul
     infra.dns_masqs = vec![server.clone(), server];
     let asked = wanted(&set, &members(&set), &infra, true);
     let found = finding(&infra, &asked);
-    assert_eq!((found.status, found.reason.as_str()), (Truth::False, "SeveralDnsServers"));
+    assert_eq!(
+        (found.status, found.reason.as_str()),
+        (ConditionStatus::False, "SeveralDnsServers")
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::mounts::node_sets::faults as source_faults;
-use operator_core::engine::recipe::Source;
+use operator_core::engine::recipe::MountedSource;
 use operator_core::node_set_host;
 use operator_core::plan::Target;
 
@@ -78,7 +78,7 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
             None => faults.push(missing_source(name, &named)),
             Some(digests) => {
                 let keys = digests.keys.keys().cloned().collect();
-                sources.push(Source { is_secret: named.is_secret, name: named.name, keys });
+                sources.push(MountedSource { is_secret: named.is_secret, name: named.name, keys });
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::dataplane::{HostMachine, NodeSet};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::host_key::{ACCEPT, HostKey, Trust};
+use operator_core::engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
 use operator_core::engine::known_hosts::{covers, line};
 use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::sources::Digests;
@@ -18,7 +18,7 @@ use crate::node_set::observed::Observed;
 use operator_core::node_set_host::Host;
 
 /// What is trusted, by the host's name in the inventory.
-pub type Trusts = BTreeMap<String, Trust>;
+pub type Trusts = BTreeMap<String, HostKeyTrust>;
 
 /// The trust in each host.
 pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trusts {
@@ -43,18 +43,18 @@ pub fn trust(
     host: &Host<'_>,
     (machine, is_new): (Option<&HostMachine>, bool),
     offers: &Offers<'_>,
-) -> Trust {
+) -> HostKeyTrust {
     let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
     let recorded = recorded.filter(|_| !is_new);
     let recorded = recorded.and_then(|it| HostKey::parse(it));
     if !is_learned(set, ssh, host, recorded.is_some()) {
-        return Trust::default();
+        return HostKeyTrust::default();
     }
     let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
     let since = installed.max(set.creation_timestamp().map(|it| it.0));
     let offered = offers.keys(&host.name, since, &host.address());
     let accepted = accepted(set.annotations().get(ACCEPT), &offered);
-    Trust::learned(recorded, accepted, &offered)
+    HostKeyTrust::learned(recorded, accepted, &offered)
 }
 
 /// The fingerprint that a human accepts of this host: the annotation lists those of several, and it
@@ -102,7 +102,8 @@ pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
 
 /// The learned keys as the status tells them.
 pub fn told(trusts: &Trusts) -> BTreeMap<String, String> {
-    let told = |(name, it): (&String, &Trust)| Some((name.clone(), it.key.as_ref()?.to_string()));
+    let told =
+        |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));
     trusts.iter().filter_map(told).collect()
 }
 

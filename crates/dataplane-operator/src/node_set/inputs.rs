@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::inputs::{Inputs, insert_unless_empty, of_service};
 use crate::node_set::observed::Observed;
-use crate::node_set::served::{self, Served};
+use crate::node_set::served::{self, ExternalResources};
 use crate::vars::{named, title};
 use operator_core::node_set_host::Host;
 
@@ -23,7 +23,7 @@ use operator_core::node_set_host::Host;
 const VERSION: &str = "v1";
 
 /// Part → digest. Parts that are not set are left out.
-pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> Inputs {
+pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> Inputs {
     let (spec, template) = (&seen.set.spec, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
     let mut inputs = Inputs::new();

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observed::Observed;
-use crate::node_set::served::Served;
+use crate::node_set::served::ExternalResources;
 use crate::vars::{self, Objects};
 use operator_core::data_sources::service_type;
 use operator_core::node_set_host::{CTLPLANE, Host};
@@ -31,7 +31,7 @@ pub type Vars = BTreeMap<String, Var>;
 ///
 /// # Guarantees
 /// Values of Secrets are data; what a human wrote into `ansibleVars` or a ConfigMap stays a template.
-pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> String {
+pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> String {
     let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
     let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen, served)))]);
     if !hosts.is_empty() {
@@ -42,7 +42,7 @@ pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &Served) -> String
 }
 
 /// The variables of all hosts.
-fn group_vars(seen: &Observed, served: &Served) -> Vars {
+fn group_vars(seen: &Observed, served: &ExternalResources) -> Vars {
     let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
     let mut files = known_hosts_files(&set.name_any()).to_vec();
@@ -59,7 +59,7 @@ fn group_vars(seen: &Observed, served: &Served) -> Vars {
 }
 
 /// The variables of one host.
-fn host_vars(seen: &Observed, host: &Host<'_>, served: &Served) -> Vars {
+fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
     let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
     vars.extend(given(&seen.namespace, &opts, &seen.objects));

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::node_section::Network;
 use api::dataplane::{NodeSet, NodeSetNode};
 use api::infra::{DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready};
 use kube::{Resource, ResourceExt};
 use operator_core::engine::build::owner;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::OnNetworks;
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
@@ -261,15 +261,15 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
 pub type Asked = Result<Vec<Step>, Vec<Fault>>;
 
 /// The first reasons why nothing can be asked, as a condition.
-pub fn told(type_: &str, faults: &[Fault]) -> Option<Finding> {
+pub fn told(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
     let first = faults.iter().min_by_key(|it| it.is_missing)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
-    let tell = if first.is_missing { Finding::warning } else { Finding::error };
+    let tell = if first.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
     Some(tell(type_, first.reason, texts.join(" ")))
 }
 
 /// How far the addresses are.
-pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding {
+pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let why = if infra.is_missed {
             "The cluster has nobody who reserves addresses"
@@ -277,7 +277,7 @@ pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding 
             "Nobody is asked for addresses"
         };
         let text = format!("{why}: they come from ansibleHost and the variables.");
-        return Finding::good(IP_RESERVATION_READY, "NotRequired", text);
+        return ConditionDraft::good(IP_RESERVATION_READY, "NotRequired", text);
     }
     if let Some(found) = asked.as_ref().err().and_then(|it| told(IP_RESERVATION_READY, it)) {
         return found;
@@ -288,7 +288,7 @@ pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding 
     let open: Vec<&Member<'_>> = members.iter().filter(is_open).collect();
     let Some(first) = open.first() else {
         let text = "Every host has an address on each of its networks.";
-        return Finding::good(IP_RESERVATION_READY, "Reserved", text);
+        return ConditionDraft::good(IP_RESERVATION_READY, "Reserved", text);
     };
     let status = infra.ip_set(first.host_name).and_then(|it| it.status.as_ref());
     let told = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
@@ -299,7 +299,7 @@ pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Finding 
         members.len(),
         first.host_name
     );
-    Finding::waiting(IP_RESERVATION_READY, "Reserving", text)
+    ConditionDraft::waiting(IP_RESERVATION_READY, "Reserving", text)
 }
 
 /// The variables that plays get of a host's reservations; they win over a human's.
@@ -354,12 +354,12 @@ pub fn is_fqdn(name: &str) -> bool {
 }
 
 /// Host → network → address, of the hosts that have all of theirs.
-pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> OnNetworks {
+pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
     on_networks(members, infra, |_, it| it.address.clone())
 }
 
 /// Host → network → name.
-pub fn all_hostnames(members: &[Member<'_>], infra: &Infra) -> OnNetworks {
+pub fn all_hostnames(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
     on_networks(members, infra, |member, it| {
         if it.service_network() == CTLPLANE && is_fqdn(member.host_name) {
             return member.host_name.to_owned();
@@ -372,7 +372,7 @@ fn on_networks(
     members: &[Member<'_>],
     infra: &Infra,
     value: impl Fn(&Member<'_>, &Reservation) -> String,
-) -> OnNetworks {
+) -> HostNetworkValues {
     let of = |member: &Member<'_>| {
         let found = infra.reservations(member)?;
         let named = found.iter().map(|it| (it.network.to_lowercase(), value(member, it)));

@@ -1,6 +1,6 @@
 //! What is asked for each host, what is waited for, and what plays are told.
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
 
@@ -177,7 +177,7 @@ fn addresses_are_waited_for_until_every_network_of_every_host_has_one() {
         let mut infra = infra.clone();
         change(Arc::make_mut(&mut infra.ip_sets[1]));
         let found = state(&infra);
-        assert_eq!((found.0, found.1.as_str()), (Truth::False, "Reserving"));
+        assert_eq!((found.0, found.1.as_str()), (ConditionStatus::False, "Reserving"));
         assert_eq!(all_ips(&members(&set), &infra).len(), 1);
         found.2
     };
@@ -202,7 +202,7 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
         let faults = asked.clone().unwrap_err();
         assert_eq!(faults.iter().map(|it| it.reason).collect::<Vec<_>>(), expected, "{faults:?}");
         let found = finding(&members(&set), &infra, &asked);
-        assert_eq!((found.status, found.reason.as_str()), (Truth::False, expected[0]));
+        assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, expected[0]));
         assert!(faults.iter().all(|it| it.message.contains(": ")), "{faults:?}");
     };
     let one = json!({ "n0": {} });
@@ -225,7 +225,7 @@ fn without_the_operator_of_addresses_nothing_is_asked_and_nothing_is_missing() {
     let (set, infra) = (two(), Infra::default());
     assert_eq!(wanted(&set, &members(&set), &infra, true), Ok(vec![]));
     let found = finding(&members(&set), &infra, &Ok(vec![]));
-    assert_eq!((found.status, found.reason.as_str()), (Truth::True, "NotRequired"));
+    assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::True, "NotRequired"));
     assert_eq!(host_vars(&members(&set)[0], &infra), BTreeMap::new());
     assert!(names_networks(&set));
     let mut plain = set;

@@ -9,14 +9,14 @@ use crate::node_set::build::Content;
 use crate::node_set::host_keys::Trusts;
 use crate::node_set::machines::Machines;
 use crate::node_set::observed::Observed;
-use crate::node_set::outcome::Outcome;
-use crate::node_set::served::Served;
+use crate::node_set::outcome::DeploymentHistory;
+use crate::node_set::served::ExternalResources;
 use crate::problem::Fault;
 use operator_core::node_set_host::Host;
 
 /// A node set, judged.
 #[derive(Clone, Debug)]
-pub struct Judged<'a> {
+pub struct Evaluation<'a> {
     /// Its hosts.
     pub hosts: Vec<Host<'a>>,
     /// What keeps it from having an inventory.
@@ -34,14 +34,14 @@ pub struct Judged<'a> {
     /// What is asked of them now.
     pub asked_of_machines: Option<Step>,
     /// What deployments have done to its hosts.
-    pub outcome: Outcome,
+    pub outcome: DeploymentHistory,
     /// What operators of others serve for it.
-    pub served: Served,
+    pub served: ExternalResources,
     /// What its inventory Secret is to hold; nothing where that cannot be told.
     pub content: Option<Content>,
 }
 
-impl Judged<'_> {
+impl Evaluation<'_> {
     /// Whether the inventory is left as it is, for a deployment began with it.
     pub fn is_frozen(&self) -> bool {
         !self.outcome.under_way.is_empty()
@@ -49,7 +49,7 @@ impl Judged<'_> {
 }
 
 /// The name of the Secret with the inventory, once there is one.
-pub fn published_inventory(seen: &Observed, judged: &Judged<'_>) -> Option<String> {
+pub fn published_inventory(seen: &Observed, judged: &Evaluation<'_>) -> Option<String> {
     let is_there = judged.content.is_some() || seen.inventory.is_some();
     is_there.then(|| inventory_name(&seen.set.name_any()))
 }

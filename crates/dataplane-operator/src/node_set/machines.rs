@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::{BaremetalHost, BaremetalSet};
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::{HostMachine, NodeSetMachines};
 use api::shared::AnyMap;
 use jiff::Timestamp;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use crate::effective::OWN_OPTIONS;
 use crate::finalizers::INVENTORY;
 use crate::inputs::Inputs;
-use crate::machines::course::{Course, Known, is_awaited};
+use crate::machines::course::{Known, ProvisioningState, is_awaited};
 use crate::machines::set::ELSEWHERE;
 use crate::machines::template::{merged, with_prefix};
-use crate::machines::{Wish, set, told};
+use crate::machines::{DesiredMachine, set, told};
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::names::Names;
 use crate::node_set::observed::{Observed, own_set};
-use crate::node_set::served::Served;
+use crate::node_set::served::ExternalResources;
 use crate::problem::Fault;
 use operator_core::node_set_host::{Host, hosts, machine_template};
 
@@ -38,7 +38,7 @@ pub struct Machines {
     /// Whether the node set asks for any.
     pub are_asked: bool,
     /// How far each is, or what keeps its host from getting one, by the host's name.
-    pub courses: BTreeMap<String, Result<Course, Fault>>,
+    pub courses: BTreeMap<String, Result<ProvisioningState, Fault>>,
     /// What the status tells of each; what cannot be told at present stays as it was.
     pub records: BTreeMap<String, HostMachine>,
 }
@@ -112,13 +112,13 @@ impl Machines {
     }
 
     /// What is told of them; nothing where they are no business of the node set.
-    pub fn finding(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<Finding> {
+    pub fn finding(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
         if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
             return None;
         }
         if !self.are_asked {
             let text = "The hosts are provisioned by others.";
-            return Some(Finding::good(PROVISION_READY, "NotRequired", text));
+            return Some(ConditionDraft::good(PROVISION_READY, "NotRequired", text));
         }
         let owner = Target::of(&*seen.set);
         let one = |host: &Host<'_>| {
@@ -128,7 +128,7 @@ impl Machines {
             };
             Some((host.name.clone(), found))
         };
-        let all: Vec<(String, Finding)> = hosts.iter().filter_map(one).collect();
+        let all: Vec<(String, ConditionDraft)> = hosts.iter().filter_map(one).collect();
         Some(told::sum(PROVISION_READY, all.iter().map(|(name, it)| (name.as_str(), it))))
     }
 
@@ -139,7 +139,7 @@ impl Machines {
 
     /// Whether something is waited for of which no watch tells.
     pub fn are_unheard(&self) -> bool {
-        let is_unheard = |it: &Result<Course, Fault>| match it {
+        let is_unheard = |it: &Result<ProvisioningState, Fault>| match it {
             Ok(course) => course.is_unheard,
             Err(fault) => fault.is_missing,
         };
@@ -151,7 +151,7 @@ fn is_asked(seen: &Observed) -> bool {
     machine_template(&seen.set).is_some()
 }
 
-fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<Course, Fault> {
+fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<ProvisioningState, Fault> {
     let owner = Target::of(&*seen.set);
     if let Some(fault) = set::fault(&seen.machines, &owner) {
         return Err(fault);
@@ -167,7 +167,7 @@ fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<Course, Fa
         );
         return Err(Fault::missing(ELSEWHERE, text));
     }
-    Ok(Course::of(own.map(|it| &**it), &host.name, &known(seen, host), now))
+    Ok(ProvisioningState::of(own.map(|it| &**it), &host.name, &known(seen, host), now))
 }
 
 fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
@@ -201,7 +201,7 @@ pub fn step(
     seen: &Observed,
     hosts: &[Host<'_>],
     machines: &Machines,
-    served: &Served,
+    served: &ExternalResources,
     is_frozen: bool,
 ) -> Option<Step> {
     let own = own_set(seen);
@@ -230,8 +230,12 @@ pub fn step(
         }
     }
     let fields = fields(seen, template, hosts, served);
-    let wish =
-        Wish { owner: Target::of(&*seen.set), labels: labels(&seen.set), fields, hosts: all };
+    let wish = DesiredMachine {
+        owner: Target::of(&*seen.set),
+        labels: labels(&seen.set),
+        fields,
+        hosts: all,
+    };
     wish.step(own.map(|it| &**it))
 }
 
@@ -249,7 +253,7 @@ fn fields(
     seen: &Observed,
     template: &NodeSetMachines,
     hosts: &[Host<'_>],
-    served: &Served,
+    served: &ExternalResources,
 ) -> AnyMap {
     let given = serde_json::to_value(template).unwrap_or_default();
     let mut fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
@@ -280,7 +284,7 @@ fn is_some(list: &Value) -> bool {
 }
 
 /// What the set says of one host; nothing while its address is still to be reserved.
-fn entry(host: &Host<'_>, served: &Served, are_reserved: bool) -> Option<BaremetalHost> {
+fn entry(host: &Host<'_>, served: &ExternalResources, are_reserved: bool) -> Option<BaremetalHost> {
     let node = host.node;
     let mut entry = merged(None, node.baremetal_host.as_ref());
     entry.user_data = node.user_data.clone().or(entry.user_data);

@@ -14,9 +14,9 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::error::Result;
-use operator_runtime::owned::Owned;
-use operator_runtime::sources::{Sources, Values};
-use operator_runtime::vault::{Content, Vault};
+use operator_runtime::owned::ManagedFields;
+use operator_runtime::sources::{SourceCache, Values};
+use operator_runtime::vault::{Content, SourceContents};
 
 use crate::attachments::Attachments;
 use crate::claims::caches::told_keys;
@@ -25,17 +25,17 @@ use crate::default_services::Found;
 use crate::group::inventory::Inventory;
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::machines::{Machines, Seen};
-use crate::node_set::certificates::{Bundle, HOST, Issued};
+use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::machines::awaited;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
-use crate::node_set::others::Others;
+use crate::node_set::others::ExternalApis;
 use crate::node_set::{bundles, outcome, served};
 use crate::vars::{Objects, named};
-use operator_core::data_sources::{Named, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::node_set_host::machine_template;
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
     /// All deployments, indexed [`BY_NODE_SET`].
@@ -47,13 +47,13 @@ pub struct World {
     /// All runs, indexed [`BY_HOST_KEY`].
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<SourceCache>,
     /// All Secrets, indexed [`BY_LABEL`].
     pub secrets: Arc<MetadataCache<Secret>>,
     /// The content of those that variables come from.
-    pub vault: Vault,
+    pub vault: SourceContents,
     /// What operators of others serve, if the cluster has them.
-    pub others: Arc<Others>,
+    pub others: Arc<ExternalApis>,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
     /// All sets of machines, if the cluster has them.
@@ -68,7 +68,7 @@ pub fn brings_certificates(service: &Service) -> bool {
 }
 
 /// Reads a node set; `None` where it does not exist.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
     let Some(set) = world.node_sets.get(key) else {
         world.sources.depends(key, BTreeSet::new());
@@ -89,7 +89,8 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
         lent.look_up(&world.services, &namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
-    let lenders = served::lenders(services.iter().chain(&brought), &set.spec.services, get);
+    let lenders =
+        served::certificate_sources(services.iter().chain(&brought), &set.spec.services, get);
     unreadable.append(&mut lent.unreadable);
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
@@ -163,7 +164,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 /// The deployments of the namespace that cannot be read, and that the node set has counted, or that may
 /// be the one that is at its hosts: what they name cannot be read either.
 fn unreadable_deployments(
-    world: &World,
+    world: &Caches,
     set: &NodeSet,
     is_under_way: bool,
 ) -> Vec<UnreadableDeployment> {
@@ -182,7 +183,7 @@ fn unreadable_deployments(
 }
 
 /// The sets of machines, where the node set asks for one, or has.
-async fn machines(world: &World, key: &Key, set: &NodeSet) -> Result<Seen> {
+async fn machines(world: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
     let has = set.status.as_ref().is_some_and(|it| !it.machines.is_empty());
     if !has && machine_template(set).is_none() {
         return Ok(Seen::default());
@@ -192,7 +193,7 @@ async fn machines(world: &World, key: &Key, set: &NodeSet) -> Result<Seen> {
 
 /// What issues certificates, and what it has issued; nothing is asked where the node set wants none
 /// and has none.
-async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
+async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
     let secrets = world.secrets.indexed(BY_LABEL, key);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
     if !wants_some && secrets.is_empty() {
@@ -208,7 +209,10 @@ async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Res
     for secret in secrets {
         let name = secret.name_any();
         if let Some(made_from) = secret.annotations().get(bundles::MADE_FROM).cloned() {
-            issued.bundles.insert(name, Bundle { made_from, owned: Owned::of(secret.meta()) });
+            issued.bundles.insert(
+                name,
+                CertificateBundle { made_from, owned: ManagedFields::of(secret.meta()) },
+            );
         } else if secret.labels().contains_key(HOST) {
             issued.secrets.insert(name, secret.resource_version().unwrap_or_default());
         }
@@ -216,7 +220,7 @@ async fn issued(world: &World, key: &Key, set: &NodeSet, are_named: bool) -> Res
     Ok(issued)
 }
 
-async fn content(world: &World, source: &SourceRef) -> Result<Option<Content>> {
+async fn content(world: &Caches, source: &SourceRef) -> Result<Option<Content>> {
     world.vault.content(&world.api, &world.sources, source).await
 }
 
@@ -236,7 +240,7 @@ fn wanted_sources(
 }
 
 /// The objects that lists of `ansibleVarsFrom` name.
-pub fn sources_of_vars(set: &NodeSet) -> Vec<Named> {
+pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
     let template = set.spec.node_template.ansible.as_ref();
     let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
     let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
@@ -244,7 +248,7 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<Named> {
 }
 
 /// Runs that were told the key of a host at one of the addresses.
-fn runs(world: &World, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
+fn runs(world: &Caches, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
     let of_host = |it: node_set_host::Host<'_>| {
         world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
     };

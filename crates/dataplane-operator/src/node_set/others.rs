@@ -11,12 +11,12 @@ use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::rbac::Rule;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Watchable};
+use operator_runtime::cache::{Watchable, WriteThrough};
 use operator_runtime::error::Result;
-use operator_runtime::leader::Watches;
+use operator_runtime::leader::Informers;
 
 use crate::node_set::ipam::{Infra, names_networks};
-use crate::optional::Optional;
+use crate::optional::OptionalInformer;
 
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
@@ -34,37 +34,40 @@ pub const RULES: [Rule; 4] = [
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// All objects of these kinds, if the cluster has them.
-pub struct Others {
-    net_configs: Optional<NetConfig>,
-    ip_sets: Optional<IpSet>,
-    dns_masqs: Optional<DnsMasq>,
-    dns_data: Optional<DnsData>,
-    issuers: Optional<Issuer>,
-    certificates: Optional<Certificate>,
+pub struct ExternalApis {
+    net_configs: OptionalInformer<NetConfig>,
+    ip_sets: OptionalInformer<IpSet>,
+    dns_masqs: OptionalInformer<DnsMasq>,
+    dns_data: OptionalInformer<DnsData>,
+    issuers: OptionalInformer<Issuer>,
+    certificates: OptionalInformer<Certificate>,
 }
 
-impl Others {
+impl ExternalApis {
     /// Not watched yet; `watches` makes what they will be in.
-    pub fn new(watches: impl Fn() -> Watches) -> Self {
+    pub fn new(watches: impl Fn() -> Informers) -> Self {
         Self {
-            net_configs: Optional::new(watches()),
-            ip_sets: Optional::new(watches()),
-            dns_masqs: Optional::new(watches()),
-            dns_data: Optional::new(watches()),
-            issuers: Optional::new(watches()),
-            certificates: Optional::new(watches()),
+            net_configs: OptionalInformer::new(watches()),
+            ip_sets: OptionalInformer::new(watches()),
+            dns_masqs: OptionalInformer::new(watches()),
+            dns_data: OptionalInformer::new(watches()),
+            issuers: OptionalInformer::new(watches()),
+            certificates: OptionalInformer::new(watches()),
         }
     }
 
     /// The caches of what is written.
-    pub fn absorbing(&self) -> [Arc<dyn Absorb>; 3] {
+    pub fn absorbing(&self) -> [Arc<dyn WriteThrough>; 3] {
         [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
     }
 
     /// Calls `wake` with the namespace of each object that comes, changes or goes: a node set has
     /// objects of its own, and depends on those that its namespace has for all.
     pub fn on_change(&self, wake: impl Fn(&str) + Clone + Send + Sync + 'static) {
-        fn listen<K: Watchable>(to: &Optional<K>, wake: impl Fn(&str) + Send + Sync + 'static) {
+        fn listen<K: Watchable>(
+            to: &OptionalInformer<K>,
+            wake: impl Fn(&str) + Send + Sync + 'static,
+        ) {
             to.on_change(move |key: Key| wake(&key.namespace));
         }
         listen(&self.net_configs, wake.clone());

@@ -31,7 +31,7 @@ pub const FAILURES: usize = 5;
 
 /// What is known of a node set's deployments.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct DeploymentHistory {
     /// Each host, in the order of names.
     pub hosts: Vec<NodeSetHost>,
     /// The digest with which a deployment that is not settled succeeded on a host, by its name.
@@ -82,14 +82,14 @@ pub fn of(
     (deployments, unreadable): (&[Arc<Deployment>], &[UnreadableDeployment]),
     (present, versions): (&Digest, &BTreeSet<&str>),
     replaced: &Replaced<'_>,
-) -> Outcome {
+) -> DeploymentHistory {
     let nothing = NodeSetStatus::default();
     let recorded = node_set.status.as_ref().unwrap_or(&nothing);
     let began = |it: &&Deployment| it.progress_of(node_set).is_some();
     let mut deployments: Vec<&Deployment> =
         deployments.iter().map(|it| &**it).filter(began).collect();
     deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
-    let mut outcome = Outcome::recorded(hosts, recorded, &deployments, replaced);
+    let mut outcome = DeploymentHistory::recorded(hosts, recorded, &deployments, replaced);
     outcome.keep(recorded, unreadable);
     for deployment in &deployments {
         let Some(progress) = deployment.progress_of(node_set) else { continue };
@@ -111,7 +111,7 @@ pub fn of(
     outcome
 }
 
-impl Outcome {
+impl DeploymentHistory {
     /// What stands in the status, for the hosts that there are now.
     fn recorded(
         hosts: &BTreeSet<&str>,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::node_set::NodeSetCertificates;
 use api::dataplane::{NodeSetStatus, Service};
 use kube::ResourceExt;
@@ -14,16 +14,16 @@ use operator_core::plan::Step;
 use serde_json::{Value, json};
 
 use crate::inputs::{Inputs, insert_unless_empty};
-use crate::node_set::certificates::{Hosts, Wish};
+use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::observed::Observed;
 use crate::node_set::outcome::is_under_way;
-use crate::node_set::tls::{self, Wanted};
+use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{bundles, dns};
 use crate::problem::Fault;
 use operator_core::engine::host_progress::count;
 use operator_core::node_set_host::Host;
-use operator_core::node_set_host::OnNetworks;
+use operator_core::node_set_host::HostNetworkValues;
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;
@@ -36,17 +36,17 @@ const CERTIFICATES: &str = "certificates";
 
 /// What is served, and what is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub struct ExternalResources {
     /// Writes that do not depend on each other.
     pub asked: Vec<Step>,
     /// Writes of what runs mount.
     pub bundles: Vec<Step>,
     /// The conditions of addresses, names and certificates.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ConditionDraft>,
     /// Host → network → name.
-    pub names: OnNetworks,
+    pub names: HostNetworkValues,
     /// Host → network → address.
-    pub addresses: OnNetworks,
+    pub addresses: HostNetworkValues,
     /// The domain of the network over which hosts are managed.
     pub search_domain: Option<String>,
     /// Addresses of the DNS server inside the cluster.
@@ -61,11 +61,11 @@ pub struct Served {
     pub vars: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
-impl Served {
+impl ExternalResources {
     /// What an inventory waits for, if anything: certificates are not in it, and a deployment of
     /// services that have none needs none.
-    pub fn missing(&self) -> Option<&Finding> {
-        let is_in_it = |it: &&Finding| it.type_ != tls::CERTIFICATES_READY;
+    pub fn missing(&self) -> Option<&ConditionDraft> {
+        let is_in_it = |it: &&ConditionDraft| it.type_ != tls::CERTIFICATES_READY;
         self.findings.iter().filter(is_in_it).find(|it| !it.holds())
     }
 }
@@ -98,14 +98,19 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
 ///
 /// Nothing is taken back while a deployment is under way, which `is_frozen` says: its runs may mount
 /// it.
-pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool) -> Served {
+pub fn of(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    faults: &[Fault],
+    is_frozen: bool,
+) -> ExternalResources {
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
     let members = members(seen, hosts);
     let recorded = recorded(seen);
-    let mut served = Served {
+    let mut served = ExternalResources {
         names: names(seen, &members),
         addresses: addresses(seen, &members),
-        ..Served::default()
+        ..ExternalResources::default()
     };
     if infra.is_used {
         served.search_domain = ipam::search_domain(&members, infra);
@@ -127,9 +132,9 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
     let for_certificates = if faults.is_empty() {
-        tls::wanted(set, &wishes, &certified, issued, may_remove)
+        tls::desired(set, &wishes, &certified, issued, may_remove)
     } else {
-        Wanted::default()
+        DesiredCertificates::default()
     };
     let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
     let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
@@ -143,7 +148,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
     served.asked = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
     // One that a further host waits for changes nothing for those that have theirs.
     let were_told = recorded.inputs.contains_key(CERTIFICATES);
-    let is_listed = |it: &Wish<'_>| seen.services.contains_key(it.service);
+    let is_listed = |it: &CertificateRequest<'_>| seen.services.contains_key(it.service);
     let is_as_told = !seen.unreadable.is_empty() && were_told;
     served.lists_certificates = wishes.iter().any(is_listed) || is_as_told;
     served.has_certificates = is_on && were_told || is_as_told;
@@ -153,7 +158,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
         return served;
     }
     served.findings = findings.into();
-    let has_all = served.findings.last().is_some_and(Finding::holds);
+    let has_all = served.findings.last().is_some_and(ConditionDraft::holds);
     served.has_certificates |= is_on && has_all;
     // What runs that are under way may still mount is told until they have ended.
     let is_kept = (is_frozen || is_as_told) && certificates.is_empty();
@@ -168,12 +173,12 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], faults: &[Fault], is_frozen: bool
 }
 
 /// A condition of what nobody is asked for yet.
-fn unasked(finding: Finding) -> Finding {
+fn unasked(finding: ConditionDraft) -> ConditionDraft {
     if finding.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&finding.reason.as_str()) {
         return finding;
     }
     let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
-    Finding::waiting(&finding.type_, "InputMissing", text)
+    ConditionDraft::waiting(&finding.type_, "InputMissing", text)
 }
 
 fn recorded(seen: &Observed) -> NodeSetStatus {
@@ -190,12 +195,12 @@ fn members<'a>(seen: &'a Observed, hosts: &'a [Host<'a>]) -> Vec<Member<'a>> {
     hosts.iter().map(member).collect()
 }
 
-fn names(seen: &Observed, members: &[Member<'_>]) -> OnNetworks {
+fn names(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
     let recorded = seen.set.status.as_ref().map(|it| &it.all_hostnames);
     kept(seen, members, recorded, ipam::all_hostnames(members, &seen.infra))
 }
 
-fn addresses(seen: &Observed, members: &[Member<'_>]) -> OnNetworks {
+fn addresses(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
     let recorded = seen.set.status.as_ref().map(|it| &it.all_ips);
     kept(seen, members, recorded, ipam::all_ips(members, &seen.infra))
 }
@@ -205,11 +210,11 @@ fn addresses(seen: &Observed, members: &[Member<'_>]) -> OnNetworks {
 fn kept(
     seen: &Observed,
     members: &[Member<'_>],
-    recorded: Option<&OnNetworks>,
-    fresh: OnNetworks,
-) -> OnNetworks {
+    recorded: Option<&HostNetworkValues>,
+    fresh: HostNetworkValues,
+) -> HostNetworkValues {
     if !seen.infra.is_used {
-        return OnNetworks::new();
+        return HostNetworkValues::new();
     }
     let known =
         |it: &Member<'_>| Some((it.host_name.to_owned(), recorded?.get(it.host_name)?.clone()));
@@ -219,8 +224,8 @@ fn kept(
 fn certified<'a>(
     seen: &Observed,
     members: &[Member<'a>],
-    names: &'a OnNetworks,
-    addresses: &'a OnNetworks,
+    names: &'a HostNetworkValues,
+    addresses: &'a HostNetworkValues,
 ) -> Hosts<'a> {
     let all: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
     Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
@@ -229,7 +234,7 @@ fn certified<'a>(
 /// The certificates that the listed services name, and those that deployments bring. What another
 /// deployment brings waits for the end of one that is under way: plays are told of certificates by the
 /// inventory, and that stays what it was.
-fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
+fn wishes(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
     let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
     let recorded: BTreeSet<&str> = recorded.map(|it| it.service.as_str()).collect();
@@ -242,15 +247,15 @@ fn wishes(seen: &Observed) -> Vec<Wish<'_>> {
     let mut known = BTreeSet::new();
     let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
     let names = seen.set.spec.services.iter().chain(brought);
-    tls::wishes(names.filter(|it| known.insert(it.as_str())).filter_map(of))
+    tls::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }
 
 /// The Secrets of all certificates, the steps that write them, and whether each has its own.
 fn bundled(
     seen: &Observed,
-    wishes: &[Wish<'_>],
+    wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredCertificates,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
     let asked = wanted.names();
@@ -280,7 +285,7 @@ fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<St
 
 /// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it. What is
 /// made anew counts as it was until it is there again.
-pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
+pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
     let mut found = Inputs::new();
     if !seen.infra.is_used {
         return found;
@@ -313,13 +318,13 @@ pub fn inputs(seen: &Observed, served: &Served) -> Inputs {
 
 /// The services whose certificates others use that name none: service → the other one. What the node
 /// set lists itself lends nothing.
-pub fn lenders<'a>(
+pub fn certificate_sources<'a>(
     services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
     listed: &[String],
     mut find: impl FnMut(&str) -> Option<Arc<Service>>,
 ) -> BTreeMap<String, Arc<Service>> {
     let of = |(name, service): (&String, &Arc<Service>)| {
-        Some((name.clone(), find(tls::lender_beside(service, listed)?)?))
+        Some((name.clone(), find(tls::certificate_source_beside(service, listed)?)?))
     };
     services.into_iter().filter_map(of).collect()
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, Finding, READY, settle, trimmed};
+use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
 use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::{changed_text, host_key_checking};
-use operator_core::finalizers::{is_held_by_it_alone, is_terminating};
+use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 use operator_runtime::sources::Digests;
@@ -19,7 +19,7 @@ use crate::finalizers::INVENTORY;
 use crate::inputs::changed;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
-use crate::node_set::judged::{Judged, published_inventory};
+use crate::node_set::judged::{Evaluation, published_inventory};
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::outcome::FAILURES;
@@ -27,7 +27,7 @@ use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
 use crate::problem::Fault;
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use operator_core::data_sources::{Named, sources_of};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::node_set_host::{Host, PREFIX};
 
 /// The account of the runs is there; it takes nothing from `Ready`.
@@ -42,8 +42,8 @@ const TEXT: usize = 300;
 /// The status step, where the status does not say so already.
 pub fn step(
     seen: &Observed,
-    judged: &Judged<'_>,
-    refusal: Option<Finding>,
+    judged: &Evaluation<'_>,
+    refusal: Option<ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let set = &seen.set;
@@ -55,7 +55,7 @@ pub fn step(
     let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
     let wanted = NodeSetStatus {
         observed_generation: set.metadata.generation,
-        conditions: settle(&recorded.conditions, findings, set.metadata.generation, now),
+        conditions: merge_conditions(&recorded.conditions, findings, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
         hosts: with_addresses(judged, outcome.hosts),
@@ -93,7 +93,7 @@ pub fn step(
 /// stays by which that tells with what it began.
 fn renewed(
     seen: &Observed,
-    judged: &Judged<'_>,
+    judged: &Evaluation<'_>,
     wanted: &NodeSetStatus,
 ) -> (NodeSetStatus, Renewal) {
     let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
@@ -119,7 +119,7 @@ fn renewed(
 
 /// The hosts, each with the address at which it was deployed: who has the digest of the present inputs
 /// has the present address; the others keep what is recorded.
-fn with_addresses(judged: &Judged<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
+fn with_addresses(judged: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
     let present = inputs::digest(&judged.inputs);
     let beside = present.cut(PREFIX);
     let known: BTreeMap<&str, &Host<'_>> =
@@ -138,7 +138,7 @@ fn with_addresses(judged: &Judged<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeS
 /// What the inventory is made from. It stays what it was while that is left as it is: a deployment
 /// that is under way tells by this digest with what it began.
 fn published(
-    judged: &Judged<'_>,
+    judged: &Evaluation<'_>,
     recorded: &NodeSetStatus,
 ) -> (Option<String>, BTreeMap<String, String>) {
     let is_kept = judged.is_frozen() || judged.content.is_none();
@@ -151,17 +151,17 @@ fn published(
 
 fn findings(
     seen: &Observed,
-    judged: &Judged<'_>,
+    judged: &Evaluation<'_>,
     recorded: &NodeSetStatus,
-    refusal: Option<Finding>,
-) -> Vec<Finding> {
+    refusal: Option<ConditionDraft>,
+) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
     let all_faults: Vec<Fault> =
         judged.faults.iter().chain(&judged.service_faults).cloned().collect();
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
     let machines = judged.machines.finding(seen, &judged.hosts);
-    let mut findings: Vec<Finding> = machines.into_iter().collect();
+    let mut findings: Vec<ConditionDraft> = machines.into_iter().collect();
     findings.push(input(&all_faults));
     findings.extend(judged.served.findings.clone());
     findings.extend([setup(seen, judged, recorded), deployment]);
@@ -171,16 +171,16 @@ fn findings(
     let missing =
         [INPUT_READY, IP_RESERVATION_READY, DNS_DATA_READY, CERTIFICATES_READY, SETUP_READY];
     let stands = conditions::has_held(&recorded.conditions, READY, seen.set.metadata.generation);
-    let is_blocking = |it: &&Finding| {
+    let is_blocking = |it: &&ConditionDraft| {
         !is_deployed || !missing.contains(&it.type_.as_str()) || it.type_ == INPUT_READY && !stands
     };
-    let blocking: Vec<Finding> = findings.iter().filter(is_blocking).cloned().collect();
+    let blocking: Vec<ConditionDraft> = findings.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
-    let ready = conditions::ready(&blocking, Finding::good(READY, "Ready", good));
+    let ready = conditions::ready(&blocking, ConditionDraft::good(READY, "Ready", good));
     findings.extend(conditions::kstatus(&ready));
     findings.extend([ready, up_to_date(seen, judged), service_account()]);
     let shared = judged.shared_keys.as_ref();
-    findings.extend(shared.map(|it| Finding::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    findings.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
     let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
     let vars = levels.map(|it| &it.ansible_vars);
@@ -189,26 +189,26 @@ fn findings(
 }
 
 /// Upstream's runs need an account of their own; here they have none, so that nobody waits for it.
-fn service_account() -> Finding {
+fn service_account() -> ConditionDraft {
     let text = "Runs have no ServiceAccount of their own, and need none.";
-    Finding::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
+    ConditionDraft::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
 }
 
-fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Finding {
+fn setup(seen: &Observed, judged: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
     let name = seen.set.name_any();
     if is_terminating(&*seen.set) {
         let cause = held(seen, judged);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
-        return Finding::warning(SETUP_READY, "DeletionWaits", text);
+        return ConditionDraft::warning(SETUP_READY, "DeletionWaits", text);
     }
     let is_complete = judged.faults.is_empty();
     if let Some(it) = judged.served.missing().filter(|_| is_complete) {
         let text = format!("{}: {}", it.type_, it.message);
-        return Finding::waiting(SETUP_READY, "NotServedYet", text);
+        return ConditionDraft::waiting(SETUP_READY, "NotServedYet", text);
     }
     if judged.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
-        return Finding::waiting(SETUP_READY, INPUT_MISSING, text);
+        return ConditionDraft::waiting(SETUP_READY, INPUT_MISSING, text);
     }
     if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
         && !inputs::digest(&judged.inputs).is(known)
@@ -218,16 +218,16 @@ fn setup(seen: &Observed, judged: &Judged<'_>, recorded: &NodeSetStatus) -> Find
             "The inventory of OpenStackDataPlaneNodeSet {name} waits for the end of \
              OpenStackDataPlaneDeployment {first}; another one begins after that."
         );
-        return Finding::waiting(SETUP_READY, "DeploymentUnderWay", text);
+        return ConditionDraft::waiting(SETUP_READY, "DeploymentUnderWay", text);
     }
     let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
-    Finding::good(SETUP_READY, "Ready", text)
+    ConditionDraft::good(SETUP_READY, "Ready", text)
 }
 
 /// What holds a node set that is to be deleted.
-fn held(seen: &Observed, judged: &Judged<'_>) -> String {
+fn held(seen: &Observed, judged: &Evaluation<'_>) -> String {
     let Some(first) = judged.outcome.under_way.first() else {
-        if let Some(set) = own_set(seen).filter(|_| is_held_by_it_alone(&*seen.set, INVENTORY)) {
+        if let Some(set) = own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY)) {
             let name = set.name_any();
             return format!(
                 "waits until OpenStackBaremetalSet {name} has given back its machines."
@@ -245,7 +245,7 @@ fn held(seen: &Observed, judged: &Judged<'_>) -> String {
     )
 }
 
-fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
+fn deployment(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
     let outcome = &judged.outcome;
     let name = seen.set.name_any();
     if let [first, ..] = seen.unreadable_deployments.as_slice() {
@@ -254,13 +254,13 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
              stays as it is: correct that field, or delete the deployment and create another one.",
             first.name, first.why
         );
-        return Finding::error(DEPLOYMENT_READY, "DeploymentUnreadable", text);
+        return ConditionDraft::error(DEPLOYMENT_READY, "DeploymentUnreadable", text);
     }
     if let [first, ..] = outcome.under_way.as_slice() {
         let text = format!(
             "OpenStackDataPlaneDeployment {first} is under way; its own status tells how far it is."
         );
-        return Finding::waiting(DEPLOYMENT_READY, "Deploying", text);
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text);
     }
     let with = |state| outcome.hosts.iter().filter(|it| it.state == state).count();
     let (n_failed, n_open) = (with(HostState::Failed), with(HostState::Undeployed));
@@ -273,14 +273,14 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
             "Nothing is deployed: OpenStackDataPlaneNodeSet {name} has no hosts; add spec.nodes."
         );
         return if is_deployed {
-            Finding::good(DEPLOYMENT_READY, "Deployed", text)
+            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
         } else {
-            Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text)
+            ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text)
         };
     }
     if let Some(text) = half_changed(judged) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");
-        return Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text);
     }
     if n_open > 0 {
         let text = format!(
@@ -288,14 +288,14 @@ fn deployment(seen: &Observed, judged: &Judged<'_>) -> Finding {
              OpenStackDataPlaneDeployment that lists {name} in spec.nodeSets.",
             outcome.hosts.len()
         );
-        return Finding::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text);
     }
     let text = format!("The last deployment succeeded on all {} hosts.", outcome.hosts.len());
-    Finding::good(DEPLOYMENT_READY, "Deployed", text)
+    ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
 }
 
 /// How many hosts have been in service, and have only a part of the last deployment.
-fn half_changed(judged: &Judged<'_>) -> Option<String> {
+fn half_changed(judged: &Evaluation<'_>) -> Option<String> {
     let hosts = &judged.outcome.hosts;
     let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
     let n_half = hosts.iter().filter(is_half).count();
@@ -309,12 +309,12 @@ fn half_changed(judged: &Judged<'_>) -> Option<String> {
 }
 
 /// The first hosts on which the last deployment failed, each with its cause.
-fn failed(judged: &Judged<'_>, n_failed: usize) -> Finding {
+fn failed(judged: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
     let told = &judged.outcome.failures;
     let n_hosts = judged.outcome.hosts.len();
     let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
     texts.extend(told.iter().map(|it| {
-        let text = trimmed(&it.message, TEXT);
+        let text = truncated(&it.message, TEXT);
         format!("{}: {} in service {}: {text}", it.host, it.reason, it.service)
     }));
     if told.is_empty() {
@@ -325,17 +325,17 @@ fn failed(judged: &Judged<'_>, n_failed: usize) -> Finding {
     texts.extend(half_changed(judged));
     texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
     let reason = told.first().map_or("DeploymentGone", |it| it.reason.as_str());
-    Finding::error(DEPLOYMENT_READY, reason, texts.join(" "))
+    ConditionDraft::error(DEPLOYMENT_READY, reason, texts.join(" "))
 }
 
-fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
+fn up_to_date(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
     let outcome = &judged.outcome;
     if let [first, ..] = outcome.under_way.as_slice() {
         return under_way(seen, judged, first);
     }
     let Some(deployed) = &outcome.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
-        return Finding::waiting(UP_TO_DATE, "NeverDeployed", text);
+        return ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", text);
     };
     let is_same = inputs::digest(&judged.inputs).is(deployed);
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
@@ -347,37 +347,37 @@ fn up_to_date(seen: &Observed, judged: &Judged<'_>) -> Finding {
     names.extend(changed_certificates(seen, judged));
     if is_same && names.is_empty() {
         let text = "The last deployment used the present inputs.";
-        return Finding::good(UP_TO_DATE, "UpToDate", text);
+        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
     }
     let text = if names.is_empty() {
         "Changed while the last deployment began, so it is not known which of the two it used."
             .to_owned()
     } else {
-        changed_text(&trimmed(&names.join(", "), TEXT))
+        changed_text(&truncated(&names.join(", "), TEXT))
     };
     let text = format!("{text} Create an OpenStackDataPlaneDeployment to bring it to the hosts.");
-    Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }
 
 /// Its changes wait for the end of what is under way, which began with other inputs.
-fn under_way(seen: &Observed, judged: &Judged<'_>, deployment: &str) -> Finding {
+fn under_way(seen: &Observed, judged: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
     let mut names = changed(&recorded, &judged.inputs);
     names.retain(|it| !OF_PODS.contains(&it.as_str()));
     let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
     if !names.is_empty() && !recorded.is_empty() {
-        let names = trimmed(&names, TEXT);
+        let names = truncated(&names, TEXT);
         text = format!(
             "{text} It does not use what was changed since it began, which another one can bring to \
              the hosts: {names}."
         );
     }
-    Finding::waiting(UP_TO_DATE, "Deploying", text)
+    ConditionDraft::waiting(UP_TO_DATE, "Deploying", text)
 }
 
 /// The objects of listed services that are not what they were when they were last deployed.
-fn changed_sources(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
+fn changed_sources(seen: &Observed, judged: &Evaluation<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for (service, object) in &seen.services {
         for named in sources_of(&object.spec) {
@@ -392,15 +392,15 @@ fn changed_sources(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
 
 /// The Secrets with certificates that were renewed, or came or went, since they were last deployed; of
 /// services that only deployments bring, those that were deployed.
-fn changed_certificates(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
+fn changed_certificates(seen: &Observed, judged: &Evaluation<'_>) -> Vec<String> {
     let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
     let secrets = judged.served.certificates.iter().flat_map(|it| {
         let is_listed = seen.services.contains_key(&it.service);
         it.secrets.iter().filter(move |it| is_listed || judged.outcome.secrets.contains_key(*it))
     });
-    let named = secrets.map(|it| Named::secret(it));
-    let is_other = |it: &Named| {
+    let named = secrets.map(|it| NamedSource::secret(it));
+    let is_other = |it: &NamedSource| {
         let present = seen.sources.get(&it.source(&seen.namespace));
         // Until it was read, nothing is known of one that was just written.
         present.is_some() && is_changed(judged, it, present)
@@ -408,7 +408,7 @@ fn changed_certificates(seen: &Observed, judged: &Judged<'_>) -> Vec<String> {
     named.filter(is_other).map(|it| format!("{} of service {service}", it.title())).collect()
 }
 
-fn is_changed(judged: &Judged<'_>, named: &Named, present: Option<&Digests>) -> bool {
+fn is_changed(judged: &Evaluation<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
     let outcome = &judged.outcome;
     let deployed = if named.is_secret { &outcome.secrets } else { &outcome.config_maps };
     match (deployed.get(&named.name), present) {

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Plan, Step, Write};
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::{Digests, Values};
 use operator_runtime::vault::Content;
 use serde::de::DeserializeOwned;
@@ -176,7 +176,7 @@ impl World {
                 self.take_status(status);
                 "status"
             }
-            Write::Hold { finalizer } => {
+            Write::AddFinalizer { finalizer } => {
                 let set = Arc::make_mut(&mut self.seen.set);
                 set.finalizers_mut().push(finalizer.clone());
                 "hold"
@@ -185,11 +185,11 @@ impl World {
                 self.seen.inventory = None;
                 "delete"
             }
-            Write::Release { rest, .. } if kind == "OpenStackBaremetalSet" => {
+            Write::RemoveFinalizer { rest, .. } if kind == "OpenStackBaremetalSet" => {
                 self.seen.machines.released(rest);
                 "release"
             }
-            Write::Release { rest, .. } => {
+            Write::RemoveFinalizer { rest, .. } => {
                 Arc::make_mut(&mut self.seen.set).finalizers_mut().clone_from(rest);
                 "release"
             }
@@ -202,7 +202,7 @@ impl World {
         assert!(object["metadata"]["ownerReferences"].is_null());
         let hash =
             object["metadata"]["annotations"][crate::group::inventory::INVENTORY_HASH].as_str();
-        let owned = Owned::applied(object);
+        let owned = ManagedFields::applied(object);
         self.seen.inventory =
             Some(Inventory { hash: hash.unwrap().to_owned(), owned, has_owner: false });
         let data: BTreeMap<String, ByteString> =

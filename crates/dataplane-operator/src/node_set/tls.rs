@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::cert_manager::{Certificate, CertificateSpec, Issuer, IssuerRef, SecretTemplate, Subject};
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::{NodeSet, Service};
 use api::names;
 use k8s_openapi::api::core::v1::Secret;
@@ -16,7 +16,7 @@ use operator_core::plan::{Step, Target};
 use serde_json::json;
 
 use crate::node_set::certificates::{
-    HOST, Hosts, Issued, SET, Wish, name_of, secret, secret_name, secret_of,
+    CertificateRequest, HOST, Hosts, Issued, SET, name_of, secret, secret_name, secret_of,
 };
 use crate::node_set::ipam::{is_of, is_standing, told};
 use crate::problem::Fault;
@@ -48,35 +48,42 @@ pub fn is_enabled(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> bool {
 }
 
 /// The certificates that services name, in their order.
-pub fn wishes<'a>(services: impl IntoIterator<Item = (&'a str, &'a Service)>) -> Vec<Wish<'a>> {
+pub fn requested<'a>(
+    services: impl IntoIterator<Item = (&'a str, &'a Service)>,
+) -> Vec<CertificateRequest<'a>> {
     let of = |(service, spec): (&'a str, &'a Service)| {
-        spec.spec.tls_certs.iter().map(move |(key, cert)| Wish { service, spec, key, cert })
+        spec.spec.tls_certs.iter().map(move |(key, cert)| CertificateRequest {
+            service,
+            spec,
+            key,
+            cert,
+        })
     };
     services.into_iter().flat_map(of).collect()
 }
 
 /// The service whose certificates a listed one uses that names none: the one that its type names.
-pub fn lender(service: &Service) -> Option<&str> {
+pub fn certificate_source(service: &Service) -> Option<&str> {
     let type_ = service.spec.edpm_service_type.as_deref()?;
     let is_other = !type_.is_empty() && service.metadata.name.as_deref() != Some(type_);
     (service.spec.tls_certs.is_empty() && is_other).then_some(type_)
 }
 
 /// That service, unless the node set lists it itself: then it lends nothing.
-pub fn lender_beside<'a>(service: &'a Service, listed: &[String]) -> Option<&'a str> {
-    lender(service).filter(|it| !listed.iter().any(|own| own == it))
+pub fn certificate_source_beside<'a>(service: &'a Service, listed: &[String]) -> Option<&'a str> {
+    certificate_source(service).filter(|it| !listed.iter().any(|own| own == it))
 }
 
 /// What is asked of cert-manager in this pass, and what cannot be asked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct DesiredCertificates {
     /// The writes that ask for certificates, and take back others.
     pub steps: Vec<Step>,
     /// Why some of them cannot be asked for.
     pub faults: Vec<Fault>,
 }
 
-impl Wanted {
+impl DesiredCertificates {
     /// The names of what the steps are about.
     pub fn names(&self) -> BTreeSet<&str> {
         self.steps.iter().map(|it| it.target.name.as_str()).collect()
@@ -86,19 +93,19 @@ impl Wanted {
 /// The steps that ask for the certificates that are not as they should be, and take back those that
 /// no host needs any more, where `may_remove` says so. What is wrong with one certificate keeps none
 /// of the others from being asked for.
-pub fn wanted(
+pub fn desired(
     set: &NodeSet,
-    wishes: &[Wish<'_>],
+    wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
     may_remove: bool,
-) -> Wanted {
+) -> DesiredCertificates {
     let wishes = if is_enabled(set, hosts, issued) { wishes } else { &[] };
-    let mut wanted = Wanted::default();
+    let mut wanted = DesiredCertificates::default();
     if !wishes.is_empty()
         && let Err(faults) = refuse(set, hosts, issued)
     {
-        return Wanted { faults, ..wanted };
+        return DesiredCertificates { faults, ..wanted };
     }
     if may_remove {
         wanted.steps = left(set, wishes, hosts, issued);
@@ -137,7 +144,7 @@ pub fn wanted(
 /// The names of a certificate of all hosts, without those that can be had; `asked` are those that are
 /// asked for in this pass.
 pub fn open(
-    wish: &Wish<'_>,
+    wish: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
     asked: &BTreeSet<&str>,
@@ -169,8 +176,15 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<F
 
 /// The steps that take back what no host needs any more: certificates first, for a Secret that goes
 /// before its certificate is made again.
-fn left(set: &NodeSet, wishes: &[Wish<'_>], hosts: &Hosts<'_>, issued: &Issued) -> Vec<Step> {
-    let names = |it: &Wish<'_>| hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>();
+fn left(
+    set: &NodeSet,
+    wishes: &[CertificateRequest<'_>],
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Vec<Step> {
+    let names = |it: &CertificateRequest<'_>| {
+        hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>()
+    };
     let wanted: BTreeSet<String> = wishes.iter().flat_map(names).collect();
     let is_left =
         |it: &&Arc<Certificate>| is_standing(&***it, set) && !wanted.contains(&it.name_any());
@@ -194,14 +208,14 @@ pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
     certificates.chain(secrets).collect()
 }
 
-fn labels(set: &NodeSet, wish: &Wish<'_>, host: &str) -> BTreeMap<String, String> {
+fn labels(set: &NodeSet, wish: &CertificateRequest<'_>, host: &str) -> BTreeMap<String, String> {
     let mut labels = wish.labels(&set.name_any());
     labels.insert(HOST.to_owned(), names::derived(&[host], names::LABEL_LIMIT));
     labels
 }
 
 /// Who signs: the issuer that carries the label that the certificate names.
-fn issuer<'a>(wish: &Wish<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> {
+fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> {
     let label = wish.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
     let mut found = issued.issuers.iter().filter(|it| it.labels().contains_key(label));
     match (found.next(), found.next()) {
@@ -240,7 +254,7 @@ fn issues_for_hosts(issuer: &Issuer, label: &str) -> bool {
 
 fn certificate(
     set: &NodeSet,
-    wish: &Wish<'_>,
+    wish: &CertificateRequest<'_>,
     host: &str,
     hosts: &Hosts<'_>,
     issuer: &Issuer,
@@ -287,27 +301,27 @@ fn certificate(
 }
 
 /// Whether certificates are wanted and the cluster has no cert-manager: no watch tells when it comes.
-pub fn is_unserved(findings: &[Finding]) -> bool {
+pub fn is_unserved(findings: &[ConditionDraft]) -> bool {
     findings.iter().any(|it| it.reason == NOT_SERVED)
 }
 
 /// How far the certificates are; `are_bundled` says whether runs can mount all of them.
 pub fn finding(
     set: &NodeSet,
-    wishes: &[Wish<'_>],
+    wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
-    (wanted, are_bundled): (&Wanted, bool),
-) -> Finding {
+    (wanted, are_bundled): (&DesiredCertificates, bool),
+) -> ConditionDraft {
     if let Some(why) = why_none(set, wishes, hosts, issued) {
         let reason = if wishes.is_empty() { "NotRequired" } else { NOT_ENABLED };
         let text = format!("Hosts get no certificates: {why}.");
-        return Finding::good(CERTIFICATES_READY, reason, text);
+        return ConditionDraft::good(CERTIFICATES_READY, reason, text);
     }
     if let Some(found) = told(CERTIFICATES_READY, &wanted.faults) {
         return found;
     }
-    let waiting = |text: String| Finding::waiting(CERTIFICATES_READY, "Issuing", text);
+    let waiting = |text: String| ConditionDraft::waiting(CERTIFICATES_READY, "Issuing", text);
     if !hosts.are_complete() {
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
@@ -324,13 +338,13 @@ pub fn finding(
             "The Secrets of the certificates that were issued are not there yet.".into(),
         );
     }
-    Finding::good(CERTIFICATES_READY, "Issued", "Every host has its certificates.")
+    ConditionDraft::good(CERTIFICATES_READY, "Issued", "Every host has its certificates.")
 }
 
 /// Why hosts get no certificates; nothing where they do.
 fn why_none(
     set: &NodeSet,
-    wishes: &[Wish<'_>],
+    wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<&'static str> {

@@ -1,12 +1,12 @@
 //! Which certificates are asked for, and how runs get them.
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use operator_core::plan::Write;
 use serde_json::Value;
 
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
-use operator_core::node_set_host::OnNetworks;
+use operator_core::node_set_host::HostNetworkValues;
 
 fn service(spec: &Value) -> Service {
     let mut spec = spec.clone();
@@ -35,21 +35,21 @@ fn issued() -> Issued {
     Issued { is_served: true, issuers, ..Issued::default() }
 }
 
-fn on_networks(pairs: &[(&str, &[(&str, &str)])]) -> OnNetworks {
+fn on_networks(pairs: &[(&str, &[(&str, &str)])]) -> HostNetworkValues {
     let inner = |it: &[(&str, &str)]| {
         it.iter().map(|(network, it)| ((*network).to_owned(), (*it).to_owned())).collect()
     };
     pairs.iter().map(|(host, it)| ((*host).to_owned(), inner(it))).collect()
 }
 
-fn names() -> OnNetworks {
+fn names() -> HostNetworkValues {
     on_networks(&[
         ("n0", &[("ctlplane", "n0.ctl.example.com"), ("internalapi", "n0.int.example.com")]),
         ("n1.example.org", &[("ctlplane", "n1.example.org")]),
     ])
 }
 
-fn addresses() -> OnNetworks {
+fn addresses() -> HostNetworkValues {
     on_networks(&[
         ("n0", &[("ctlplane", "192.0.2.10"), ("internalapi", "198.51.100.10")]),
         ("n1.example.org", &[("ctlplane", "192.0.2.11")]),
@@ -58,8 +58,8 @@ fn addresses() -> OnNetworks {
 
 /// The two hosts, with what is reserved for them.
 pub(in crate::node_set) fn hosts<'a>(
-    names: &'a OnNetworks,
-    addresses: &'a OnNetworks,
+    names: &'a HostNetworkValues,
+    addresses: &'a HostNetworkValues,
 ) -> Hosts<'a> {
     Hosts { all: ["n0", "n1.example.org"].into(), are_reserved: true, names, addresses }
 }
@@ -68,8 +68,8 @@ pub(in crate::node_set) fn hosts<'a>(
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
-    let Wanted { steps, faults } =
-        wanted(&two(), &wishes([("agent", service)]), &hosts, issued, true);
+    let DesiredCertificates { steps, faults } =
+        desired(&two(), &requested([("agent", service)]), &hosts, issued, true);
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -82,10 +82,10 @@ fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>>
     Ok(steps.into_iter().map(object).collect())
 }
 
-fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (Truth, String) {
+fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (ConditionStatus, String) {
     let (names, addresses) = (names(), addresses());
-    let (hosts, wishes) = (hosts(&names, &addresses), wishes([("agent", service)]));
-    let asked = wanted(set, &wishes, &hosts, issued, true);
+    let (hosts, wishes) = (hosts(&names, &addresses), requested([("agent", service)]));
+    let asked = desired(set, &wishes, &hosts, issued, true);
     let found = finding(set, &wishes, &hosts, issued, (&asked, true));
     (found.status, found.reason)
 }
@@ -143,13 +143,13 @@ fn contents_networks_issuer_and_usages_are_the_services() {
 fn nothing_is_asked_twice_and_those_of_a_host_that_went_are_taken_back() {
     let (service, mut issued) = (agent(&both()), issued());
     let mut found = written(&service, &issued).unwrap();
-    assert_eq!(said(&two(), &service, &issued), (Truth::False, "Issuing".into()));
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::False, "Issuing".into()));
     for it in &mut found {
         it["status"] = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
         add(&mut issued, it);
     }
     assert_eq!(written(&service, &issued), Ok(vec![]));
-    assert_eq!(said(&two(), &service, &issued), (Truth::True, "Issued".into()));
+    assert_eq!(said(&two(), &service, &issued), (ConditionStatus::True, "Issued".into()));
     let mut gone = found[0].clone();
     gone["metadata"]["name"] = json!("agent-default-n9");
     gone["metadata"]["labels"]["hostname"] = json!("n9");
@@ -175,7 +175,7 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     let (service, mut set) = (agent(&both()), two());
     let absent = Issued::default();
     assert_eq!(written(&service, &absent), Ok(vec![]));
-    assert_eq!(said(&set, &service, &absent), (Truth::True, "NotEnabled".into()));
+    assert_eq!(said(&set, &service, &absent), (ConditionStatus::True, "NotEnabled".into()));
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
     assert!(is_enabled(&set, &hosts, &issued()));
@@ -184,9 +184,12 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     set.spec.tls_enabled = Some(false);
     assert!(!is_enabled(&set, &hosts, &issued()));
     set.spec.tls_enabled = Some(true);
-    assert_eq!(said(&set, &service, &absent), (Truth::False, "CertManagerNotFound".into()));
-    let wishes = wishes([("agent", &service)]);
-    let faults = wanted(&set, &wishes, &unnamed, &issued(), true).faults;
+    assert_eq!(
+        said(&set, &service, &absent),
+        (ConditionStatus::False, "CertManagerNotFound".into())
+    );
+    let wishes = requested([("agent", &service)]);
+    let faults = desired(&set, &wishes, &unnamed, &issued(), true).faults;
     assert_eq!(faults[0].reason, "NetworkMissing");
 }
 
@@ -225,22 +228,22 @@ fn an_issuer_signs_for_hosts_only_where_its_label_or_annotation_says_that_it_is_
 fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let names = on_networks(&[("n0", &[("internalapi", "n0.int.example.com")])]);
     let (hosts, service) = (hosts(&names, &names), agent(&both()));
-    let wishes = wishes([("agent", &service)]);
-    let faults = wanted(&two(), &wishes, &hosts, &issued(), true).faults;
+    let wishes = requested([("agent", &service)]);
+    let faults = desired(&two(), &wishes, &hosts, &issued(), true).faults;
     assert_eq!(faults[0].reason, "NetworkMissing");
 }
 
 #[test]
 fn names_and_labels_of_any_length_are_ones_that_kubernetes_takes() {
     let (service, long) = (agent(&both()), "s".repeat(260));
-    let wish = Wish { service: &long, ..wishes([("agent", &service)]).remove(0) };
+    let wish = CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
     assert!(secret_of(&wish, "n0").len() <= 253);
     assert!(labels(&two(), &wish, &long).values().all(|it| it.len() <= 63));
 }
 
 #[test]
 fn certificates_lie_in_the_folder_of_the_services_type_or_its_older_name() {
-    let of = |service: &Service| wishes([("listed", service)]).remove(0).directory();
+    let of = |service: &Service| requested([("listed", service)]).remove(0).directory();
     let typed = service(&json!({ "edpmServiceType": "kind", "tlsCerts": { "k": both() } }));
     assert_eq!(of(&typed), "kind");
     let mut cert = both();
@@ -251,10 +254,10 @@ fn certificates_lie_in_the_folder_of_the_services_type_or_its_older_name() {
 
 #[test]
 fn a_service_without_certificates_uses_those_of_the_one_that_its_type_names() {
-    assert_eq!(lender(&service(&json!({ "edpmServiceType": "kind" }))), Some("kind"));
-    assert_eq!(lender(&service(&json!({ "edpmServiceType": "agent" }))), None);
+    assert_eq!(certificate_source(&service(&json!({ "edpmServiceType": "kind" }))), Some("kind"));
+    assert_eq!(certificate_source(&service(&json!({ "edpmServiceType": "agent" }))), None);
     let own = json!({ "edpmServiceType": "kind", "tlsCerts": { "k": both() } });
-    assert_eq!(lender(&service(&own)), None);
+    assert_eq!(certificate_source(&service(&own)), None);
 }
 
 #[test]

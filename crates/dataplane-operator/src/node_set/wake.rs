@@ -7,19 +7,19 @@ use api::dataplane::NodeSet;
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
-use operator_runtime::queue::Queue;
+use operator_runtime::queue::WorkQueue;
 
 use crate::claims::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
-use crate::node_set::observe::World;
-use crate::node_set::tls::{lender, node_set_of};
+use crate::node_set::observe::Caches;
+use crate::node_set::tls::{certificate_source, node_set_of};
 
 /// How long a change of a deployment, or of what is served, waits for others: each host that ends
 /// changes a status.
 pub const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
-pub fn wake(queue: &Arc<Queue>, world: &World) {
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     wake_by_hosts(queue, world);
     wake_by_others(queue, world);
     let to = Arc::clone(queue);
@@ -43,14 +43,14 @@ pub fn wake(queue: &Arc<Queue>, world: &World) {
 
 /// A service concerns the node sets that list it, or whose deployments bring it, and those where it
 /// lends its certificates to such a service.
-fn wake_by_services(queue: &Arc<Queue>, world: &World) {
+fn wake_by_services(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     let (services, deployments) = (Arc::clone(&world.services), Arc::clone(&world.deployments));
     world.services.on_change(move |service| {
         let (name, namespace) = (service.name_any(), service.namespace());
         let is_concerned = |it: &String| {
             let other = || services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
-            *it == name || other().is_some_and(|it| lender(&it) == Some(name.as_str()))
+            *it == name || other().is_some_and(|it| certificate_source(&it) == Some(name.as_str()))
         };
         for set in all.all().iter().filter(|it| it.namespace() == namespace) {
             let brought = deployments.indexed(BY_NODE_SET, &Key::of(&**set));
@@ -63,7 +63,7 @@ fn wake_by_services(queue: &Arc<Queue>, world: &World) {
 }
 
 /// What is served comes host by host: changes are looked at together.
-fn wake_by_others(queue: &Arc<Queue>, world: &World) {
+fn wake_by_others(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.others.on_change(move |namespace| {
         for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
@@ -81,7 +81,7 @@ fn wake_by_others(queue: &Arc<Queue>, world: &World) {
 }
 
 /// Changes of whoever describes a host concern the node sets that describe it as well.
-fn wake_by_hosts(queue: &Arc<Queue>, world: &World) {
+fn wake_by_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.node_sets.on_change(move |set| {
         to.push(Key::of(set));

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
-use operator_runtime::queue::Queue;
-use operator_runtime::sources::Sources;
+use operator_runtime::queue::WorkQueue;
+use operator_runtime::sources::SourceCache;
 
 use crate::attachments::Attachments;
 use crate::caches::{Watched, namespace};
 use crate::claims::Claim;
-use crate::group::Group;
+use crate::group::NodeGroup;
 use crate::indexes::BY_HOST;
 use crate::machines::Machines;
 use crate::node_set::wake::GATHER;
 
 /// Which change concerns which group.
-pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<Sources>) {
+pub(super) fn by_objects(queue: &Arc<WorkQueue>, watched: &Watched, sources: &Arc<SourceCache>) {
     let Watched { roles, nodes, services, runs, .. } = watched;
-    let to = |queue: &Arc<Queue>| {
+    let to = |queue: &Arc<WorkQueue>| {
         let queue = Arc::clone(queue);
-        move |group: Group, namespace: &str| queue.push(group.key(namespace))
+        move |group: NodeGroup, namespace: &str| queue.push(group.key(namespace))
     };
     let push = to(queue);
-    roles.on_change(move |it| push(Group::Role(it.name_any()), &namespace(it)));
+    roles.on_change(move |it| push(NodeGroup::Role(it.name_any()), &namespace(it)));
     let push = to(queue);
-    nodes.on_change(move |it| push(Group::of(it), &namespace(it)));
+    nodes.on_change(move |it| push(NodeGroup::of(it), &namespace(it)));
     by_claims(queue, watched);
     let push = to(queue);
     let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
@@ -34,12 +34,12 @@ pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<So
         let lists = |role: &Arc<Role>| role.spec.services.contains(&service.name_any());
         let same_namespace = |role: &Arc<Role>| namespace(&**role) == namespace(service);
         for role in all_roles.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(Group::Role(role.name_any()), &namespace(service));
+            push(NodeGroup::Role(role.name_any()), &namespace(service));
         }
         let lists = |node: &Arc<Node>| node.spec.services.contains(&service.name_any());
         let same_namespace = |node: &Arc<Node>| namespace(&**node) == namespace(service);
         for node in all_nodes.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(Group::of(node), &namespace(service));
+            push(NodeGroup::of(node), &namespace(service));
         }
     });
     let push = to(queue);
@@ -48,13 +48,17 @@ pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<So
         // Whoever made the run: the host may have told it another key.
         for report in run.status.iter().flat_map(|it| &it.host_keys) {
             if let Some(node) = all_nodes.get(&Key::new(namespace(run), &report.name)) {
-                push(Group::of(&node), &namespace(run));
+                push(NodeGroup::of(&node), &namespace(run));
             }
         }
         for owner in run.owner_references() {
             match owner.kind.as_str() {
-                "OpenStackDataPlaneRole" => push(Group::Role(owner.name.clone()), &namespace(run)),
-                "OpenStackDataPlaneNode" => push(Group::Node(owner.name.clone()), &namespace(run)),
+                "OpenStackDataPlaneRole" => {
+                    push(NodeGroup::Role(owner.name.clone()), &namespace(run))
+                }
+                "OpenStackDataPlaneNode" => {
+                    push(NodeGroup::Node(owner.name.clone()), &namespace(run))
+                }
                 _ => {}
             }
         }
@@ -62,19 +66,19 @@ pub(super) fn by_objects(queue: &Arc<Queue>, watched: &Watched, sources: &Arc<So
     let readers = Arc::clone(queue);
     sources.on_change(move |reader| {
         // Services read the same sources.
-        if Group::parse(&reader).is_some() {
+        if NodeGroup::parse(&reader).is_some() {
             readers.push(reader);
         }
     });
 }
 
 /// Several objects may describe one host: what changes in one of them concerns the others.
-fn by_claims(queue: &Arc<Queue>, watched: &Watched) {
+fn by_claims(queue: &Arc<WorkQueue>, watched: &Watched) {
     let enqueue = || {
         let (queue, nodes) = (Arc::clone(queue), Arc::clone(&watched.nodes));
         move |claim: &Claim| {
             for node in claim.lookup_keys().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
-                queue.push(Group::of(&node).key(&namespace(&*node)));
+                queue.push(NodeGroup::of(&node).key(&namespace(&*node)));
             }
         }
     };
@@ -85,30 +89,30 @@ fn by_claims(queue: &Arc<Queue>, watched: &Watched) {
 }
 
 /// A network attachment that comes or goes concerns whoever names it.
-pub(super) fn by_networks(queue: &Arc<Queue>, watched: &Watched, attachments: &Attachments) {
+pub(super) fn by_networks(queue: &Arc<WorkQueue>, watched: &Watched, attachments: &Attachments) {
     let (queue, roles) = (Arc::clone(queue), Arc::clone(&watched.roles));
     let nodes = Arc::clone(&watched.nodes);
     attachments.on_change(move |key| {
         let is_here = |namespace: String| namespace == key.namespace;
         for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {
             if role.spec.network_attachments.contains(&key.name) {
-                queue.push(Group::Role(role.name_any()).key(&key.namespace));
+                queue.push(NodeGroup::Role(role.name_any()).key(&key.namespace));
             }
         }
         for node in nodes.all().iter().filter(|it| is_here(namespace(&***it))) {
             if node.spec.network_attachments.contains(&key.name) {
-                queue.push(Group::of(node).key(&key.namespace));
+                queue.push(NodeGroup::of(node).key(&key.namespace));
             }
         }
     });
 }
 
 /// A set of machines concerns whoever has its name: it was made for a role, or a node without one.
-pub(super) fn by_machines(queue: &Arc<Queue>, machines: &Machines) {
+pub(super) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
     let queue = Arc::clone(queue);
     machines.on_change(move |Key { namespace, name }| {
         // The machines of a set change one by one.
-        for group in [Group::Role(name.clone()), Group::Node(name)] {
+        for group in [NodeGroup::Role(name.clone()), NodeGroup::Node(name)] {
             queue.push_in(group.key(&namespace), GATHER);
         }
     });

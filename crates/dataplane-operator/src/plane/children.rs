@@ -10,14 +10,14 @@ use crate::applied::APPLIED;
 use crate::owner::controller;
 use crate::plane::map::Map;
 use crate::plane::observe::Observed;
-use crate::plane::wanted::{Found, Wanted};
+use crate::plane::wanted::{DesiredChild, Found};
 
 /// Annotation by which a human hands a role or node over to the data plane of that name.
 pub const ADOPT: &str = "dataplane.openstack.org/adopt";
 
 /// How the object of an entry's name stands to the entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum ChildState {
     /// The key cannot be the name of an object.
     Unnameable,
     /// There is none.
@@ -48,7 +48,7 @@ pub struct Entry<'a> {
     /// Its key.
     pub name: &'a str,
     /// How its object stands to it.
-    pub standing: Standing,
+    pub standing: ChildState,
     /// What is to be applied; nothing where all is as stated, or may not be changed.
     pub step: Option<Step>,
 }
@@ -61,7 +61,7 @@ impl Entry<'_> {
 
     /// Whether the present entry has been applied to its object.
     pub fn is_applied(&self) -> bool {
-        matches!(self.standing, Standing::Ours { is_applied: true, .. })
+        matches!(self.standing, ChildState::Ours { is_applied: true, .. })
     }
 }
 
@@ -91,38 +91,45 @@ fn entry<'a>(
     stated: &AnyMap,
     found: Option<Found<'_>>,
 ) -> Entry<'a> {
-    let wanted = Wanted::of(plane, map, name, stated);
+    let wanted = DesiredChild::of(plane, map, name, stated);
     let standing = standing(plane, name, found.as_ref(), &wanted);
     let because = match &standing {
-        Standing::Missing => Some("the map lists it and it does not exist"),
-        Standing::Offered => Some("a human handed it over to the data plane"),
-        Standing::Ours { is_applied: false, .. } => Some("the entry of the map has changed"),
-        Standing::Ours { is_kept: false, .. } => Some("a field that the map states was changed"),
-        Standing::Ours { .. }
-        | Standing::Unnameable
-        | Standing::Terminating
-        | Standing::Foreign { .. } => None,
+        ChildState::Missing => Some("the map lists it and it does not exist"),
+        ChildState::Offered => Some("a human handed it over to the data plane"),
+        ChildState::Ours { is_applied: false, .. } => Some("the entry of the map has changed"),
+        ChildState::Ours { is_kept: false, .. } => Some("a field that the map states was changed"),
+        ChildState::Ours { .. }
+        | ChildState::Unnameable
+        | ChildState::Terminating
+        | ChildState::Foreign { .. } => None,
     };
     let uid = found.and_then(|it| it.meta.uid.clone());
     let step = because.map(|it| wanted.step(plane, map, name, uid, it));
     Entry { map, name, standing, step }
 }
 
-fn standing(plane: &DataPlane, name: &str, found: Option<&Found<'_>>, wanted: &Wanted) -> Standing {
+fn standing(
+    plane: &DataPlane,
+    name: &str,
+    found: Option<&Found<'_>>,
+    wanted: &DesiredChild,
+) -> ChildState {
     if !names::is_dns_subdomain(name) {
-        return Standing::Unnameable;
+        return ChildState::Unnameable;
     }
-    let Some(found) = found else { return Standing::Missing };
+    let Some(found) = found else { return ChildState::Missing };
     match controller(found.meta) {
         Some(owner) if Some(&owner.uid) == plane.metadata.uid.as_ref() => {
             if found.meta.deletion_timestamp.is_some() {
-                return Standing::Terminating;
+                return ChildState::Terminating;
             }
             let is_applied = found.annotation(APPLIED) == Some(wanted.hash.as_str());
-            Standing::Ours { is_applied, is_kept: wanted.is_kept_by(found) }
+            ChildState::Ours { is_applied, is_kept: wanted.is_kept_by(found) }
         }
-        Some(owner) => Standing::Foreign { owner: Some(format!("{} {}", owner.kind, owner.name)) },
-        None if found.annotation(ADOPT) == Some(&plane.name_any()) => Standing::Offered,
-        None => Standing::Foreign { owner: None },
+        Some(owner) => {
+            ChildState::Foreign { owner: Some(format!("{} {}", owner.kind, owner.name)) }
+        }
+        None if found.annotation(ADOPT) == Some(&plane.name_any()) => ChildState::Offered,
+        None => ChildState::Foreign { owner: None },
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
-use crate::plane::children::{self, Entry, Standing};
+use crate::plane::children::{self, ChildState, Entry};
 use crate::plane::observe::Observed;
 use crate::plane::orphans::{self, Orphan};
 use crate::plane::status;
@@ -24,7 +24,7 @@ const WRITES_PER_PASS: usize = 250;
 /// Nothing is written to an object that belongs to something else, and nothing is deleted unless
 /// `spec.prune` says so.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if seen.plane.metadata.deletion_timestamp.is_some() {
         // Kubernetes deletes what belongs to it.
         return plan;
@@ -35,7 +35,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut writes: Vec<Step> = applied.chain(prunable(seen, &orphans)).collect();
     let is_whole = writes.len() <= WRITES_PER_PASS;
     writes.truncate(WRITES_PER_PASS);
-    plan.apart = writes;
+    plan.independent = writes;
     let is_pending = |it: &Entry<'_>| it.step.is_some() && !is_repair(it);
     if is_whole && entries.iter().any(is_pending) {
         // What is applied comes back by its watch, and the status then says more: one write less.
@@ -47,7 +47,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
     let seen = Seen { seen, entries: &entries, orphans: &orphans };
     let steps = status::step(&seen, Some(refusal), now).into_iter().collect();
@@ -56,7 +56,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
 
 /// An apply that brings back what the map states, without anything new.
 fn is_repair(entry: &Entry<'_>) -> bool {
-    matches!(entry.standing, Standing::Ours { is_applied: true, .. })
+    matches!(entry.standing, ChildState::Ours { is_applied: true, .. })
 }
 
 /// The deletions that `spec.prune` asks for; a role stays for as long as nodes follow it.

@@ -26,7 +26,7 @@ pub struct Observed {
 
 /// The watched world.
 #[derive(Clone)]
-pub struct World {
+pub struct Caches {
     /// All data planes, indexed [`super::wake::BY_NAMESPACE`].
     pub planes: Arc<Cache<DataPlane>>,
     /// All roles, indexed [`BY_OWNER`].
@@ -39,7 +39,7 @@ pub struct World {
 ///
 /// # Errors
 /// Where one of its nodes or roles cannot be read, which then is neither made again nor orphaned.
-pub fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(plane) = world.planes.get(key) else { return Ok(None) };
     let namespace = &key.namespace;
     let owner = Key::new(namespace, plane.uid().unwrap_or_default());

@@ -1,15 +1,15 @@
 //! The status of a data plane, from what was judged.
 
-use api::conditions::{self, Finding, READY, Truth, settle};
+use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::{DataPlane, DataPlaneStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
-use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
+use operator_core::refusal::{RejectedWrite, WRITES_ACCEPTED};
 
-use crate::plane::children::{ADOPT, Entry, Standing, title};
+use crate::plane::children::{ADOPT, ChildState, Entry, title};
 use crate::plane::map::Map;
-use crate::plane::tally::{NAMED, Seen, Tally, deployment};
+use crate::plane::tally::{NAMED, Rollup, Seen, deployment};
 
 /// Every role and node of the maps exists and says what its entry states.
 pub const SETUP_READY: &str = "SetupReady";
@@ -19,24 +19,24 @@ pub const ORPHANED: &str = "Orphaned";
 /// The status step, where the status does not say so already.
 ///
 /// Writes come before it, so without a refusal none is outstanding.
-pub fn step(seen: &Seen<'_>, refusal: Option<&Refusal>, now: Timestamp) -> Option<Step> {
+pub fn step(seen: &Seen<'_>, refusal: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
     let plane: &DataPlane = &seen.seen.plane;
-    let roles = Tally::of(seen, Map::Roles);
-    let nodes = Tally::of(seen, Map::Nodes);
+    let roles = Rollup::of(seen, Map::Roles);
+    let nodes = Rollup::of(seen, Map::Nodes);
     let observed = plane.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let deployment = deployment(&roles, &nodes);
-    let good = deployment.clone().under(READY);
+    let good = deployment.clone().with_type(READY);
     let refusal = refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous));
     let is_deployed = deployment.holds() && nodes.total > 0;
-    let mut all: Vec<Finding> =
+    let mut all: Vec<ConditionDraft> =
         [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
     let ready = conditions::ready(&all, good);
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, orphaned(seen)]);
     let wanted = DataPlaneStatus {
         observed_generation: plane.metadata.generation,
-        conditions: settle(&previous, all, plane.metadata.generation, now),
+        conditions: merge_conditions(&previous, all, plane.metadata.generation, now),
         deployed: is_deployed.then_some(true),
         roles: count(roles.total),
         ready_roles: count(roles.n_ready),
@@ -54,47 +54,47 @@ fn count(n: usize) -> i64 {
 }
 
 /// Whether the objects of the maps are as the maps say: what only a human can mend comes first.
-fn setup(seen: &Seen<'_>) -> Finding {
+fn setup(seen: &Seen<'_>) -> ConditionDraft {
     let faults: Vec<(&str, String)> =
         seen.entries.iter().filter_map(|it| fault(&seen.seen.plane, it)).collect();
     if let Some((reason, _)) = faults.first() {
         let texts = faults.iter().map(|(_, text)| text.clone()).collect();
-        return Finding::error(SETUP_READY, reason, bounded(texts));
+        return ConditionDraft::error(SETUP_READY, reason, bounded(texts));
     }
-    let is_going = |it: &&Entry<'_>| it.standing == Standing::Terminating;
+    let is_going = |it: &&Entry<'_>| it.standing == ChildState::Terminating;
     let going: Vec<String> = seen.entries.iter().filter(is_going).map(Entry::title).collect();
     if !going.is_empty() {
         let text = format!("Being deleted, and made again when gone: {}", listed(going));
-        return Finding::waiting(SETUP_READY, "Terminating", text);
+        return ConditionDraft::waiting(SETUP_READY, "Terminating", text);
     }
     let total = seen.entries.len();
     let n_applied = seen.entries.iter().filter(|it| it.is_applied()).count();
     let text = format!("{n_applied}/{total} entries of the maps are applied.");
     if n_applied < total {
-        return Finding::waiting(SETUP_READY, "Applying", text);
+        return ConditionDraft::waiting(SETUP_READY, "Applying", text);
     }
-    Finding::good(SETUP_READY, "Applied", text)
+    ConditionDraft::good(SETUP_READY, "Applied", text)
 }
 
 /// What keeps an entry from being applied until a human decides.
 fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
     let (title, name, field) = (entry.title(), entry.name, entry.map.field());
     match &entry.standing {
-        Standing::Unnameable => Some((
+        ChildState::Unnameable => Some((
             "InvalidName",
             format!(
                 "The key {name:?} of spec.{field} cannot be a name: use lower-case letters, digits, \
                  '-' and '.'."
             ),
         )),
-        Standing::Foreign { owner: Some(owner) } => Some((
+        ChildState::Foreign { owner: Some(owner) } => Some((
             "NotOurs",
             format!(
                 "{title} belongs to {owner} and is left alone: take the key out of spec.{field}, \
                  or let {owner} give it up."
             ),
         )),
-        Standing::Foreign { owner: None } => Some((
+        ChildState::Foreign { owner: None } => Some((
             "NotOurs",
             format!(
                 "{title} was made by others and is left alone: take the key out of spec.{field}, \
@@ -104,20 +104,21 @@ fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)>
                 plane.name_any()
             ),
         )),
-        Standing::Missing | Standing::Offered | Standing::Ours { .. } | Standing::Terminating => {
-            None
-        }
+        ChildState::Missing
+        | ChildState::Offered
+        | ChildState::Ours { .. }
+        | ChildState::Terminating => None,
     }
 }
 
 /// What was taken out of the maps and is still there. It takes nothing from `Ready`.
-fn orphaned(seen: &Seen<'_>) -> Finding {
+fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
     let orphans = seen.orphans;
     if orphans.is_empty() {
         // No severity: there is nothing to worry about in a False here.
-        return Finding {
+        return ConditionDraft {
             type_: ORPHANED.to_owned(),
-            status: Truth::False,
+            status: ConditionStatus::False,
             severity: None,
             reason: "NoOrphans".to_owned(),
             message: "Whatever belongs to the data plane is in its maps.".to_owned(),
@@ -130,7 +131,7 @@ fn orphaned(seen: &Seen<'_>) -> Finding {
              objects, or set spec.prune to true.",
             orphans.len()
         );
-        return Finding::good(ORPHANED, "OrphansKept", text);
+        return ConditionDraft::good(ORPHANED, "OrphansKept", text);
     }
     let text = format!("{} no longer in the maps and being deleted: {names}", orphans.len());
     let followed = orphans.iter().find(|it| it.n_followers > 0);
@@ -142,7 +143,7 @@ fn orphaned(seen: &Seen<'_>) -> Finding {
         ),
         None => text,
     };
-    Finding::good(ORPHANED, "Pruning", text)
+    ConditionDraft::good(ORPHANED, "Pruning", text)
 }
 
 /// Sentences, the first ones as they are and the others counted.

@@ -1,10 +1,10 @@
 //! How far the roles and nodes of a data plane are, counted, and the first causes by name.
 
-use api::conditions::{self, Condition, Finding, READY, Severity, Truth};
+use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, Severity};
 use api::dataplane::{Node, ObservedRole, Role};
 use kube::ResourceExt;
 
-use crate::plane::children::{Entry, Standing, title};
+use crate::plane::children::{ChildState, Entry, title};
 use crate::plane::map::Map;
 use crate::plane::observe::Observed;
 use crate::plane::orphans::Orphan;
@@ -14,7 +14,7 @@ use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE}
 const TEXT: usize = 300;
 
 /// The sum of one map.
-pub struct Tally {
+pub struct Rollup {
     /// How many entries it has.
     pub total: usize,
     /// How many of their objects are ready.
@@ -29,18 +29,18 @@ struct Open {
     title: String,
     /// The role that a node names.
     role: Option<String>,
-    cause: Finding,
+    cause: ConditionDraft,
     /// Whether the cause is all in the object's nodes.
     is_sum: bool,
 }
 
-impl Tally {
+impl Rollup {
     /// Of the objects as their own statuses tell.
     pub fn of(seen: &Seen<'_>, map: Map) -> Self {
         let mut tally = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
         for entry in seen.entries.iter().filter(|it| it.map == map) {
             tally.total += 1;
-            if !matches!(entry.standing, Standing::Ours { .. }) {
+            if !matches!(entry.standing, ChildState::Ours { .. }) {
                 continue;
             }
             let role = seen.seen.roles.get(entry.name).map(AsRef::as_ref);
@@ -93,12 +93,12 @@ fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Conditio
 }
 
 /// Why an object is not ready; nothing where it is.
-fn cause(conditions: &[Condition]) -> Option<Finding> {
+fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
     let Some(ready) = conditions::find(conditions, READY) else {
         let text = "Its status does not speak of its present form yet.";
-        return Some(Finding::waiting(READY, "NotObserved", text));
+        return Some(ConditionDraft::waiting(READY, "NotObserved", text));
     };
-    (ready.status != Truth::True).then(|| Finding {
+    (ready.status != ConditionStatus::True).then(|| ConditionDraft {
         type_: READY.to_owned(),
         status: ready.status,
         severity: ready.severity,
@@ -108,17 +108,17 @@ fn cause(conditions: &[Condition]) -> Option<Finding> {
 }
 
 /// The sum of the roles and nodes, with the first ones that are not ready by name.
-pub fn deployment(roles: &Tally, nodes: &Tally) -> Finding {
+pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
     let sum = format!(
         "{}/{} roles and {}/{} nodes are ready.",
         roles.n_ready, roles.total, nodes.n_ready, nodes.total
     );
     if roles.total + nodes.total == 0 {
         let text = "spec names no roles and no nodes: nothing is run.";
-        return Finding::good(DEPLOYMENT_READY, "RolesAndNodesReady", text);
+        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", text);
     }
     if roles.n_ready == roles.total && nodes.n_ready == nodes.total {
-        return Finding::good(DEPLOYMENT_READY, "RolesAndNodesReady", sum);
+        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", sum);
     }
     // A role only repeats what is wrong with its nodes.
     let is_repeated = |it: &&Open| {
@@ -130,17 +130,17 @@ pub fn deployment(roles: &Tally, nodes: &Tally) -> Finding {
     open.sort_by_key(|it| rank(&it.cause));
     let Some(worst) = open.first().map(|it| &it.cause) else {
         let text = format!("{sum} The others are not there yet; see SetupReady.");
-        return Finding::waiting(DEPLOYMENT_READY, "SetupIncomplete", text);
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "SetupIncomplete", text);
     };
     let text = format!("{sum} {}", told(&open));
-    Finding { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
+    ConditionDraft { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
 }
 
 /// The first objects by name with their causes; those that wait for the same stand together.
 fn told(open: &[&Open]) -> String {
-    let mut groups: Vec<(&Finding, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(&ConditionDraft, Vec<&str>)> = Vec::new();
     for it in open.iter().take(NAMED) {
-        let is_same = |known: &Finding| {
+        let is_same = |known: &ConditionDraft| {
             (&known.reason, &known.message) == (&it.cause.reason, &it.cause.message)
         };
         match groups.iter_mut().find(|(cause, _)| is_same(cause)) {
@@ -148,8 +148,8 @@ fn told(open: &[&Open]) -> String {
             None => groups.push((&it.cause, vec![&it.title])),
         }
     }
-    let text = |(cause, titles): &(&Finding, Vec<&str>)| {
-        let message = conditions::trimmed(&cause.message, TEXT);
+    let text = |(cause, titles): &(&ConditionDraft, Vec<&str>)| {
+        let message = conditions::truncated(&cause.message, TEXT);
         format!("{}: {}: {message}", titles.join(", "), cause.reason)
     };
     let mut texts: Vec<String> = groups.iter().map(text).collect();
@@ -159,7 +159,7 @@ fn told(open: &[&Open]) -> String {
     texts.join(" ")
 }
 
-fn rank(finding: &Finding) -> u8 {
+fn rank(finding: &ConditionDraft) -> u8 {
     match finding.severity {
         Some(Severity::Error) => 0,
         Some(Severity::Warning) => 1,

@@ -8,7 +8,7 @@ use api::dataplane::{DataPlane, Node, Role};
 use jiff::Timestamp;
 use operator_core::condition_catalog::undeclared;
 use operator_core::plan::{Plan, Write};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
@@ -133,7 +133,7 @@ impl World {
     /// One pass.
     fn pass(&mut self) {
         let plan = self.decide();
-        for step in plan.apart.iter().chain(&plan.steps) {
+        for step in plan.independent.iter().chain(&plan.steps) {
             let key = named(&step.target.kind.kind, &step.target.name);
             let short = format!("{} {}", key.0.trim_start_matches("OpenStackDataPlane"), key.1);
             match &step.write {
@@ -155,7 +155,9 @@ impl World {
                     self.writes.push(format!("delete {short}"));
                     self.objects.remove(&key);
                 }
-                Write::Create { .. } | Write::Hold { .. } | Write::Release { .. } => {
+                Write::Create { .. }
+                | Write::AddFinalizer { .. }
+                | Write::RemoveFinalizer { .. } => {
                     panic!("{step:?}")
                 }
             }
@@ -536,13 +538,13 @@ fn fields_are_taken_over_only_of_an_object_that_was_seen() {
     let mut world = World::two();
     let forced = |world: &World| -> Vec<(bool, bool)> {
         let plan = world.decide();
-        let flags = plan.apart.iter().map(|it| match &it.write {
+        let flags = plan.independent.iter().map(|it| match &it.write {
             Write::Apply { object, force, .. } => (*force, object["metadata"]["uid"].is_string()),
             Write::Create { .. }
             | Write::Status { .. }
             | Write::Delete { .. }
-            | Write::Hold { .. }
-            | Write::Release { .. } => panic!("{it:?}"),
+            | Write::AddFinalizer { .. }
+            | Write::RemoveFinalizer { .. } => panic!("{it:?}"),
         });
         flags.collect()
     };
@@ -562,7 +564,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.report(&node("n1"), ("False", "HostUnreachable", "x"));
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
-    let refusal = Refusal::of(&world.decide().apart[0], "Invalid", "a policy says no");
+    let refusal = RejectedWrite::of(&world.decide().independent[0], "Invalid", "a policy says no");
     let plan = recorded(decide::refused(&world.observed(), &refusal, now));
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert!(notices.iter().any(|it| it.warning && it.reason == "Invalid"), "{notices:?}");

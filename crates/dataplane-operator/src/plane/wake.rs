@@ -8,21 +8,21 @@ use api::dataplane::{DataPlane, DeployStrategy, Node, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
-use operator_runtime::queue::Queue;
+use operator_runtime::queue::WorkQueue;
 
-use crate::group::Group;
+use crate::group::NodeGroup;
 use crate::group::observed::data_plane_of;
 use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
 use crate::owner::controller;
 use crate::plane::map::Map;
-use crate::plane::observe::World;
+use crate::plane::observe::Caches;
 
 /// How long a change of a role or node waits for others: a deployment changes thousands of them,
 /// and each pass looks at all.
 const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
-pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
+pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, world: &Caches) {
     let to_planes = Arc::clone(queue);
     let to_groups = Arc::clone(groups);
     let strategies = Strategies::default();
@@ -33,11 +33,11 @@ pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
         let strategy = |it: Arc<DataPlane>| it.spec.deploy_strategy.clone().unwrap_or_default();
         if strategies.changed(&key, all.planes.get(&key).map(strategy)) {
             for role in all.roles.indexed(BY_PLANE, &key) {
-                to_groups.push(Group::Role(role.name_any()).key(&key.namespace));
+                to_groups.push(NodeGroup::Role(role.name_any()).key(&key.namespace));
             }
             let owner = Key::new(&key.namespace, plane.uid().unwrap_or_default());
             for node in all.nodes.indexed(BY_OWNER, &owner) {
-                to_groups.push(Group::of(&node).key(&key.namespace));
+                to_groups.push(NodeGroup::of(&node).key(&key.namespace));
             }
         }
     });
@@ -58,7 +58,7 @@ pub fn wake(queue: &Arc<Queue>, groups: &Arc<Queue>, world: &World) {
     });
 }
 
-impl World {
+impl Caches {
     fn planes_beside<K: Resource>(&self, object: &K) -> Vec<Arc<DataPlane>> {
         let namespace = object.meta().namespace.clone().unwrap_or_default();
         self.planes.indexed(BY_NAMESPACE, &Key::new(namespace, ""))

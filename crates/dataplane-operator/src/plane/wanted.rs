@@ -41,14 +41,14 @@ impl<'a> Found<'a> {
 }
 
 /// What the object of an entry must say.
-pub struct Wanted {
+pub struct DesiredChild {
     spec: Value,
     labels: Value,
     /// Hash of all of it.
     pub hash: String,
 }
 
-impl Wanted {
+impl DesiredChild {
     /// What an entry states, and the few fields that follow from where it stands.
     pub fn of(plane: &DataPlane, map: Map, name: &str, stated: &AnyMap) -> Self {
         let plane = plane.name_any();

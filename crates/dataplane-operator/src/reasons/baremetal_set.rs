@@ -1,24 +1,24 @@
 //! The conditions of a set of machines.
 
-use operator_core::condition_catalog::{Aspect, WRITES, Word, aspect, summary};
+use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, WRITES, condition, summary};
 
 use crate::baremetal_set::status::{INPUT_READY, PROVISIONED, SERVER_READY, UP_TO_DATE};
 
 /// The conditions, in the order in which a human reads them.
-pub(super) const BAREMETAL_SET: &[Aspect] = &[
+pub(super) const BAREMETAL_SET: &[ConditionSpec] = &[
     summary(
         "Each host has a machine that runs.",
-        &[Word::good("Ready", "Each host has a machine that runs.")],
+        &[ReasonSpec::good("Ready", "Each host has a machine that runs.")],
     ),
-    aspect(INPUT_READY, "Everything that the hosts are made from is there.", INPUT),
-    aspect(SERVER_READY, "Ironic answers.", SERVER),
-    aspect(PROVISIONED, "Each host has a machine that runs.", MACHINES),
-    aspect(
+    condition(INPUT_READY, "Everything that the hosts are made from is there.", INPUT),
+    condition(SERVER_READY, "Ironic answers.", SERVER),
+    condition(PROVISIONED, "Each host has a machine that runs.", MACHINES),
+    condition(
         UP_TO_DATE,
         "The machines were deployed with the present config drives; `Ready` does not depend on it.",
         &[
-            Word::good("UpToDate", "They were."),
-            Word::bad(
+            ReasonSpec::good("UpToDate", "They were."),
+            ReasonSpec::bad(
                 "ConfigDriveChanged",
                 "User data, keys, addresses or the like have changed since.",
                 "No.",
@@ -30,23 +30,24 @@ pub(super) const BAREMETAL_SET: &[Aspect] = &[
     WRITES,
 ];
 
-const UNSEEN: Word = Word::bad("MachinesUnknown", "Ironic does not answer.", "Yes.", "").unknown();
+const UNSEEN: ReasonSpec =
+    ReasonSpec::bad("MachinesUnknown", "Ironic does not answer.", "Yes.", "").unknown();
 
-const INPUT: &[Word] = &[
-    Word::good("InputComplete", "Everything that the hosts are made from is there."),
-    Word::bad(
+const INPUT: &[ReasonSpec] = &[
+    ReasonSpec::good("InputComplete", "Everything that the hosts are made from is there."),
+    ReasonSpec::bad(
         "SecretNotFound",
         "A Secret that the set names does not exist, or only Secrets are missing.",
         "When it appears.",
         "Create it, with the keys that the message names.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "ProvisionerNotFound",
         "The set wants Metal3, and the cluster does not know its kind `BareMetalHost`.",
         "When it does.",
         "Install Metal3, or set `provisioner: ironic` and `ironic`.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InvalidInput",
         "A field of the set, or a key of a Secret, cannot be used; its hosts wait, the others go on.",
         "When it is corrected.",
@@ -54,22 +55,27 @@ const INPUT: &[Word] = &[
     ),
 ];
 
-const SERVER: &[Word] = &[
-    Word::good("Answering", "Ironic answers."),
-    Word::bad("InputMissing", "A Secret, the image or Metal3 is missing.", "", "See `InputReady`.")
-        .unknown(),
+const SERVER: &[ReasonSpec] = &[
+    ReasonSpec::good("Answering", "Ironic answers."),
+    ReasonSpec::bad(
+        "InputMissing",
+        "A Secret, the image or Metal3 is missing.",
+        "",
+        "See `InputReady`.",
+    )
+    .unknown(),
     IMAGE_NOT_SERVED,
-    Word::bad("InvalidURL", "The endpoint is no http or https URL.", "No.", "Correct it."),
+    ReasonSpec::bad("InvalidURL", "The endpoint is no http or https URL.", "No.", "Correct it."),
     UNREACHABLE,
     NOT_TRUSTED,
-    Word::bad("NotIronic", "Something else answers at the endpoint.", "No.", "Correct it."),
-    Word::bad(
+    ReasonSpec::bad("NotIronic", "Something else answers at the endpoint.", "No.", "Correct it."),
+    ReasonSpec::bad(
         "AnswerTooLarge",
         "Ironic tells more than is read: 10,000 machines or 32 MiB in a list, 8 MiB in an answer.",
         "When it tells less.",
         "Let the user of the Secret see fewer machines, or make their extra and properties smaller.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "VersionNotSupported",
         "Ironic speaks no version of its API that is spoken here (1.46 and later).",
         "No.",
@@ -77,226 +83,230 @@ const SERVER: &[Word] = &[
     ),
     CREDENTIALS_REFUSED,
     ACCESS_DENIED,
-    Word::bad(
+    ReasonSpec::bad(
         "CredentialsIncomplete",
         "The Secret with credentials or certificates lacks a key, or has one that cannot be used.",
         "When it is corrected.",
         "Correct the key that the message names.",
     ),
-    Word::bad("MachineNotFound", "What is asked for is not there.", "Yes.", "Wait."),
+    ReasonSpec::bad("MachineNotFound", "What is asked for is not there.", "Yes.", "Wait."),
     BUSY,
-    Word::bad("MachineBusy", "Ironic works on it.", "Yes.", "Wait."),
+    ReasonSpec::bad("MachineBusy", "Ironic works on it.", "Yes.", "Wait."),
     REFUSED,
     FAILED,
 ];
 
-const IMAGE_NOT_SERVED: Word = Word::bad(
+const IMAGE_NOT_SERVED: ReasonSpec = ReasonSpec::bad(
     "ImageNotServed",
     "With Metal3: the OpenStackProvisionServer that the set names serves no image yet.",
     "When it does.",
     "Look at its status.",
 );
-const UNREACHABLE: Word = Word::bad(
+const UNREACHABLE: ReasonSpec = ReasonSpec::bad(
     "Unreachable",
     "No connection to Ironic, or no answer in time.",
     "Yes.",
     "Check the endpoint and the network.",
 );
-const NOT_TRUSTED: Word = Word::bad(
+const NOT_TRUSTED: ReasonSpec = ReasonSpec::bad(
     "CertificateNotTrusted",
     "Ironic's certificate is not believed.",
     "When the Secret changes.",
     "Name a Secret with its authority in `caSecret`.",
 );
-const CREDENTIALS_REFUSED: Word = Word::bad(
+const CREDENTIALS_REFUSED: ReasonSpec = ReasonSpec::bad(
     "CredentialsRefused",
     "Ironic refuses the credentials.",
     "When the Secret changes.",
     "Correct them.",
 );
-const ACCESS_DENIED: Word = Word::bad(
+const ACCESS_DENIED: ReasonSpec = ReasonSpec::bad(
     "AccessDenied",
     "The credentials do not suffice.",
     "When they do.",
     "Give their user the role of an administrator.",
 );
-const BUSY: Word =
-    Word::bad("IronicBusy", "Ironic has no free worker, or asks for patience.", "Yes.", "Wait.");
-const REFUSED: Word = Word::bad(
+const BUSY: ReasonSpec = ReasonSpec::bad(
+    "IronicBusy",
+    "Ironic has no free worker, or asks for patience.",
+    "Yes.",
+    "Wait.",
+);
+const REFUSED: ReasonSpec = ReasonSpec::bad(
     "RequestRefused",
     "Ironic refuses what it is asked.",
     "When it does not.",
     "Correct what Ironic's words name.",
 );
-const FAILED: Word =
-    Word::bad("IronicFailed", "Ironic itself fails.", "Yes.", "Look at Ironic's log.");
+const FAILED: ReasonSpec =
+    ReasonSpec::bad("IronicFailed", "Ironic itself fails.", "Yes.", "Look at Ironic's log.");
 
-const MACHINES: &[Word] = &[
-    Word::good("Provisioned", "Each host has a machine that runs."),
+const MACHINES: &[ReasonSpec] = &[
+    ReasonSpec::good("Provisioned", "Each host has a machine that runs."),
     UNSEEN,
-    Word::bad("InputMissing", "A host waits for what `InputReady` tells of.", "", ""),
+    ReasonSpec::bad("InputMissing", "A host waits for what `InputReady` tells of.", "", ""),
     IMAGE_NOT_SERVED,
-    Word::bad(
+    ReasonSpec::bad(
         "MachineFailed",
         "Metal3 tells of an error of a machine; the message has its words.",
         "When Metal3 tells of none.",
         "Correct the cause.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineDetached",
         "A `BareMetalHost` is detached, so Metal3 leaves it alone.",
         "When it is not.",
         "Give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachinePaused",
         "A `BareMetalHost` is paused, so Metal3 leaves it alone.",
         "When it is not.",
         "Give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineTwice",
         "Several `BareMetalHosts` are labelled for one host, for one was copied; none is touched.",
         "When one is.",
         "Take the labels and `consumerRef` off the copies.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineGoing",
         "The `BareMetalHost` of a host is being deleted.",
         "When it is gone and another one can be taken.",
         "Take the host out, or wait.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "ImageHeld",
         "The image of a `BareMetalHost` that is given back is somebody else's field too.",
         "When it is taken out.",
         "Give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "NoMachine",
         "No machine can be taken for a host; the message says what excluded how many.",
         "When one can.",
         "Enroll one, make one available, or ask for less.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineGone",
         "The machine of a host was deleted, or its reservation taken away, while it ran, or cannot be \
          seen to be given back.",
         "When it is there again.",
         "Make sure that it is off, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostInUse",
         "A host was taken out of the set by hand, and whoever the set was made for still asks for it.",
         "When he asks again.",
         "Take the host out where it is asked for: its node, or its node set.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "DeletionWaits",
         "The set is being deleted, and others hold it, for they need its machines.",
         "When nobody does.",
         "Delete what the machines are for: the nodes, or the node set.",
     ),
-    Word::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
-    Word::bad(
+    ReasonSpec::bad("MachineInProgress", "A machine is on its way.", "Yes.", "Wait."),
+    ReasonSpec::bad(
         "MachineRetained",
         "The machine of a host that was taken out is given up, and runs on.",
         "Yes.",
         "Do not give its address to another host, or switch it off.",
     ),
-    Word::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
-    Word::bad(
+    ReasonSpec::bad("MachineLocked", "Ironic works on a machine.", "Yes.", "Wait."),
+    ReasonSpec::bad(
         "MachineUnreachable",
         "Ironic cannot reach a machine.",
         "Every ten minutes.",
         "Correct its `driver_info`, or its management controller.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "DeployRetrying",
         "A deployment failed, and is tried again.",
         "Until `deployAttempts` are used up.",
         "Look at Ironic's words.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineNotAvailable",
         "A machine is not available, and may not be made so.",
         "When it is.",
         "Set `provide: true`, or give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineNotRunning",
         "A machine that is to be adopted does not run.",
         "When it does.",
         "Take `adopt` out to have it deployed.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineTaken",
         "A machine is reserved or used by somebody else.",
         "When it is free.",
         "Name another one, or do as the message says.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineInMaintenance",
         "A machine is in maintenance, for the reason in the message.",
         "When it is not.",
         "Mend it, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "DeployFailed",
         "All attempts to deploy a machine failed.",
         "When the image or the config drive changes.",
         "Correct what Ironic says, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "AdoptFailed",
         "A machine could not be adopted.",
         "When it is.",
         "Correct what Ironic says, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "CleanFailed",
         "The cleaning of a machine failed.",
         "When it is clean.",
         "Correct what Ironic says, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InspectFailed",
         "The inspection of a machine failed.",
         "When it is over.",
         "Correct what Ironic says, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "UndeployFailed",
         "A machine could not be undeployed.",
         "When it is.",
         "Correct what Ironic says, then give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "ServiceFailed",
         "Somebody's rescue or service of a machine failed.",
         "When it is active again.",
         "Bring it back with Ironic's own commands.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "MachineHeld",
         "A step of Ironic waits for a human.",
         "When it goes on.",
         "Give the command in the message.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "PowerFailed",
         "A machine cannot be powered on.",
         "When it can.",
         "Correct its `driver_info`, or its management controller.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "StateUnknown",
         "A machine is in a state that this version does not know.",
         "When it leaves it.",
         "Wait.",
     ),
-    Word::bad("MachineNotFound", "A machine went away meanwhile.", "Yes.", "Wait."),
-    Word::bad("MachineBusy", "Somebody else was faster with a machine.", "Yes.", "Wait."),
+    ReasonSpec::bad("MachineNotFound", "A machine went away meanwhile.", "Yes.", "Wait."),
+    ReasonSpec::bad("MachineBusy", "Somebody else was faster with a machine.", "Yes.", "Wait."),
     UNREACHABLE,
     NOT_TRUSTED,
     CREDENTIALS_REFUSED,

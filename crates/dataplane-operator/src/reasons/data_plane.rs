@@ -1,33 +1,35 @@
 //! The conditions of a data plane.
 
-use api::conditions::Truth;
-use operator_core::condition_catalog::{Aspect, Repeats, WRITES, Word, aspect, summary};
+use api::conditions::ConditionStatus;
+use operator_core::condition_catalog::{
+    ConditionSpec, ReasonSpec, Repeats, WRITES, condition, summary,
+};
 
 use crate::plane::status::{ORPHANED, SETUP_READY};
 use api::dataplane::condition_types::DEPLOYMENT_READY;
 
-const ALL_READY: Word = Word::good(
+const ALL_READY: ReasonSpec = ReasonSpec::good(
     "RolesAndNodesReady",
     "Each role and node of the maps is ready, in its present form and under its role's.",
 );
 
 /// The conditions, in the order in which a human reads them.
-pub(super) const DATA_PLANE: &[Aspect] = &[
+pub(super) const DATA_PLANE: &[ConditionSpec] = &[
     summary("All of its roles and nodes are ready.", &[ALL_READY]),
-    aspect(SETUP_READY, "Each entry of the maps is applied to the object of its name.", SETUP),
-    aspect(
+    condition(SETUP_READY, "Each entry of the maps is applied to the object of its name.", SETUP),
+    condition(
         DEPLOYMENT_READY,
         "All of its roles and nodes are ready; else the message has their counts and the first five \
          by name, the worst first.",
         &[
             ALL_READY,
-            Word::bad(
+            ReasonSpec::bad(
                 "NotObserved",
                 "A role or node has changed, and its status does not speak of that yet.",
                 "Yes.",
                 "Wait.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "SetupIncomplete",
                 "A role or node is not there yet, or belongs to others.",
                 "",
@@ -36,7 +38,7 @@ pub(super) const DATA_PLANE: &[Aspect] = &[
         ],
     )
     .repeating(Repeats::Kind("OpenStackDataPlaneRole")),
-    aspect(
+    condition(
         ORPHANED,
         "Roles or nodes that belong to the data plane are no longer in its maps; `Ready` does not \
          depend on it.",
@@ -45,17 +47,17 @@ pub(super) const DATA_PLANE: &[Aspect] = &[
     WRITES,
 ];
 
-const SETUP: &[Word] = &[
-    Word::good("Applied", "Each entry is applied."),
-    Word::bad("Applying", "Some are not yet; many are made in portions.", "Yes.", "Wait."),
-    Word::bad(
+const SETUP: &[ReasonSpec] = &[
+    ReasonSpec::good("Applied", "Each entry is applied."),
+    ReasonSpec::bad("Applying", "Some are not yet; many are made in portions.", "Yes.", "Wait."),
+    ReasonSpec::bad(
         "Terminating",
         "Objects of these names are being deleted, and are made again when gone.",
         "Yes.",
         "Wait.",
     ),
-    Word::bad("InvalidName", "A key cannot be the name of an object.", "No.", "Rename it."),
-    Word::bad(
+    ReasonSpec::bad("InvalidName", "A key cannot be the name of an object.", "No.", "Rename it."),
+    ReasonSpec::bad(
         "NotOurs",
         "An object of the name belongs to others, or to nobody, and is left alone.",
         "No.",
@@ -63,8 +65,8 @@ const SETUP: &[Word] = &[
     ),
 ];
 
-const ORPHANS: &[Word] = &[
-    Word::bad("NoOrphans", "Whatever belongs to it is in its maps.", "", ""),
+const ORPHANS: &[ReasonSpec] = &[
+    ReasonSpec::bad("NoOrphans", "Whatever belongs to it is in its maps.", "", ""),
     holds(
         "OrphansKept",
         "The named objects were taken out of the maps and go on as they are.",
@@ -85,6 +87,6 @@ const fn holds(
     meaning: &'static str,
     heals: &'static str,
     step: &'static str,
-) -> Word {
-    Word { reason, status: Truth::True, meaning, heals, step }
+) -> ReasonSpec {
+    ReasonSpec { reason, status: ConditionStatus::True, meaning, heals, step }
 }

@@ -1,11 +1,11 @@
 //! The conditions of a node set.
 
 use operator_core::condition_catalog::{
-    Aspect, INPUTS_CHANGED, NEVER_DEPLOYED, Repeats, UP_TO_DATE as CURRENT, WRITES, Word, aspect,
-    summary,
+    ConditionSpec, INPUTS_CHANGED, NEVER_DEPLOYED, ReasonSpec, Repeats, UP_TO_DATE as CURRENT,
+    WRITES, condition, summary,
 };
 use operator_core::engine::host_key_checking;
-use operator_core::engine::outcome::Reason;
+use operator_core::engine::outcome::FailureReason;
 
 use super::machines;
 use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
@@ -18,7 +18,7 @@ use crate::reasons::inputs::{
 };
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
-const UNDER_WAY: Word = Word::bad(
+const UNDER_WAY: ReasonSpec = ReasonSpec::bad(
     "Deploying",
     "A deployment is under way; the message names it.",
     "Yes.",
@@ -26,39 +26,39 @@ const UNDER_WAY: Word = Word::bad(
 );
 
 /// The conditions, in the order in which a human reads them.
-pub(super) const NODE_SET: &[Aspect] = &[
+pub(super) const NODE_SET: &[ConditionSpec] = &[
     summary(
         "The last deployment succeeded on every host.",
-        &[Word::good("Ready", "The last deployment succeeded on every host.")],
+        &[ReasonSpec::good("Ready", "The last deployment succeeded on every host.")],
     ),
-    aspect(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
+    condition(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
     IP_RESERVATION,
     DNS_DATA,
     CERTIFICATES,
-    aspect(
+    condition(
         SETUP_READY,
         "There is an inventory that deployments can begin with.",
         &[
-            Word::good("Ready", "The inventory is written."),
-            Word::bad(
+            ReasonSpec::good("Ready", "The inventory is written."),
+            ReasonSpec::bad(
                 "InputMissing",
                 "An input is missing.",
                 "When it appears.",
                 "See `InputReady`.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "NotServedYet",
                 "Addresses or names are missing; the message names the condition.",
                 "When they are there.",
                 "See that condition.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "DeploymentUnderWay",
                 "The node set was changed while a deployment runs, whose inventory stays until its end.",
                 "When that deployment has ended.",
                 "Wait, or look at the deployment.",
             ),
-            Word::bad(
+            ReasonSpec::bad(
                 "DeletionWaits",
                 "The node set is to be deleted; the message names the deployment that needs it, or \
                  the finalizers of others.",
@@ -67,15 +67,15 @@ pub(super) const NODE_SET: &[Aspect] = &[
             ),
         ],
     ),
-    aspect(
+    condition(
         SERVICE_ACCOUNT_READY,
         "What upstream's runs need as an account is there.",
-        &[Word::good("NotRequired", "Runs have no account of their own, and need none.")],
+        &[ReasonSpec::good("NotRequired", "Runs have no account of their own, and need none.")],
     ),
     machines::NODE_SET,
-    aspect(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
-        .repeating(Repeats::Attempts(&Reason::ALL)),
-    aspect(
+    condition(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
+        .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    condition(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
         &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
@@ -85,40 +85,40 @@ pub(super) const NODE_SET: &[Aspect] = &[
     WRITES,
 ];
 
-const INPUTS: &[Word] = &[
+const INPUTS: &[ReasonSpec] = &[
     INPUT_COMPLETE,
-    Word::bad(
+    ReasonSpec::bad(
         "TooManyHosts",
         "The node set has more than 500 nodes.",
         "No.",
         "Divide them among several node sets.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "InventoryTooLarge",
         "The inventory does not fit into one object.",
         "No.",
         "Divide the nodes, or put large variables into files of a service's `dataSources`.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostNameInvalid",
         "A node's host name is one that no host can have.",
         "No.",
         "Correct `hostName`, or the node's key.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostNameChanged",
         "A host has another name than the one by which its machine was asked for.",
         "No.",
         "Set `hostName` as the message says, or take the node out.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "HostAddressMissing",
         "A pre-provisioned node has no IP address in `ansible.ansibleHost`.",
         "No.",
         "Set it.",
     ),
     HOST_ADDRESS_INVALID,
-    Word::bad(
+    ReasonSpec::bad(
         "HostTwice",
         "Two nodes of the set are one host.",
         "No.",
@@ -132,7 +132,7 @@ const INPUTS: &[Word] = &[
     SERVICE_UNREADABLE,
     SERVICE_INVALID,
     DATA_SOURCE_NOT_FOUND,
-    Word::bad(
+    ReasonSpec::bad(
         "DataSourceInvalid",
         "A key of a service's object is no plain file name.",
         "When it is corrected.",
@@ -140,7 +140,7 @@ const INPUTS: &[Word] = &[
     ),
     VARIABLES_NOT_FOUND,
     VARIABLES_INVALID,
-    Word::bad(
+    ReasonSpec::bad(
         "VolumeNameInvalid",
         "A volume of `extraMounts` has a name that no volume can have.",
         "No.",
@@ -150,22 +150,22 @@ const INPUTS: &[Word] = &[
     NETWORKS_NOT_SERVED,
 ];
 
-const DEPLOYMENT: &[Word] = &[
-    Word::good("Deployed", "The last deployment succeeded on every host."),
+const DEPLOYMENT: &[ReasonSpec] = &[
+    ReasonSpec::good("Deployed", "The last deployment succeeded on every host."),
     UNDER_WAY,
-    Word::bad(
+    ReasonSpec::bad(
         "DeploymentUnreadable",
         "A deployment that the node set has counted, or that may be at its hosts, cannot be read.",
         "When it is corrected, or gone.",
         "Correct the field that the message names, or delete the deployment and create another one.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "NotDeployed",
         "Hosts of the set have nothing deployed.",
         "No.",
         "Create an `OpenStackDataPlaneDeployment` that names the node set.",
     ),
-    Word::bad(
+    ReasonSpec::bad(
         "DeploymentGone",
         "The deployment that was at the named hosts was deleted, or nothing is known of its failure.",
         "No.",

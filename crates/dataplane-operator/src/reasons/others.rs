@@ -1,19 +1,19 @@
 //! The conditions of a node set that tell of what others serve: addresses, names and certificates.
 
-use operator_core::condition_catalog::{Aspect, Word, aspect};
+use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, condition};
 
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::tls::CERTIFICATES_READY;
 
-const NETWORK_MISSING: Word = Word::bad(
+const NETWORK_MISSING: ReasonSpec = ReasonSpec::bad(
     "NetworkMissing",
     "A host has no networks, or is not part of the one over which hosts are managed.",
     "No.",
     "Add the network to the node or to the template.",
 );
 
-const INPUT_MISSING: Word = Word::bad(
+const INPUT_MISSING: ReasonSpec = ReasonSpec::bad(
     "InputMissing",
     "The hosts are not as they should be, so nothing is asked for.",
     "When they are.",
@@ -21,32 +21,35 @@ const INPUT_MISSING: Word = Word::bad(
 );
 
 /// Whether every host has its addresses.
-pub(super) const IP_RESERVATION: Aspect = aspect(
+pub(super) const IP_RESERVATION: ConditionSpec = condition(
     IP_RESERVATION_READY,
     "Every host has its addresses, or nobody manages any.",
     &[
-        Word::good("NotRequired", "The node set names no networks, or nobody manages addresses."),
-        Word::good("Reserved", "Every host has an address on each of its networks."),
-        Word::bad(
+        ReasonSpec::good(
+            "NotRequired",
+            "The node set names no networks, or nobody manages addresses.",
+        ),
+        ReasonSpec::good("Reserved", "Every host has an address on each of its networks."),
+        ReasonSpec::bad(
             "Reserving",
             "Hosts wait for their addresses; the message names the first one's IPSet.",
             "When they are reserved.",
             "Wait, or look at the IPSet.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "NetConfigNotFound",
             "Networks are named, and no NetConfig says what they are.",
             "When it appears.",
             "Create it, or take the networks out.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "NetworkUnknown",
             "A host is part of a network that the NetConfig does not have.",
             "When it is added.",
             "Add it, or correct the node's networks.",
         ),
         NETWORK_MISSING,
-        Word::bad(
+        ReasonSpec::bad(
             "NameTaken",
             "The IPSet of a host's name belongs to another object.",
             "When that goes.",
@@ -57,20 +60,23 @@ pub(super) const IP_RESERVATION: Aspect = aspect(
 );
 
 /// Whether the DNS server knows the hosts.
-pub(super) const DNS_DATA: Aspect = aspect(
+pub(super) const DNS_DATA: ConditionSpec = condition(
     DNS_DATA_READY,
     "The DNS server of the control plane knows every host, or there is none to tell.",
     &[
-        Word::good("NotRequired", "The node set names no networks, or nobody manages addresses."),
-        Word::good("Named", "The DNS server knows the hosts."),
-        Word::bad("Naming", "The DNS server does not know the hosts yet.", "Yes.", "Wait."),
-        Word::bad(
+        ReasonSpec::good(
+            "NotRequired",
+            "The node set names no networks, or nobody manages addresses.",
+        ),
+        ReasonSpec::good("Named", "The DNS server knows the hosts."),
+        ReasonSpec::bad("Naming", "The DNS server does not know the hosts yet.", "Yes.", "Wait."),
+        ReasonSpec::bad(
             "DnsServerNotReady",
             "There is no DNSMasq, or it is not ready.",
             "When it is ready.",
             "Create it, or look at it.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "SeveralDnsServers",
             "The namespace has several DNSMasq.",
             "When one is left.",
@@ -81,38 +87,38 @@ pub(super) const DNS_DATA: Aspect = aspect(
 );
 
 /// Whether every host has its certificates.
-pub(super) const CERTIFICATES: Aspect = aspect(
+pub(super) const CERTIFICATES: ConditionSpec = condition(
     CERTIFICATES_READY,
     "Every host has the certificates that its services name, or gets none.",
     &[
-        Word::good(
+        ReasonSpec::good(
             "NotRequired",
             "No service of the node set, or of its deployments, names certificates.",
         ),
-        Word::good(
+        ReasonSpec::good(
             "NotEnabled",
             "`tlsEnabled` is false; or it is absent, and nobody issues certificates or reserves names.",
         ),
-        Word::good("Issued", "Every host has its certificates."),
-        Word::bad(
+        ReasonSpec::good("Issued", "Every host has its certificates."),
+        ReasonSpec::bad(
             "Issuing",
             "Certificates are not issued yet; the message names the first one.",
             "When they are issued.",
             "Wait, or look at the Certificate.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "CertManagerNotFound",
             "`tlsEnabled` is true, and nobody issues certificates.",
             "Within a minute of cert-manager's installation.",
             "Install cert-manager, or set `tlsEnabled: false`.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "IssuerNotFound",
             "No Issuer, or several, carry the label that a certificate names.",
             "When one does.",
             "Label one, name another in `tlsCerts`, or set `tlsEnabled: false`.",
         ),
-        Word::bad(
+        ReasonSpec::bad(
             "IssuerNotPermitted",
             "The Issuer with that label is not meant for hosts.",
             "With the Issuer's next change.",

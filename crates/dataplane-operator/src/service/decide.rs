@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::settle;
+use api::conditions::merge_conditions;
 use api::dataplane::{Service, ServiceStatus};
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::{Notice, Plan, Step, Target, Write, status_step};
-use operator_core::refusal::Refusal;
+use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
+use operator_core::refusal::RejectedWrite;
 
 use crate::default_services;
 use crate::endpoints::decide::{LOOK_AGAIN, writes};
@@ -20,7 +20,7 @@ const RESYNC: Duration = Duration::from_mins(15);
 
 /// Judges a service.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let Some(service) = &seen.service else {
         let because = "hosts of this namespace may get it";
         plan.steps.extend(default_services::step(&seen.namespace, &seen.name, because));
@@ -35,7 +35,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
         plan.steps.extend(writes(ports));
         if !ports.taken.is_empty() {
-            plan.look_again_in(LOOK_AGAIN);
+            plan.requeue_in(LOOK_AGAIN);
         }
     }
     plan.steps.extend(restoring);
@@ -44,14 +44,14 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let service = seen.service.as_ref();
     let steps = service.and_then(|it| status(seen, it, Some(refusal), now));
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
 /// The status, with one Event more.
-fn telling(mut status: Step, notice: Option<Notice>) -> Step {
+fn telling(mut status: Step, notice: Option<EventDraft>) -> Step {
     if let Write::Status { notices, .. } = &mut status.write {
         notices.extend(notice);
     }
@@ -61,7 +61,7 @@ fn telling(mut status: Step, notice: Option<Notice>) -> Step {
 fn status(
     seen: &Observed,
     service: &Arc<Service>,
-    refusal: Option<&Refusal>,
+    refusal: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Step> {
     let observed = service.status.as_ref();
@@ -71,7 +71,7 @@ fn status(
     let generation = service.metadata.generation;
     let wanted = ServiceStatus {
         observed_generation: generation,
-        conditions: settle(&previous, findings, generation, now),
+        conditions: merge_conditions(&previous, findings, generation, now),
     };
     let next = wanted.conditions.clone();
     status_step(Target::of(&**service), observed, &wanted, &previous, &next)

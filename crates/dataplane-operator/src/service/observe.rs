@@ -10,7 +10,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::sources::Sources;
+use operator_runtime::sources::SourceCache;
 
 use crate::{default_services, endpoints};
 use operator_core::data_sources::sources_of;
@@ -19,11 +19,11 @@ use operator_core::data_sources::sources_of;
 pub const READER: &str = "service/";
 
 /// The watched world.
-pub struct World {
+pub struct Caches {
     /// The services, who lists them, and what they expose.
-    pub ports: endpoints::World,
+    pub ports: endpoints::Caches,
     /// All ConfigMaps and Secrets.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<SourceCache>,
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
 }
@@ -45,7 +45,7 @@ pub struct Observed {
 }
 
 /// Reads a service; `None` where it does not exist and is not to.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let reader = Key::new(&key.namespace, format!("{READER}{}", key.name));
     let Key { namespace, name } = key.clone();
     let Some(service) = world.ports.services.get(key) else {
@@ -65,7 +65,7 @@ pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
 }
 
 async fn sources(
-    world: &World,
+    world: &Caches,
     named: BTreeSet<SourceRef>,
 ) -> Result<BTreeMap<SourceRef, Vec<String>>> {
     let exist: Vec<SourceRef> =
@@ -85,7 +85,7 @@ async fn sources(
 /// Whether a default service is missing that nobody lists, in a namespace with hosts.
 ///
 /// Whoever lists one makes it, so that a refusal is told there.
-fn is_to_be_made(world: &World, key: &Key) -> bool {
+fn is_to_be_made(world: &Caches, key: &Key) -> bool {
     if default_services::find(&key.name).is_none() {
         return false;
     }

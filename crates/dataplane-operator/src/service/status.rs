@@ -1,18 +1,18 @@
 //! What a service says: its faults, its playbook, its data sources and its ports.
 
-use api::conditions::{self, Condition, Finding, READY, Truth, some};
+use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, first_names};
 use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
 use kube::ResourceExt;
-use operator_core::engine::recipe::{Play, Source};
+use operator_core::engine::recipe::{MountedSource, Play};
 use operator_core::engine::sources::clashes;
-use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
+use operator_core::refusal::{RejectedWrite, WRITES_ACCEPTED};
 
 use crate::group::build::play;
 use crate::service::observe::Observed;
 use crate::{collection, endpoints};
-use operator_core::data_sources::{Named, sources_of, title};
+use operator_core::data_sources::{NamedSource, sources_of, title};
 
 /// The service can be deployed as it is written.
 pub const SPEC_VALID: &str = "SpecValid";
@@ -33,13 +33,13 @@ const NAMED: usize = 5;
 pub fn findings(
     seen: &Observed,
     service: &Service,
-    refusal: Option<&Refusal>,
+    refusal: Option<&RejectedWrite>,
     previous: &[Condition],
-) -> Vec<Finding> {
+) -> Vec<ConditionDraft> {
     let mut findings = vec![spec_valid(service), data_sources_used(seen, service)];
     findings.extend(seen.ports.as_ref().and_then(endpoints::decide::finding));
     findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, previous)));
-    let good = Finding::good(READY, "Ready", "Everything that the service names is there.");
+    let good = ConditionDraft::good(READY, "Ready", "Everything that the service names is there.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
     findings.push(ready);
@@ -51,27 +51,31 @@ pub fn findings(
     findings
 }
 
-fn spec_valid(service: &Service) -> Finding {
+fn spec_valid(service: &Service) -> ConditionDraft {
     let found = faults(service);
     if found.is_empty() {
-        return Finding::good(SPEC_VALID, "Valid", "The service can be deployed as it is written.");
+        return ConditionDraft::good(
+            SPEC_VALID,
+            "Valid",
+            "The service can be deployed as it is written.",
+        );
     }
-    Finding::error(SPEC_VALID, "InvalidSpec", told(service, &found))
+    ConditionDraft::error(SPEC_VALID, "InvalidSpec", told(service, &found))
 }
 
-fn spec_warnings(service: &Service) -> Finding {
+fn spec_warnings(service: &Service) -> ConditionDraft {
     let found = warnings(service);
     if found.is_empty() {
         return fine(SPEC_WARNINGS, "NoWarnings", "Everything in the spec has its effect.");
     }
-    Finding::good(SPEC_WARNINGS, "WithoutEffect", told(service, &found))
+    ConditionDraft::good(SPEC_WARNINGS, "WithoutEffect", told(service, &found))
 }
 
 /// A condition that had better not hold, and does not: nothing to worry about.
-fn fine(type_: &str, reason: &str, message: &str) -> Finding {
-    Finding {
+fn fine(type_: &str, reason: &str, message: &str) -> ConditionDraft {
+    ConditionDraft {
         type_: type_.to_owned(),
-        status: Truth::False,
+        status: ConditionStatus::False,
         severity: None,
         reason: reason.to_owned(),
         message: message.to_owned(),
@@ -86,12 +90,12 @@ fn told(service: &Service, found: &[Fault]) -> String {
     format!("OpenStackDataPlaneService {}: {}.", service.name_any(), texts.join("; "))
 }
 
-fn playbook_included(service: &Service) -> Finding {
+fn playbook_included(service: &Service) -> ConditionDraft {
     let play = play(service);
     let what = match &play {
         Play::Contents(_) => {
             let text = "The service has its playbook in itself.";
-            return Finding::good(PLAYBOOK_INCLUDED, "InService", text);
+            return ConditionDraft::good(PLAYBOOK_INCLUDED, "InService", text);
         }
         Play::Playbook(name) => format!("Playbook {name}"),
         Play::Role(name) => format!("Role {name}"),
@@ -101,9 +105,9 @@ fn playbook_included(service: &Service) -> Finding {
     match collection::has(&play).filter(|_| !has_image) {
         Some(true) => {
             let text = format!("{what} is in the project's own collection {collection}.");
-            Finding::good(PLAYBOOK_INCLUDED, "Included", text)
+            ConditionDraft::good(PLAYBOOK_INCLUDED, "Included", text)
         }
-        Some(false) => Finding {
+        Some(false) => ConditionDraft {
             message: format!(
                 "{what} is not in the project's own collection {collection}, so the project's runner \
                  image cannot run it: have another one that can, for all runs by the chart's value \
@@ -114,18 +118,20 @@ fn playbook_included(service: &Service) -> Finding {
         },
         None => {
             let text = format!("Only the runner image can tell whether it has it: {what}.");
-            Finding::unknown(PLAYBOOK_INCLUDED, "NotKnown", text)
+            ConditionDraft::unknown(PLAYBOOK_INCLUDED, "NotKnown", text)
         }
     }
 }
 
-fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
+fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
     let named = sources_of(&service.spec);
-    let is_there = |it: &Named| seen.sources.contains_key(&it.source(&seen.namespace));
-    let titles =
-        |all: Vec<&Named>| some(&all.iter().map(|it| it.title()).collect::<Vec<_>>(), NAMED);
-    let (there, absent): (Vec<&Named>, Vec<&Named>) = named.iter().partition(|it| is_there(it));
-    let (optional, missing): (Vec<&Named>, Vec<&Named>) =
+    let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
+    let titles = |all: Vec<&NamedSource>| {
+        first_names(&all.iter().map(|it| it.title()).collect::<Vec<_>>(), NAMED)
+    };
+    let (there, absent): (Vec<&NamedSource>, Vec<&NamedSource>) =
+        named.iter().partition(|it| is_there(it));
+    let (optional, missing): (Vec<&NamedSource>, Vec<&NamedSource>) =
         absent.into_iter().partition(|it| it.is_optional);
     if !missing.is_empty() {
         let text = format!(
@@ -136,7 +142,7 @@ fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
             titles(missing)
         );
         // Whoever lists the service says it as a warning; most default services are never listed.
-        return Finding::waiting(DATA_SOURCES_USED, "DataSourceNotFound", text);
+        return ConditionDraft::waiting(DATA_SOURCES_USED, "DataSourceNotFound", text);
     }
     let mut text = if there.is_empty() {
         "No data source is mounted.".to_owned()
@@ -146,16 +152,17 @@ fn data_sources_used(seen: &Observed, service: &Service) -> Finding {
     if !optional.is_empty() {
         text = format!("{text} Optional, and not there: {}.", titles(optional));
     }
-    Finding::good(DATA_SOURCES_USED, "AllFound", text)
+    ConditionDraft::good(DATA_SOURCES_USED, "AllFound", text)
 }
 
-fn keys_clash(seen: &Observed, service: &Service) -> Finding {
-    let source = |it: Named| {
+fn keys_clash(seen: &Observed, service: &Service) -> ConditionDraft {
+    let source = |it: NamedSource| {
         let keys = seen.sources.get(&it.source(&seen.namespace))?.clone();
-        Some(Source { is_secret: it.is_secret, name: it.name, keys })
+        Some(MountedSource { is_secret: it.is_secret, name: it.name, keys })
     };
-    let sources: Vec<Source> = sources_of(&service.spec).into_iter().filter_map(source).collect();
-    let title = |it: &&Source| title(it.is_secret, &it.name);
+    let sources: Vec<MountedSource> =
+        sources_of(&service.spec).into_iter().filter_map(source).collect();
+    let title = |it: &&MountedSource| title(it.is_secret, &it.name);
     let found: Vec<String> = clashes(&sources)
         .into_iter()
         .filter_map(|(key, having)| {
@@ -173,5 +180,5 @@ fn keys_clash(seen: &Observed, service: &Service) -> Finding {
         "{}. The last data source listed wins: rename keys if you want both.",
         found.iter().take(NAMED).cloned().collect::<Vec<_>>().join(". ")
     );
-    Finding::good(DATA_SOURCE_KEYS_CLASH, "KeysClash", text)
+    ConditionDraft::good(DATA_SOURCE_KEYS_CLASH, "KeysClash", text)
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{Condition, Truth, find};
+use api::conditions::{Condition, ConditionStatus, find};
 use api::dataplane::Service;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
-use operator_core::plan::{Notice, Step, Write};
-use operator_core::refusal::Refusal;
+use operator_core::plan::{EventDraft, Step, Write};
+use operator_core::refusal::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
@@ -23,7 +23,7 @@ use crate::reasons::KINDS;
 struct World {
     seen: Observed,
     writes: Vec<String>,
-    notices: Vec<Notice>,
+    notices: Vec<EventDraft>,
 }
 
 fn secret(name: &str) -> SourceRef {
@@ -107,8 +107,8 @@ impl World {
             }
             write @ (Write::Create { .. }
             | Write::Delete { .. }
-            | Write::Hold { .. }
-            | Write::Release { .. }) => panic!("{write:?}"),
+            | Write::AddFinalizer { .. }
+            | Write::RemoveFinalizer { .. }) => panic!("{write:?}"),
         }
     }
 
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Settles, and says status, reason and message of a condition.
-    fn told(mut self, type_: &str) -> (Truth, String, String) {
+    fn told(mut self, type_: &str) -> (ConditionStatus, String, String) {
         self.settle();
         let found = self.condition(type_);
         (found.status, found.reason.clone(), found.message.clone())
@@ -129,7 +129,7 @@ impl World {
 fn a_missing_default_service_is_made_and_judged_and_then_left_alone() {
     let mut world = World::without("run-os");
     assert_eq!(world.settle(), ["apply run-os", "status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.condition("PlaybookIncluded").reason, "Included");
     let status = world.seen.service.as_ref().unwrap().status.as_ref().unwrap();
     assert_eq!(status.conditions[0].type_, "Ready", "it stands first");
@@ -142,17 +142,27 @@ fn a_default_service_that_needs_what_is_not_there_says_so_without_alarm() {
     let mut world = World::without("ovn");
     world.settle();
     let included = world.condition("PlaybookIncluded");
-    assert_eq!((included.status, included.reason.as_str()), (Truth::False, "NotIncluded"));
+    assert_eq!(
+        (included.status, included.reason.as_str()),
+        (ConditionStatus::False, "NotIncluded")
+    );
     assert!(included.message.contains("Playbook osp.edpm.ovn is not in"), "{}", included.message);
     let ready = world.condition("Ready");
-    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "DataSourceNotFound"));
+    assert_eq!(
+        (ready.status, ready.reason.as_str()),
+        (ConditionStatus::False, "DataSourceNotFound")
+    );
     for part in ["What lists", "ConfigMap ovncontroller-config", "Nobody else needs them"] {
         assert!(ready.message.contains(part), "{}", ready.message);
     }
     assert_eq!(world.notices, [], "most default services are never listed");
     world.seen.sources.insert(config_map("ovncontroller-config"), Vec::new());
     assert_eq!(world.settle(), ["status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True, "another runner image may have it");
+    assert_eq!(
+        world.condition("Ready").status,
+        ConditionStatus::True,
+        "another runner image may have it"
+    );
 }
 
 #[test]
@@ -173,7 +183,7 @@ fn an_edited_default_service_is_restored_with_one_event_and_keeps_the_humans_lab
     assert_eq!(service.labels()["mine"], "x");
     let status = service.status.as_ref().unwrap();
     assert_eq!(status.observed_generation, Some(3));
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
@@ -196,11 +206,11 @@ fn data_sources_are_found_optional_or_missed_by_name() {
     let spec = json!({ "playbook": "a.b.c", "dataSources": sources, "configMaps": ["c"] });
     let (status, reason, message) =
         World::of(&spec).with(&[(secret("a"), &[])]).told("DataSourcesUsed");
-    assert_eq!((status, reason.as_str()), (Truth::False, "DataSourceNotFound"));
+    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "DataSourceNotFound"));
     assert!(message.contains("exist: ConfigMap c."), "{message}");
     let there: [(SourceRef, &[&str]); 2] = [(secret("a"), &["x"]), (config_map("c"), &["y"])];
     let (status, _, message) = World::of(&spec).with(&there).told("DataSourcesUsed");
-    assert_eq!(status, Truth::True);
+    assert_eq!(status, ConditionStatus::True);
     assert_eq!(message, "Mounted: Secret a, ConfigMap c. Optional, and not there: ConfigMap b.");
 }
 
@@ -215,35 +225,39 @@ fn one_key_in_two_sources_is_told_with_whose_is_mounted() {
         [(secret("generated"), &["01.conf", "x"]), (config_map("mine"), &["01.conf"])];
     let mut world = World::of(&spec).with(&there);
     world.settle();
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     let (status, reason, message) = world.told("DataSourceKeysClash");
-    assert_eq!((status, reason.as_str()), (Truth::True, "KeysClash"));
+    assert_eq!((status, reason.as_str()), (ConditionStatus::True, "KeysClash"));
     let expected =
         "Key 01.conf of ConfigMap mine is mounted, the same key of Secret generated is not.";
     assert!(message.starts_with(expected), "{message}");
     let one = [there[0].clone()];
     let (status, ..) = World::of(&spec).with(&one).told("DataSourceKeysClash");
-    assert_eq!(status, Truth::False);
+    assert_eq!(status, ConditionStatus::False);
 }
 
 #[test]
 fn whether_a_playbook_is_included_is_told_only_where_it_is_known() {
     let cases = [
-        (json!({ "playbook": "osp.edpm.install_os" }), Truth::True, "Included"),
-        (json!({ "role": "osp.edpm.edpm_podman" }), Truth::True, "Included"),
-        (json!({ "playbookContents": "[]", "playbook": "osp.edpm.no" }), Truth::True, "InService"),
-        (json!({ "playbook": "osp.edpm.no" }), Truth::False, "NotIncluded"),
-        (json!({ "playbook": "site.yaml" }), Truth::Unknown, "NotKnown"),
+        (json!({ "playbook": "osp.edpm.install_os" }), ConditionStatus::True, "Included"),
+        (json!({ "role": "osp.edpm.edpm_podman" }), ConditionStatus::True, "Included"),
+        (
+            json!({ "playbookContents": "[]", "playbook": "osp.edpm.no" }),
+            ConditionStatus::True,
+            "InService",
+        ),
+        (json!({ "playbook": "osp.edpm.no" }), ConditionStatus::False, "NotIncluded"),
+        (json!({ "playbook": "site.yaml" }), ConditionStatus::Unknown, "NotKnown"),
         (
             json!({ "playbook": "osp.edpm.no", "openStackAnsibleEERunnerImage": "mine" }),
-            Truth::Unknown,
+            ConditionStatus::Unknown,
             "NotKnown",
         ),
     ];
     for (spec, status, reason) in cases {
         let found = World::of(&spec).told("PlaybookIncluded");
         assert_eq!((found.0, found.1.as_str()), (status, reason), "{spec}");
-        assert_eq!(World::of(&spec).told("Ready").0, Truth::True, "{spec}");
+        assert_eq!(World::of(&spec).told("Ready").0, ConditionStatus::True, "{spec}");
     }
 }
 
@@ -252,13 +266,13 @@ fn what_the_definition_let_pass_is_told_with_field_and_legal_way() {
     let mut world = World::of(&json!({ "dataSources": [{ "prefix": "a_" }] }));
     world.settle();
     let ready = world.condition("Ready");
-    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "InvalidSpec"));
+    assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, "InvalidSpec"));
     for words in ["spec: nothing to run: set playbook", "spec.dataSources[0]: no object: name"] {
         assert!(ready.message.contains(words), "{}", ready.message);
     }
     assert_eq!(world.notices[0].reason, "InvalidSpec");
     let (status, reason, message) = world.told("SpecWarnings");
-    assert_eq!((status, reason.as_str()), (Truth::True, "WithoutEffect"));
+    assert_eq!((status, reason.as_str()), (ConditionStatus::True, "WithoutEffect"));
     assert!(
         message.contains("spec.dataSources[0].prefix: files are named by their keys"),
         "{message}"
@@ -271,7 +285,7 @@ fn a_refused_restoration_is_told_on_the_service() {
     world.settle();
     world.service().spec.playbook = Some("a.b.c".into());
     let step = recorded(decide(&world.seen, Timestamp::UNIX_EPOCH)).steps[0].clone();
-    let refusal = Refusal::of(&step, "Forbidden", "a policy says no");
+    let refusal = RejectedWrite::of(&step, "Forbidden", "a policy says no");
     for writes in [1, 0] {
         let telling = recorded(refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);
@@ -280,5 +294,5 @@ fn a_refused_restoration_is_told_on_the_service() {
     assert_eq!(world.condition("Ready").reason, "Forbidden");
     world.writes.clear();
     assert_eq!(world.settle(), ["apply run-os", "status", "status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{READY, Truth};
+use api::conditions::{ConditionStatus, READY};
 use operator_core::hash;
 use serde_json::json;
 
@@ -31,19 +31,20 @@ impl Changes {
         let none = BTreeMap::new();
         let deployed = stage.deployed_inputs.unwrap_or(&none);
         let told = stage.condition(UP_TO_DATE);
-        let is_deployed = stage.phase == Phase::Deploy && stage.truth(READY) == Truth::True;
+        let is_deployed =
+            stage.phase == Phase::Deploy && stage.truth(READY) == ConditionStatus::True;
         if deployed.is_empty() && !is_deployed {
             return Self::Never;
         }
         let mut names = Vec::new();
         let mut is_cut = false;
         match told.map(|it| (it.status, it.message.as_str())) {
-            Some((Truth::Unknown, why)) => return Self::Unknown(why.to_owned()),
-            Some((Truth::False, message)) => match listed(message) {
+            Some((ConditionStatus::Unknown, why)) => return Self::Unknown(why.to_owned()),
+            Some((ConditionStatus::False, message)) => match listed(message) {
                 Some((found, cut)) => (names, is_cut) = (found, cut),
                 None => return Self::Unknown(message.to_owned()),
             },
-            Some((Truth::True, _)) | None => {}
+            Some((ConditionStatus::True, _)) | None => {}
         }
         for name in options.map(|it| differing(stage, it)).unwrap_or_default() {
             if !names.contains(&name) {

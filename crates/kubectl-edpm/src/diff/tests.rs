@@ -1,6 +1,6 @@
 //! Tests of what a deployment would change, on a compute whose options differ in every way.
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use api::dataplane::{RunState, Service};
 use operator_core::data_sources::sources_of;
 
@@ -125,7 +125,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     let change = |world: &mut World, message: &str| {
         let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
         let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
-        (told.status, told.message) = (Truth::False, message.to_owned());
+        (told.status, told.message) = (ConditionStatus::False, message.to_owned());
     };
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");

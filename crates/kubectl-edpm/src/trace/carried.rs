@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use api::dataplane::RunState;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
@@ -72,7 +72,7 @@ pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
 
 /// Why a success does not count for what is written now.
 fn other_inputs(seen: &Seen<'_>) -> String {
-    let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != Truth::True);
+    let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != ConditionStatus::True);
     match told {
         Some(it) => format!("that was with other inputs: {}", it.message),
         None => {

@@ -1,6 +1,6 @@
 //! The road of a compute: what was written for it, and the Secret that is rendered from that.
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use kube::ResourceExt;
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
@@ -102,7 +102,8 @@ fn behind(seen: &Seen<'_>, options: &Options<'_>, rendered: &[File], named: &Nam
         values(of_file.map(|it| it.entries.as_slice()).unwrap_or_default())
             != values(&parse(text).0)
     };
-    let why = seen.stage.condition(SERVICE_CONFIG_READY).filter(|it| it.status != Truth::True);
+    let why =
+        seen.stage.condition(SERVICE_CONFIG_READY).filter(|it| it.status != ConditionStatus::True);
     let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
     let told =
         |(file, _): (&str, &str)| format!("{file} is not rendered from what was written{why}");
@@ -128,7 +129,7 @@ fn is_deployed(seen: &Seen<'_>, options: &Options<'_>, winner: Option<&str>) -> 
         Some(OVERRIDE_FILE) => !differing.iter().any(|it| it == "customServiceConfig"),
         Some(DEFAULT_FILE) => !differing.iter().any(of_texts),
         _ => {
-            let up_to_date = seen.stage.truth(UP_TO_DATE) == Truth::True;
+            let up_to_date = seen.stage.truth(UP_TO_DATE) == ConditionStatus::True;
             up_to_date && differing.is_empty()
         }
     }

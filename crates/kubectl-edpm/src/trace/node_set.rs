@@ -4,7 +4,7 @@
 use api::conditions::{READY, find};
 use api::dataplane::Deployment;
 use kube::ResourceExt;
-use operator_core::data_sources::Named as Source;
+use operator_core::data_sources::NamedSource as Source;
 use operator_core::keyed::is_keyed;
 
 use super::occurrences::places;

@@ -1,9 +1,9 @@
 //! The road of a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts, and
 //! who lists it. Hosts of node sets have more steps on it: [`node_set`].
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use kube::ResourceExt;
-use operator_core::data_sources::Named as Source;
+use operator_core::data_sources::NamedSource as Source;
 
 use super::carried::reported;
 use super::node_set;
@@ -31,7 +31,7 @@ pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
         stops.push(node_set::deployment(seen, member, given, &changed));
         changed.is_empty()
     } else {
-        is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == Truth::True)
+        is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == ConditionStatus::True)
     };
     if seen.host.member.is_some() || seen.generated.is_some() {
         stops.insert(0, node_set::generated(seen, given, named));

@@ -1,6 +1,6 @@
 //! What is wrong, and what is only surprising, in a configuration that a human wrote.
 
-use super::bounded_list::{TOLD, Told};
+use super::bounded_list::{BoundedList, LIST_LIMIT};
 use super::parse::{Entry, SyntaxError, is_space, parse};
 use super::schema::normalized;
 use super::text::FIELD;
@@ -43,7 +43,7 @@ pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
 ];
 
 /// The places where oslo.config would refuse the text, the first [`TOLD`] of them.
-pub fn faults(custom_service_config: &str) -> Told<Fault> {
+pub fn faults(custom_service_config: &str) -> BoundedList<Fault> {
     let (_, errors) = parse(custom_service_config);
     let fault = |it: SyntaxError| Fault {
         path: FIELD,
@@ -51,7 +51,7 @@ pub fn faults(custom_service_config: &str) -> Told<Fault> {
         column: it.column,
         message: format!("{}: {}", place(FIELD, it.line, it.column), it.reason.message()),
     };
-    Told::of(errors.into_iter().map(fault), TOLD)
+    BoundedList::of(errors.into_iter().map(fault), LIST_LIMIT)
 }
 
 /// What is told of an entry whatever the release: that it replaces what the operator sets itself,

@@ -1,7 +1,7 @@
 //! The reader against oslo.config's own answers, and the writer against the reader.
 
 use super::{
-    Entry, LONGEST_TEXT, Reason, Release, TOLD, Text, Value, faults, findings, parse, render,
+    Entry, LIST_LIMIT, LONGEST_TEXT, Reason, Release, Text, Value, faults, findings, parse, render,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -127,8 +127,8 @@ fn a_fault_names_field_line_column_and_the_legal_way() {
 #[test]
 fn of_many_faults_and_findings_the_first_are_told_and_the_others_counted() {
     let found = faults(&"x\n".repeat(50_000));
-    assert_eq!((found.first.len(), found.n_more), (TOLD, 50_000 - TOLD));
-    assert_eq!(found.first.last().unwrap().line, TOLD);
+    assert_eq!((found.first.len(), found.n_more), (LIST_LIMIT, 50_000 - LIST_LIMIT));
+    assert_eq!(found.first.last().unwrap().line, LIST_LIMIT);
     let text = format!("[DEFAULT]\n{}", "host = a\n".repeat(20_000));
     let text = Text { source: "x", text: &text };
     for release in [None, Some(Release::newest())] {

@@ -1,6 +1,6 @@
 //! The caches that the webhooks of nodes and roles answer from.
 
-use crate::watched::Watched;
+use crate::watched::SharedCaches;
 
 /// The caches that the webhooks of nodes and roles answer from.
-pub type Known = operator_runtime::webhook::Known<Watched>;
+pub type Known = operator_runtime::webhook::AdmissionCache<SharedCaches>;

@@ -4,11 +4,11 @@
 
 use api::dataplane::{Node, NodeSpec, Role};
 use kube::core::DynamicObject;
-use operator_runtime::webhook::{Request, Verdict, Webhook};
+use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
 use crate::admission::caches::Known;
 use crate::cell_once::{Fault, faults_of_node, faults_of_role, refusal};
-use crate::watched::Watched;
+use crate::watched::SharedCaches;
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdataplanenode";
@@ -85,12 +85,12 @@ pub fn add(webhook: Webhook, known: &Known) -> Webhook {
 }
 
 /// What is said of a node.
-pub(crate) fn of_node(request: &Request, known: &Known) -> Verdict {
+pub(crate) fn of_node(request: &Request, known: &Known) -> AdmissionDecision {
     judged(request, known, node, faults_of_node)
 }
 
 /// What is said of a role.
-pub(crate) fn of_role(request: &Request, known: &Known) -> Verdict {
+pub(crate) fn of_role(request: &Request, known: &Known) -> AdmissionDecision {
     judged(request, known, role, faults_of_role)
 }
 
@@ -99,18 +99,22 @@ fn judged<K>(
     request: &Request,
     known: &Known,
     read: fn(&DynamicObject) -> K,
-    faults: fn(Option<&K>, &K, &Watched) -> Vec<Fault>,
-) -> Verdict {
-    let Some(new) = request.object.as_ref().map(read) else { return Verdict::allow() };
+    faults: fn(Option<&K>, &K, &SharedCaches) -> Vec<Fault>,
+) -> AdmissionDecision {
+    let Some(new) = request.object.as_ref().map(read) else { return AdmissionDecision::allow() };
     let old = request.old_object.as_ref().map(read);
     let watched = match (known.now(), &old) {
         (Some(watched), _) => watched,
         // What is new is judged by itself.
-        (None, None) => Watched::new(),
-        (None, Some(_)) => return Verdict::ask_again(UNTOLD),
+        (None, None) => SharedCaches::new(),
+        (None, Some(_)) => return AdmissionDecision::ask_again(UNTOLD),
     };
     let faults = faults(old.as_ref(), &new, &watched);
-    if faults.is_empty() { Verdict::allow() } else { Verdict::deny(refusal(&faults)) }
+    if faults.is_empty() {
+        AdmissionDecision::allow()
+    } else {
+        AdmissionDecision::deny(refusal(&faults))
+    }
 }
 
 /// Of a node only what counts for its cell: what else it holds must not hinder the judgement.

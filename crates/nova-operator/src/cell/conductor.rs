@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::dataplane::service_run::RunState;
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
@@ -16,7 +16,7 @@ use nova_config::services::NOVA_REGISTERED;
 const SILENT: &str = "nova-conductor does not answer over the message bus";
 
 /// The finding, where a compute has something to say.
-pub fn finding(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Finding> {
+pub fn finding(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<ConditionDraft> {
     let met: Vec<String> =
         computes.iter().filter(|it| met_silence(it)).map(|it| it.name_any()).collect();
     if met.is_empty() {
@@ -28,7 +28,7 @@ pub fn finding(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Finding
         cell.name_any(),
         first_of(&met)
     );
-    Some(Finding::warning(CONDUCTOR_ANSWERS, "ConductorSilent", text))
+    Some(ConditionDraft::warning(CONDUCTOR_ANSWERS, "ConductorSilent", text))
 }
 
 fn met_silence(compute: &ExternalCompute) -> bool {

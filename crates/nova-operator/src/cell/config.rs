@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::nova::Cell;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -24,7 +24,7 @@ const OPAQUE: &str = "Opaque";
 /// What became of a cell's files.
 pub struct Config {
     /// What is said of it.
-    pub finding: Finding,
+    pub finding: ConditionDraft,
     /// The hash of the Secret's content, where it is rendered.
     pub hash: Option<Digest>,
     /// The step that writes the Secret, where it is not as it should be.
@@ -34,7 +34,7 @@ pub struct Config {
 }
 
 impl Config {
-    fn without(finding: Finding) -> Self {
+    fn without(finding: ConditionDraft) -> Self {
         Self { finding, hash: None, step: None, renewing: None }
     }
 }
@@ -45,11 +45,15 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     // Computes are refused in a cell0 by the same rule.
     if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
         let text = "cell0 never has computes, so there is nothing to give them.";
-        return Config::without(Finding::good(SERVICE_CONFIG_READY, "NotNeeded", text));
+        return Config::without(ConditionDraft::good(SERVICE_CONFIG_READY, "NotNeeded", text));
     }
     let Some(view) = view else {
         let text = "The files are rendered once every input is there.";
-        return Config::without(Finding::unknown(SERVICE_CONFIG_READY, "InputMissing", text));
+        return Config::without(ConditionDraft::unknown(
+            SERVICE_CONFIG_READY,
+            "InputMissing",
+            text,
+        ));
     };
     let cell = &*seen.cell;
     let is_others = |it: &Rendered| is_of_others(cell, it.controller.as_deref(), &it.owned);
@@ -58,7 +62,7 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     }
     let (hash, step, renewing) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
-    let finding = Finding::good(SERVICE_CONFIG_READY, "Rendered", text);
+    let finding = ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text);
     Config { finding, hash: Some(hash), step, renewing }
 }
 

@@ -4,21 +4,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::conditions::{self, Finding, READY, settle};
+use api::conditions::{self, ConditionDraft, READY, merge_conditions};
 use api::nova::{Cell, CellStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
-use operator_core::plan::{Notice, Plan, Step, Target, Write};
-use operator_core::refusal::{Refusal, WRITES_ACCEPTED};
+use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
+use operator_core::refusal::{RejectedWrite, WRITES_ACCEPTED};
 
 use crate::cell::conductor;
 use crate::cell::config;
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
-use crate::cell::rollout::{self, Count, first_of};
+use crate::cell::rollout::{self, RotationProgress, first_of};
 use crate::holds;
 use nova_config::annotations::ALLOW_REMOVAL;
 use nova_config::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
@@ -34,27 +34,27 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let mut plan = plan(seen, Some(refusal), now);
     plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
     plan
 }
 
-fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if let Some(pause) = seen.ask_in {
-        plan.look_again_in(pause);
+        plan.requeue_in(pause);
     }
     let cell = &seen.cell;
     if let Some(because) = goes(seen) {
-        plan.steps.extend(release(&**cell, holds::CELL, because));
+        plan.steps.extend(remove_finalizer(&**cell, holds::CELL, because));
         return plan;
     }
     let view = view(cell, &seen.secret, &seen.message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
     let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
     let config = config::of(seen, complete);
-    let count = complete.map(|_| Count::of(&seen.computes, &present));
+    let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let mut findings = vec![config.finding, rollout::finding(count.as_ref())];
@@ -66,7 +66,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     let digests = digests(seen, &present, config.hash);
     let wanted = CellStatus {
         observed_generation: cell.metadata.generation,
-        conditions: settle(&previous, findings, cell.metadata.generation, now),
+        conditions: merge_conditions(&previous, findings, cell.metadata.generation, now),
         hash: hashes(seen, &digests),
         computes: number(seen.computes.len()),
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
@@ -82,7 +82,7 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     plan
 }
 
-fn noticed(mut step: Step, notice: Option<Notice>) -> Step {
+fn noticed(mut step: Step, notice: Option<EventDraft>) -> Step {
     if let Write::Status { notices, .. } = &mut step.write {
         notices.extend(notice);
     }
@@ -102,9 +102,9 @@ fn goes(seen: &Observed) -> Option<&'static str> {
 /// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
 fn holding(seen: &Observed) -> Option<Step> {
     if seen.computes.is_empty() {
-        return release(&*seen.cell, holds::CELL, "it has no computes any more");
+        return remove_finalizer(&*seen.cell, holds::CELL, "it has no computes any more");
     }
-    hold(&*seen.cell, holds::CELL, "it has computes")
+    add_finalizer(&*seen.cell, holds::CELL, "it has computes")
 }
 
 /// The step that writes the status, where it does not say so already.
@@ -134,7 +134,10 @@ fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
 }
 
 /// Whether computes can use the cell.
-fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Vec<Finding> {
+fn of_services(
+    seen: &Observed,
+    view: Option<&Result<CellView, Vec<CellFault>>>,
+) -> Vec<ConditionDraft> {
     let input = input(seen, view);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
@@ -143,7 +146,7 @@ fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>)
     let name = seen.cell.name_any();
     let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
     let mut all = vec![input, message_bus, keystone];
-    let ready = conditions::ready(&all, Finding::good(READY, "Ready", text));
+    let ready = conditions::ready(&all, ConditionDraft::good(READY, "Ready", text));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(is_terminating(&*seen.cell).then(|| in_use(seen)));
@@ -151,7 +154,7 @@ fn of_services(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>)
 }
 
 /// What keeps a cell that is being deleted: the first computes by name, and how many there are.
-fn in_use(seen: &Observed) -> Finding {
+fn in_use(seen: &Observed) -> ConditionDraft {
     let names: Vec<String> = seen.computes.iter().map(|it| it.name_any()).collect();
     let text = format!(
         "NovaCell {} goes when no NovaExternalCompute names it any more; {} do: {}. \
@@ -161,10 +164,10 @@ fn in_use(seen: &Observed) -> Finding {
         names.len(),
         first_of(&names)
     );
-    Finding::warning(RELEASED, "CellInUse", text)
+    ConditionDraft::warning(RELEASED, "CellInUse", text)
 }
 
-fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Finding {
+fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> ConditionDraft {
     let named = [
         (&seen.secret, "spec.secret", SERVICE_PASSWORD),
         (&seen.message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
@@ -175,16 +178,16 @@ fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Fi
         .map(|(secret, field, key)| missing(&seen.cell, secret, field, key))
         .collect();
     if !missing.is_empty() {
-        return Finding::warning(INPUT_READY, "SecretNotFound", missing.join(" "));
+        return ConditionDraft::warning(INPUT_READY, "SecretNotFound", missing.join(" "));
     }
     match view {
         Some(Err(faults)) => {
             let texts: Vec<String> = faults.iter().map(|it| format!("{}.", it.message)).collect();
             let lacks = faults.iter().any(|it| it.reason == CellFaultReason::KeyMissing);
             let reason = if lacks { "SecretIncomplete" } else { "InputInvalid" };
-            Finding::warning(INPUT_READY, reason, texts.join(" "))
+            ConditionDraft::warning(INPUT_READY, reason, texts.join(" "))
         }
-        _ => Finding::good(INPUT_READY, "InputComplete", "Every input is there."),
+        _ => ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there."),
     }
 }
 
@@ -197,10 +200,14 @@ fn missing(cell: &Cell, secret: &NamedSecret, field: &str, key: &str) -> String 
     )
 }
 
-fn message_bus(seen: &Observed, answers: &Answers) -> Finding {
+fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
     let bad: Vec<_> = answers.message_bus.iter().filter(|it| !it.login.is_ok()).collect();
     let Some(first) = bad.first() else {
-        return Finding::good(MESSAGE_BUS_READY, "LoggedIn", "Every broker accepts the login.");
+        return ConditionDraft::good(
+            MESSAGE_BUS_READY,
+            "LoggedIn",
+            "Every broker accepts the login.",
+        );
     };
     let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
     let text = format!(
@@ -208,24 +215,26 @@ fn message_bus(seen: &Observed, answers: &Answers) -> Finding {
         texts.join("; "),
         seen.message_bus.name
     );
-    Finding::warning(MESSAGE_BUS_READY, first.login.reason(), text)
+    ConditionDraft::warning(MESSAGE_BUS_READY, first.login.reason(), text)
 }
 
-fn keystone(seen: &Observed, answers: &Answers) -> Finding {
+fn keystone(seen: &Observed, answers: &Answers) -> ConditionDraft {
     let url = &seen.cell.spec.keystone_auth_url;
     match &answers.keystone {
-        Ok(()) => Finding::good(KEYSTONE_READY, "Answered", format!("Keystone answers at {url}.")),
+        Ok(()) => {
+            ConditionDraft::good(KEYSTONE_READY, "Answered", format!("Keystone answers at {url}."))
+        }
         Err(fault) => {
             let text = format!(
                 "{fault} (spec.keystoneAuthURL {url} of NovaCell {}). Start Keystone, or correct \
                  the URL; it is asked again by itself.",
                 seen.cell.name_any()
             );
-            Finding::warning(KEYSTONE_READY, fault.reason(), text)
+            ConditionDraft::warning(KEYSTONE_READY, fault.reason(), text)
         }
     }
 }
 
-fn not_asked(type_: &str) -> Finding {
-    Finding::unknown(type_, "InputMissing", "It is asked once every input is there.")
+fn not_asked(type_: &str) -> ConditionDraft {
+    ConditionDraft::unknown(type_, "InputMissing", "It is asked once every input is there.")
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::Truth;
+use api::conditions::ConditionStatus;
 use api::nova::cell::LEFTOVERS;
 use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::plan::Notice;
+use operator_core::plan::EventDraft;
 
 use crate::cell::observe::Observed;
 use crate::cell::rollout::first_of;
@@ -48,7 +48,7 @@ fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
         host_name: words::host(compute),
         compute: compute.name_any(),
         uid: compute.uid()?,
-        stopped: concluded.status == Truth::True,
+        stopped: concluded.status == ConditionStatus::True,
         since: concluded.last_transition_time.clone(),
     })
 }
@@ -60,7 +60,7 @@ fn registered(compute: &ExternalCompute) -> Option<&str> {
 }
 
 /// The Event for what is new in the list.
-pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<Notice> {
+pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<EventDraft> {
     let known = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let known: BTreeMap<&str, &Leftover> = known.iter().map(|it| (it.uid.as_str(), it)).collect();
     let new: Vec<&str> = leftovers
@@ -75,5 +75,5 @@ pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<Notice> {
          --host {first}` tells the id for `openstack compute service delete`.",
         first_of(&new)
     );
-    Some(Notice { warning: true, reason: "LeftInNova".to_owned(), note })
+    Some(EventDraft { warning: true, reason: "LeftInNova".to_owned(), note })
 }

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
 use operator_core::data_sources::SourceRef;
-use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::vault::Content;
 use tokio::time::Instant;
 
 use crate::holds;
 use crate::indexes::BY_CELL;
-use crate::probe::{HostOutcome, KeystoneFault, Trust, amqp_login, keystone_answers};
-use crate::world::World;
+use crate::probe::{CaTrust, HostOutcome, KeystoneFault, amqp_login, keystone_answers};
+use crate::world::Caches;
 use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
 use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
@@ -86,7 +86,7 @@ pub struct Rendered {
     /// UID of the object that it belongs to.
     pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
-    pub owned: Owned,
+    pub owned: ManagedFields,
 }
 
 /// The last answers of each cell, with what was asked and when.
@@ -111,7 +111,7 @@ impl Probes {
         if let Some(known) = self.known(key, &view) {
             return known;
         }
-        let answers = match Trust::new(view.ca_bundle.as_deref()) {
+        let answers = match CaTrust::new(view.ca_bundle.as_deref()) {
             Ok(trust) => {
                 let bus = amqp_login(&view.message_bus, &trust);
                 let keystone = keystone_answers(&cell.spec.keystone_auth_url, &trust);
@@ -131,7 +131,7 @@ impl Probes {
 }
 
 /// Reads a cell; `None` where it does not exist.
-pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
     let Some(cell) = world.cells.get(key) else {
         world.cell_sources.depends(key, BTreeSet::new());
         probes.lock().remove(key);
@@ -160,7 +160,7 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
     }
     let computes = world.computes.indexed(BY_CELL, key);
     let namespace_goes = is_terminating(&*cell)
-        && is_held(&*cell, holds::CELL)
+        && has_finalizer(&*cell, holds::CELL)
         && world.api.is_namespace_terminating(&key.namespace).await?;
     Ok(Some(Observed {
         cell,
@@ -175,7 +175,7 @@ pub async fn observe(world: &World, probes: &Probes, key: &Key) -> Result<Option
     }))
 }
 
-fn rendered(world: &World, files: &SourceRef) -> Option<Rendered> {
+fn rendered(world: &Caches, files: &SourceRef) -> Option<Rendered> {
     let sources = &world.cell_sources;
     sources.version(files)?;
     Some(Rendered {
@@ -185,7 +185,7 @@ fn rendered(world: &World, files: &SourceRef) -> Option<Rendered> {
     })
 }
 
-async fn named(world: &World, source: SourceRef) -> Result<NamedSecret> {
+async fn named(world: &Caches, source: SourceRef) -> Result<NamedSecret> {
     let content = world.vault.content(&world.api, &world.cell_sources, &source).await?;
     Ok(NamedSecret { name: source.key.name, content })
 }
@@ -200,7 +200,7 @@ pub fn view(
     let of = |it: &'_ NamedSecret| Some((it.name.clone(), it.content.clone()?));
     let (secret, message_bus) = (of(secret)?, of(message_bus)?);
     Some(CellView::read(&CellInput {
-        is_ca_bundle: Trust::is_bundle,
+        is_ca_bundle: CaTrust::is_bundle,
         keystone_auth_url: &cell.spec.keystone_auth_url,
         service_user: &cell.spec.service_user,
         secret: secret_view(namespace, &secret.0, &secret.1),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{Finding, some};
+use api::conditions::{ConditionDraft, first_names};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::keyed::{Inputs, changed};
@@ -14,14 +14,14 @@ use nova_config::conditions::COMPUTES_UP_TO_DATE;
 const NAMED: usize = 5;
 
 /// The computes of a cell, counted.
-pub struct Count {
+pub struct RotationProgress {
     /// All of them.
     pub total: usize,
     /// The names of those that use other credentials, or none yet, in order.
     pub behind: Vec<String>,
 }
 
-impl Count {
+impl RotationProgress {
     /// Counts by what each compute was last deployed with; `present` is what the cell gives now.
     pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
         let is_behind = |it: &&Arc<ExternalCompute>| {
@@ -39,24 +39,28 @@ impl Count {
 }
 
 /// The condition; without a count the cell's inputs are not complete.
-pub fn finding(count: Option<&Count>) -> Finding {
+pub fn finding(count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
         let text = "It can be told once every input is there.";
-        return Finding::unknown(COMPUTES_UP_TO_DATE, "InputMissing", text);
+        return ConditionDraft::unknown(COMPUTES_UP_TO_DATE, "InputMissing", text);
     };
     let (total, behind) = (count.total, &count.behind);
     if total == 0 {
-        return Finding::good(COMPUTES_UP_TO_DATE, "NoComputes", "No compute names this cell.");
+        return ConditionDraft::good(
+            COMPUTES_UP_TO_DATE,
+            "NoComputes",
+            "No compute names this cell.",
+        );
     }
     let text = format!("{}/{total} computes use the current credentials.", count.up_to_date());
     if behind.is_empty() {
-        return Finding::good(COMPUTES_UP_TO_DATE, "UpToDate", text);
+        return ConditionDraft::good(COMPUTES_UP_TO_DATE, "UpToDate", text);
     }
     let text = format!("{text} Not yet: {}.", first_of(behind));
-    Finding::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
+    ConditionDraft::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
 }
 
 /// The first names and how many there are besides.
 pub fn first_of(names: &[impl AsRef<str>]) -> String {
-    some(names, NAMED)
+    first_names(names, NAMED)
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{Condition, Truth, find};
+use api::conditions::{Condition, ConditionStatus, find};
 use api::nova::{Cell, CellStatus, ExternalCompute};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::{Inputs, Keys, texts};
 use operator_core::plan::{Plan, Write};
-use operator_core::refusal::Refusal;
-use operator_runtime::owned::Owned;
+use operator_core::refusal::RejectedWrite;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::Values;
 use operator_runtime::vault::Content;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
                 applied = Some(object);
             }
             // Whether a cell is held has tests of its own.
-            Write::Hold { .. } | Write::Release { .. } => {}
+            Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. } => {}
             Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
         }
     }
@@ -148,8 +148,8 @@ fn pass(seen: &mut Observed) -> bool {
             Write::Apply { object, .. } => seen.rendered = Some(rendered(object)),
             Write::Create { .. }
             | Write::Delete { .. }
-            | Write::Hold { .. }
-            | Write::Release { .. } => panic!("{step:?}"),
+            | Write::AddFinalizer { .. }
+            | Write::RemoveFinalizer { .. } => panic!("{step:?}"),
         }
     }
     true
@@ -161,7 +161,7 @@ fn rendered(object: &Value) -> Rendered {
     Rendered {
         hash: meta["annotations"][CONFIG_HASH].as_str().unwrap().to_owned(),
         controller: meta["ownerReferences"][0]["uid"].as_str().map(str::to_owned),
-        owned: Owned::applied(object),
+        owned: ManagedFields::applied(object),
     }
 }
 
@@ -174,7 +174,11 @@ fn a_cell_is_ready_when_every_broker_and_keystone_answer() {
     let found = status(&seen());
     assert_eq!(found.computes, Some(2));
     for type_ in ["Ready", "InputReady", "MessageBusReady", "KeystoneReady"] {
-        assert_eq!(find(&found.conditions, type_).unwrap().status, Truth::True, "{type_}");
+        assert_eq!(
+            find(&found.conditions, type_).unwrap().status,
+            ConditionStatus::True,
+            "{type_}"
+        );
     }
 }
 
@@ -184,7 +188,7 @@ fn nothing_is_written_while_nothing_changes_and_it_is_asked_again_at_its_pace() 
     assert!(pass(&mut seen));
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     assert_eq!(plan.steps, []);
-    assert_eq!(plan.look_again, Some(Duration::from_secs(30)));
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(30)));
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn one_broker_that_refuses_is_named_with_its_cause_and_without_a_password() {
     let mut seen = seen();
     seen.answers.as_mut().unwrap().message_bus[1].login = Login::AccessRefused;
     let ready = condition(&seen, "Ready");
-    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "AccessRefused"));
+    assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, "AccessRefused"));
     for words in ["192.0.2.3:5672", "Correct transport_url in Secret bus"] {
         assert!(ready.message.contains(words), "{}", ready.message);
     }
@@ -220,7 +224,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
     let input = condition(&missing, "InputReady");
     assert_eq!(input.reason, "SecretNotFound");
     assert!(input.message.contains("create secret generic -n ns nova-cell1"), "{}", input.message);
-    assert_eq!(condition(&missing, "MessageBusReady").status, Truth::Unknown);
+    assert_eq!(condition(&missing, "MessageBusReady").status, ConditionStatus::Unknown);
 
     let mut lacking = seen();
     lacking.message_bus = secret("bus", &[("other", "x")]);
@@ -261,9 +265,9 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
         |it| it.rendered = None,
         |it| {
             let left = json!({ "metadata": { "annotations": { CONFIG_HASH: "" } } });
-            it.rendered.as_mut().unwrap().owned = Owned::applied(&left);
+            it.rendered.as_mut().unwrap().owned = ManagedFields::applied(&left);
         },
-        |it| it.rendered.as_mut().unwrap().owned = Owned::default(),
+        |it| it.rendered.as_mut().unwrap().owned = ManagedFields::default(),
         |it| it.rendered.as_mut().unwrap().hash = "another".into(),
     ];
     for edit in edits {
@@ -288,10 +292,10 @@ fn a_secret_of_the_name_that_is_somebody_elses_is_left_alone_and_told() {
         let (status, applied) = written(&plan);
         assert_eq!(applied, None);
         let told = find(&status.conditions, "ServiceConfigReady").unwrap();
-        assert_eq!((told.status, told.reason.as_str()), (Truth::False, "SecretNotOurs"));
+        assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "SecretNotOurs"));
         let words = "kubectl delete -n ns secret nova-cell1-compute-config";
         assert!(told.message.contains(words), "{}", told.message);
-        assert_eq!(find(&status.conditions, "Ready").unwrap().status, Truth::True);
+        assert_eq!(find(&status.conditions, "Ready").unwrap().status, ConditionStatus::True);
     }
 }
 
@@ -322,15 +326,15 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     let mut seen = seen();
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let words = "secrets is forbidden: exceeded quota: q";
-    let refusal = Refusal::of(&plan.steps[0], "Forbidden", words);
+    let refusal = RejectedWrite::of(&plan.steps[0], "Forbidden", words);
     let telling = recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH));
     let (status, applied) = written(&telling);
     assert_eq!(applied, None);
     let told = find(&status.conditions, "WritesAccepted").unwrap();
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "Forbidden"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "Forbidden"));
     assert!(told.message.contains("Secret nova-cell1-compute-config"), "{}", told.message);
     assert!(!told.message.contains(PASSWORD));
-    assert_eq!(find(&status.conditions, "Ready").unwrap().status, Truth::True);
+    assert_eq!(find(&status.conditions, "Ready").unwrap().status, ConditionStatus::True);
     Arc::make_mut(&mut seen.cell).status = Some(status);
     assert_eq!(recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH)).steps, [], "told once");
     assert!(pass(&mut seen));
@@ -351,27 +355,33 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
     older.insert("Secret bus transport_url".into(), "older".into());
     let mut fewer = current.clone();
     fewer.remove("NovaCell nova-cell1 serviceUser");
-    let cases: [(Computes, i64, Truth, &str, &str); 5] = [
-        (vec![], 0, Truth::True, "NoComputes", "No compute names this cell."),
-        (vec![compute("a")], 0, Truth::False, "ComputesBehind", "0/1 computes use the current"),
+    let cases: [(Computes, i64, ConditionStatus, &str, &str); 5] = [
+        (vec![], 0, ConditionStatus::True, "NoComputes", "No compute names this cell."),
+        (
+            vec![compute("a")],
+            0,
+            ConditionStatus::False,
+            "ComputesBehind",
+            "0/1 computes use the current",
+        ),
         (
             vec![deployed("a", &current), deployed("b", &own)],
             2,
-            Truth::True,
+            ConditionStatus::True,
             "UpToDate",
             "2/2 computes use the current credentials.",
         ),
         (
             vec![deployed("a", &older), deployed("b", &current), deployed("c", &fewer)],
             1,
-            Truth::False,
+            ConditionStatus::False,
             "ComputesBehind",
             "1/3 computes use the current credentials. Not yet: a, c.",
         ),
         (
             (0..8).map(|it| deployed(&format!("n{it}"), &older)).collect(),
             0,
-            Truth::False,
+            ConditionStatus::False,
             "ComputesBehind",
             "Not yet: n0, n1, n2, n3, n4 and 3 more.",
         ),
@@ -383,7 +393,7 @@ fn computes_are_counted_by_the_credentials_that_they_were_last_deployed_with() {
         let told = find(&found.conditions, "ComputesUpToDate").unwrap();
         assert_eq!((told.status, told.reason.as_str()), (truth, reason));
         assert!(told.message.contains(words), "{}", told.message);
-        assert_eq!(find(&found.conditions, "Ready").unwrap().status, Truth::True);
+        assert_eq!(find(&found.conditions, "Ready").unwrap().status, ConditionStatus::True);
     }
 }
 
@@ -406,10 +416,10 @@ fn a_conductor_that_did_not_answer_a_compute_is_told_by_the_cell() {
     };
     let found = record("Failed");
     let told = find(&found.conditions, "ConductorAnswers").unwrap();
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "ConductorSilent"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "ConductorSilent"));
     assert!(told.message.contains("of NovaCell nova-cell1 answered"), "{}", told.message);
     assert!(told.message.contains("asked last: a. Start it"), "{}", told.message);
-    assert_eq!(find(&found.conditions, "Ready").unwrap().status, Truth::True);
+    assert_eq!(find(&found.conditions, "Ready").unwrap().status, ConditionStatus::True);
     assert_eq!(find(&record("Running").conditions, "ConductorAnswers"), None);
 }
 
@@ -420,7 +430,10 @@ fn without_complete_inputs_nobody_counts() {
     seen.answers = None;
     let found = status(&seen);
     assert_eq!((found.computes, found.up_to_date_computes), (Some(2), None));
-    assert_eq!(find(&found.conditions, "ComputesUpToDate").unwrap().status, Truth::Unknown);
+    assert_eq!(
+        find(&found.conditions, "ComputesUpToDate").unwrap().status,
+        ConditionStatus::Unknown
+    );
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Mismatch {
     }
 
     /// What stands in the conditions while it lasts.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         let Self { namespace, compute, own, .. } = self;
         let lost = self.lost();
         match &self.asked {

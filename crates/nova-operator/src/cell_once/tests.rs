@@ -1,6 +1,6 @@
 //! Which changes of nodes and roles are refused, in a world of watched objects.
 
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -56,8 +56,8 @@ fn compute(name: &str) -> Value {
 }
 
 /// One role with that annotation, and nodes with theirs, each with a compute that has run.
-fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> Watched {
-    let world = Watched::new();
+fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> SharedCaches {
+    let world = SharedCaches::new();
     world.roles.absorb(&serde_json::to_value(role("compute", of_role)).unwrap());
     for (i, of_node) in of_nodes.iter().enumerate() {
         let name = format!("n{i}");
@@ -69,16 +69,16 @@ fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> Watched {
 }
 
 /// The refusal of a change of node n0; empty where it is accepted.
-fn of_node(old: &Node, new: &Node, world: &Watched) -> String {
+fn of_node(old: &Node, new: &Node, world: &SharedCaches) -> String {
     refusal(&faults_of_node(Some(old), new, world))
 }
 
-fn of_role(old: Option<&str>, new: Option<&str>, world: &Watched) -> String {
+fn of_role(old: Option<&str>, new: Option<&str>, world: &SharedCaches) -> String {
     refusal(&faults_of_role(Some(&role("compute", old)), &role("compute", new), world))
 }
 
 /// A world in which the compute of n0 is as `change` makes it.
-fn with(change: impl FnOnce(&mut Value)) -> Watched {
+fn with(change: impl FnOnce(&mut Value)) -> SharedCaches {
     let mut changed = compute("n0");
     change(&mut changed);
     let world = world(None, &[]);
@@ -241,7 +241,7 @@ fn node_time() -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time> {
 #[test]
 fn cell0_is_refused_for_everyone_and_only_when_it_is_new() {
     let zero = Some("nova-cell0");
-    let empty = Watched::new();
+    let empty = SharedCaches::new();
     for refused in [
         of_node(&node(None), &node(zero), &empty),
         of_role(None, zero, &empty),
@@ -259,7 +259,7 @@ fn cell0_is_refused_for_everyone_and_only_when_it_is_new() {
 fn a_cell_that_does_not_exist_is_accepted_and_so_is_whatever_is_new() {
     let world = world(TWO, &[None]);
     let nowhere = Some("nova-cell9");
-    assert_eq!(of_node(&node(None), &node(nowhere), &Watched::new()), "");
+    assert_eq!(of_node(&node(None), &node(nowhere), &SharedCaches::new()), "");
     assert_eq!(faults_of_node(None, &node(nowhere), &world), []);
     // A role that is restored is no change of a role; its nodes tell if it says another cell.
     assert_eq!(faults_of_role(None, &role("compute", TWO), &world), []);

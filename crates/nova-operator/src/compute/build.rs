@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
 use kube::ResourceExt;
-use operator_core::engine::host_key::{self, ACCEPT, HostKey, Trust};
+use operator_core::engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
 use operator_core::engine::layout::Layout;
-use operator_core::engine::recipe::{Deployed, Options, Play, Reach, Recipe, Source};
+use operator_core::engine::recipe::{
+    AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
+};
 use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_core::plan::Target;
 use serde_json::{Value, json};
@@ -20,13 +22,13 @@ const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
 
 /// What the run of a service does; `restarts` is whether nova-compute starts again even where no file
 /// and no image of it has changed.
-pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bool) -> Recipe {
+pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bool) -> RunTemplate {
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
-    Recipe {
+    RunTemplate {
         sources: sources(seen, service, files),
         extra_vars: extra_vars(seen, service, restarts),
         ..plain_recipe(seen, play, service_type)
@@ -34,9 +36,9 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bo
 }
 
 /// A run on the compute's host as its spec has it, which gets no files and no variables of its own.
-pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
+pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
     let spec = &seen.compute.spec;
-    Recipe {
+    RunTemplate {
         parent: Target::of(&*seen.compute),
         play,
         service_type: service_type.to_owned(),
@@ -50,10 +52,10 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> Recipe {
             beside: inventory_secret(seen),
         },
         sources: vec![],
-        options: Options::default(),
+        options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
-        deployed: Deployed::default(),
+        deployed: DeploymentOptions::default(),
     }
 }
 
@@ -65,12 +67,16 @@ fn inventory_secret(seen: &Observed) -> Option<String> {
 }
 
 /// Only the play that brings the files to the host gets to see them.
-fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<Source> {
+fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<MountedSource> {
     if service != NOVA {
         return vec![];
     }
     let keys = files.iter().map(|it| it.name.clone()).collect();
-    vec![Source { is_secret: true, name: compute_secret_name(&seen.compute.name_any()), keys }]
+    vec![MountedSource {
+        is_secret: true,
+        name: compute_secret_name(&seen.compute.name_any()),
+        keys,
+    }]
 }
 
 fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String, Value> {
@@ -89,11 +95,11 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
 
 /// How the host is reached; `was_key_refused` says whether the last attempt failed because of its
 /// own key.
-pub fn reach(seen: &Observed, was_key_refused: bool) -> Reach {
+pub fn reach(seen: &Observed, was_key_refused: bool) -> HostConnection {
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
     let trust = trust(seen);
-    Reach {
+    HostConnection {
         address: status.address.unwrap_or_default(),
         ssh_secret,
         ssh_version,
@@ -107,11 +113,11 @@ pub fn reach(seen: &Observed, was_key_refused: bool) -> Reach {
 ///
 /// No key is learned here: a host that is Ready was reached before. A new one that the human accepts
 /// is asked for, and the node's own operator takes it from there.
-pub fn trust(seen: &Observed) -> Trust {
+pub fn trust(seen: &Observed) -> HostKeyTrust {
     let recorded = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_key.as_deref());
-    let Some(key) = recorded.and_then(HostKey::parse) else { return Trust::default() };
+    let Some(key) = recorded.and_then(HostKey::parse) else { return HostKeyTrust::default() };
     let annotation = seen.node.as_ref().and_then(|it| it.annotations().get(ACCEPT));
-    Trust::learned(Some(key), host_key::accepted(annotation), &[])
+    HostKeyTrust::learned(Some(key), host_key::accepted(annotation), &[])
 }
 
 /// The ssh Secret and its resource version.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::nova::{ConfigFile, ExternalCompute};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -25,7 +25,7 @@ use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_nam
 const RENDERER: u32 = 2;
 
 /// Whether what humans wrote can be read by oslo.config.
-pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Finding {
+pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> ConditionDraft {
     let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let faults = oslo::faults(custom);
     if let Some(first) = faults.first.first() {
@@ -34,7 +34,7 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
             n_more => format!(" (and {n_more} more)"),
         };
         let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
-        return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
     }
     let mut further = compute.spec.default_config_overwrite.keys();
     if let Some((name, why)) = further.find_map(|it| Some((it, further_fault(it)?))) {
@@ -42,11 +42,11 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
             "spec.defaultConfigOverwrite: file {name}: {why}. Nothing is deployed until it is \
              corrected."
         );
-        return Finding::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
     }
     let Some(complete) = complete else {
         let text = "The files are rendered once every input is there.";
-        return Finding::unknown(SERVICE_CONFIG_READY, "InputMissing", text);
+        return ConditionDraft::unknown(SERVICE_CONFIG_READY, "InputMissing", text);
     };
     if let Some(default) = &complete.default_config
         && let Some(first) = oslo::parse(&default.text).1.first()
@@ -58,14 +58,14 @@ pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> Findin
             first.column,
             first.reason.message()
         );
-        return Finding::error(SERVICE_CONFIG_READY, "InvalidDefaultConfig", text);
+        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidDefaultConfig", text);
     }
     let text = format!("The files are in Secret {}.", compute_secret_name(&compute.name_any()));
-    Finding::good(SERVICE_CONFIG_READY, "Rendered", text)
+    ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text)
 }
 
 /// What is said of a Secret of the files' name that is somebody else's.
-pub fn of_others(seen: &Observed) -> Option<Finding> {
+pub fn of_others(seen: &Observed) -> Option<ConditionDraft> {
     let found = seen.rendered.as_ref()?;
     let compute = &*seen.compute;
     let name = compute_secret_name(&compute.name_any());

@@ -7,24 +7,24 @@ use api::conditions::Severity;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::chain::{self, Chain, Need, UNKNOWN};
+use operator_core::engine::chain::{self, NeededRun, ServiceSequence, UNKNOWN};
 use operator_core::engine::host_key::accept_command;
 use operator_core::engine::owner::take_over_command;
 use operator_core::engine::retry::Retries;
-use operator_core::engine::shards::shards;
-use operator_core::engine::{Host, Run, State, Wanted, build as engine, tidy};
-use operator_core::finalizers::hold;
+use operator_core::engine::shards::batches;
+use operator_core::engine::{DesiredService, Host, Run, SequenceState, build as engine, tidy};
+use operator_core::finalizers::add_finalizer;
 use operator_core::keyed::Digest;
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::{self, Refusal};
+use operator_core::refusal::{self, RejectedWrite};
 
 use crate::cell_once::has_run;
 use crate::compute::build::{reach, recipe, ssh, trust};
 use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
-use crate::compute::judged::Judged;
+use crate::compute::judged::Evaluation;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::waits;
@@ -49,18 +49,18 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     if seen.ending.is_some() {
         return removal::refused(seen, refusal, now);
     }
-    plan(seen, Some(refusal), now).telling()
+    plan(seen, Some(refusal), now).only_statuses()
 }
 
-fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
+fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if let Some(ending) = &seen.ending {
         return removal::decide(seen, ending, now);
     }
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut judged, rendering) = judge(seen, &runs, now);
     let later = after_status(seen, &judged, &runs);
@@ -75,29 +75,29 @@ fn plan(seen: &Observed, refusal: Option<&Refusal>, now: Timestamp) -> Plan {
     }
     plan.steps.extend(later);
     match judged.chain.state {
-        State::Failed { retry_at: Some(at), .. } => plan.look_again_at(at, now),
+        SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // The same once more, which waits for its turn: no write tells of it in time.
-        State::Failed { .. } if judged.hold.is_some() => plan.look_again_in(TRY_AGAIN),
-        State::Done
-        | State::OutOfDate
-        | State::NeedsRun(_)
-        | State::InRun { .. }
-        | State::Failed { .. } => {}
+        SequenceState::Failed { .. } if judged.hold.is_some() => plan.requeue_in(TRY_AGAIN),
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::NeedsRun(_)
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => {}
     }
     plan
 }
 
 /// What touches its host does not go before the host is done with. A compute that the operator made
 /// is held from its creation on.
-fn hold_for_cleanup(seen: &Observed, judged: &Judged) -> Option<Step> {
-    let will_run = matches!(judged.chain.state, State::NeedsRun(_));
+fn hold_for_cleanup(seen: &Observed, judged: &Evaluation) -> Option<Step> {
+    let will_run = matches!(judged.chain.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
-        .then(|| hold(&*seen.compute, holds::COMPUTE, because))?
+        .then(|| add_finalizer(&*seen.compute, holds::COMPUTE, because))?
 }
 
 /// Runs that wait although their inputs have changed, or deployment was switched off.
-fn withdrawn(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
+fn withdrawn(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
         let is_for_it = judged.chain.services.iter().any(|it| run.carries(name, it));
@@ -107,10 +107,13 @@ fn withdrawn(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
 }
 
 /// The run that is needed now, and those that nobody needs any more.
-fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step> {
+fn after_status(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &judged.chain.state {
-        State::NeedsRun(need) => new_run(seen, need, judged),
-        State::Done | State::OutOfDate | State::InRun { .. } | State::Failed { .. } => vec![],
+        SequenceState::NeedsRun(need) => new_run(seen, need, judged),
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => vec![],
     };
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     let host = seen.compute.spec.dataplane_node_name.as_str();
@@ -119,7 +122,7 @@ fn after_status(seen: &Observed, judged: &Judged, runs: &[Run<'_>]) -> Vec<Step>
     steps
 }
 
-fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<Step>) {
+fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
     let (input, complete) = waits::input(seen);
     let mut config = config::finding(&seen.compute, complete.as_ref());
     let is_untried = waits::is_untried(seen);
@@ -146,7 +149,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
     let (chain, hold) = held_chain(seen, runs, &wanted, may_run, now);
-    let judged = Judged {
+    let judged = Evaluation {
         input,
         node: waits::node(seen),
         cell: waits::cell(seen),
@@ -169,12 +172,12 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Judged, Option<S
 fn held_chain(
     seen: &Observed,
     runs: &[Run<'_>],
-    wanted: &[Wanted],
+    wanted: &[DesiredService],
     may_run: bool,
     now: Timestamp,
-) -> (Chain, Option<Held>) {
+) -> (ServiceSequence, Option<BlockedRollout>) {
     let free = chain(seen, runs, wanted, may_run, now);
-    if !matches!(free.state, State::NeedsRun(_)) {
+    if !matches!(free.state, SequenceState::NeedsRun(_)) {
         return (free, None);
     }
     match seen.turn.held() {
@@ -188,7 +191,7 @@ fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {
 }
 
 /// The services in order. Whoever asks depends on both others: what restarts is to register again.
-fn wanted(inputs: &inputs::OfServices) -> Vec<Wanted> {
+fn wanted(inputs: &inputs::OfServices) -> Vec<DesiredService> {
     let hashes = [
         (LIBVIRT, inputs::hash(LIBVIRT, &[&inputs.libvirt])),
         (NOVA, inputs::hash(NOVA, &[&inputs.nova])),
@@ -196,7 +199,7 @@ fn wanted(inputs: &inputs::OfServices) -> Vec<Wanted> {
     ];
     hashes
         .into_iter()
-        .map(|(service, hash)| Wanted {
+        .map(|(service, hash)| DesiredService {
             service: service.to_owned(),
             run_hash: hash.clone(),
             hash,
@@ -207,7 +210,7 @@ fn wanted(inputs: &inputs::OfServices) -> Vec<Wanted> {
 
 /// What cannot be told at present is taken to be as it was: a Secret that is gone, or a cell, makes
 /// nothing undone that was deployed. Options that cannot be read are a change that waits.
-fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
+fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     [LIBVIRT, NOVA, NOVA_REGISTERED]
         .into_iter()
@@ -217,7 +220,7 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
                 Some(record) if !has_bad_config || service == LIBVIRT => record.hash.clone(),
                 _ => UNKNOWN.to_owned(),
             });
-            Wanted {
+            DesiredService {
                 service: service.to_owned(),
                 run_hash: hash.clone(),
                 hash,
@@ -230,10 +233,10 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<Wanted> {
 fn chain(
     seen: &Observed,
     runs: &[Run<'_>],
-    wanted: &[Wanted],
+    wanted: &[DesiredService],
     may_run: bool,
     now: Timestamp,
-) -> Chain {
+) -> ServiceSequence {
     let compute = &seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
@@ -255,13 +258,13 @@ fn chain(
         take_over: &take_over,
         retries: Retries::Healing(&redeploy),
     };
-    chain::judge(&host, runs, now)
+    chain::evaluate(&host, runs, now)
 }
 
 /// Whether a process is not trusted that runs with the right files: a redeploy of the compute was asked
 /// for since the last deployment, or it is not known to have registered. A redeploy of its node alone
 /// leaves it running.
-fn restarts(seen: &Observed, judged: &Judged) -> bool {
+fn restarts(seen: &Observed, judged: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = judged.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
@@ -270,10 +273,10 @@ fn restarts(seen: &Observed, judged: &Judged) -> bool {
     is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }
 
-fn new_run(seen: &Observed, need: &Need, judged: &Judged) -> Vec<Step> {
+fn new_run(seen: &Observed, need: &NeededRun, judged: &Evaluation) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
     let recipe = recipe(seen, &need.service, &judged.files, restarts(seen, judged));
     let reach = BTreeMap::from([(host.clone(), reach(seen, judged.chain.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
-    shards(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
+    batches(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
 }

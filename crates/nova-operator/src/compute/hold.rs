@@ -1,10 +1,10 @@
 //! Why a compute does not begin with a deployment although nothing is missing for it.
 
-use operator_core::engine::rollout::Hold;
+use operator_core::engine::rollout::BlockReason;
 
 /// What it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Held {
+pub enum BlockedRollout {
     /// As many computes of its role as `maxUnavailable` allows are out of service, some of them
     /// because they are being deployed.
     Turn,
@@ -22,19 +22,19 @@ pub enum Held {
     },
 }
 
-impl Held {
+impl BlockedRollout {
     /// The same without names.
-    pub fn hold(&self) -> Hold {
+    pub fn blocked(&self) -> BlockReason {
         match self {
-            Self::Turn | Self::Try => Hold::Turn,
-            Self::Stuck { .. } => Hold::Stuck,
-            Self::Paused { .. } => Hold::Paused,
+            Self::Turn | Self::Try => BlockReason::LimitReached,
+            Self::Stuck { .. } => BlockReason::Stuck,
+            Self::Paused { .. } => BlockReason::Paused,
         }
     }
 
     /// The one word used in conditions.
     pub fn reason(&self) -> &'static str {
-        self.hold().reason()
+        self.blocked().reason()
     }
 
     /// What a human reads.

@@ -1,28 +1,28 @@
 //! What was judged of a compute: from it come the steps and the status.
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::nova::ConfigFile;
-use operator_core::engine::Wanted;
-use operator_core::engine::chain::Chain;
+use operator_core::engine::DesiredService;
+use operator_core::engine::chain::ServiceSequence;
 use operator_core::keyed::Inputs;
 
 use crate::compute::config::Renewing;
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 
 /// Everything that was judged of a compute.
-pub struct Judged {
+pub struct Evaluation {
     /// Whether every input is there.
-    pub input: Finding,
+    pub input: ConditionDraft,
     /// Whether the node can be used.
-    pub node: Finding,
+    pub node: ConditionDraft,
     /// Whether the cell can be used.
-    pub cell: Finding,
+    pub cell: ConditionDraft,
     /// Whether the files are rendered.
-    pub config: Finding,
+    pub config: ConditionDraft,
     /// What is surprising in the human's options.
-    pub warnings: Finding,
+    pub warnings: ConditionDraft,
     /// What is said of a refused write, if there was one.
-    pub refusal: Option<Finding>,
+    pub refusal: Option<ConditionDraft>,
     /// Whether runs are wanted at all.
     pub deploy: bool,
     /// All inputs, where they are complete.
@@ -32,11 +32,11 @@ pub struct Judged {
     /// Those whose digests go by the present key from the next write of the status on.
     pub renewing: Option<Renewing>,
     /// The services as they should be.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<DesiredService>,
     /// Where the host stands.
-    pub chain: Chain,
+    pub chain: ServiceSequence,
     /// Why its deployment does not begin yet, where nothing is missing for it.
-    pub hold: Option<Held>,
+    pub hold: Option<BlockedRollout>,
     /// Whether the cell's credentials have still to be tried; until then all stays as it was.
     pub is_untried: bool,
 }

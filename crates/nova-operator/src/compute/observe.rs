@@ -9,11 +9,11 @@ use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::engine::inventory::INVENTORY_KEY;
-use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::Digests;
 use operator_runtime::vault::Content;
 
@@ -21,9 +21,9 @@ use crate::cell_once::owns;
 use crate::holds;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
-use crate::peers::Turn;
-use crate::rival::Rival;
-use crate::world::World;
+use crate::peers::RolloutSlot;
+use crate::rival::ConflictingService;
+use crate::world::Caches;
 use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::oslo::Release;
 use nova_config::release::{self, Chosen};
@@ -59,7 +59,7 @@ pub struct Rendered {
     /// UID of the object that it belongs to.
     pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
-    pub owned: Owned,
+    pub owned: ManagedFields,
 }
 
 /// What counts only of a compute that is being deleted.
@@ -89,7 +89,7 @@ pub struct Observed {
     /// Content of the cell's Secret with the message bus, where it exists.
     pub message_bus: Option<Content>,
     /// The service in phase 0 that would write the compute's files.
-    pub rival: Option<Rival>,
+    pub rival: Option<ConflictingService>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
     /// What the options are judged by.
@@ -107,7 +107,7 @@ pub struct Observed {
     /// Whether this operator looks after the cell.
     pub cells_are_ours: bool,
     /// Whether it may begin; kept until what is decided is written.
-    pub turn: Turn,
+    pub turn: RolloutSlot,
     /// What counts only while it is being deleted.
     pub ending: Option<Ending>,
     /// The keys for digests of what Secrets hold.
@@ -140,7 +140,7 @@ impl Named {
 
 /// Reads a compute; `None` where it does not exist.
 pub async fn observe(
-    world: &World,
+    world: &Caches,
     images: &Images,
     default: Release,
     key: &Key,
@@ -206,7 +206,7 @@ pub async fn observe(
     }))
 }
 
-async fn inventory(world: &World, source: Option<&SourceRef>) -> Result<Inventory> {
+async fn inventory(world: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
     let Some(source) = source else { return Ok(Inventory::Found) };
     Ok(match world.compute_sources.digests(&world.api, source).await? {
         None => Inventory::Absent,
@@ -216,7 +216,7 @@ async fn inventory(world: &World, source: Option<&SourceRef>) -> Result<Inventor
 }
 
 /// Only of what is being deleted is it asked whether its namespace is, by one read.
-async fn ending(world: &World, compute: &ExternalCompute) -> Result<Option<Ending>> {
+async fn ending(world: &Caches, compute: &ExternalCompute) -> Result<Option<Ending>> {
     if !is_terminating(compute) {
         return Ok(None);
     }
@@ -224,7 +224,7 @@ async fn ending(world: &World, compute: &ExternalCompute) -> Result<Option<Endin
     let inventory = compute.spec.inventory_config_map_name.as_deref();
     let inventory = inventory.map(|it| SourceRef::config_map(&namespace, it));
     Ok(Some(Ending {
-        namespace_goes: is_held(compute, holds::COMPUTE)
+        namespace_goes: has_finalizer(compute, holds::COMPUTE)
             && world.api.is_namespace_terminating(&namespace).await?,
         has_inventory: inventory.is_some_and(|it| world.compute_sources.version(&it).is_some()),
         cells_are_ours: world.cells_are_ours,
@@ -250,7 +250,7 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
     }
 }
 
-async fn content(world: &World, source: Option<&SourceRef>) -> Result<Option<Content>> {
+async fn content(world: &Caches, source: Option<&SourceRef>) -> Result<Option<Content>> {
     match source {
         Some(source) => world.vault.content(&world.api, &world.compute_sources, source).await,
         None => Ok(None),

@@ -1,19 +1,19 @@
 //! The status of a compute, from what was judged.
 
-use api::conditions::{self, Finding, READY, settle, trimmed};
+use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
 use api::dataplane::ServiceRun;
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::engine::chain::{has_begun, is_as_deployed, renew};
-use operator_core::engine::{State, changed_text};
+use operator_core::engine::{SequenceState, changed_text};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 
-use crate::cell_once::{Standing, owns, standing};
-use crate::compute::hold::Held;
+use crate::cell_once::{CellBinding, binding, owns};
+use crate::compute::hold::BlockedRollout;
 use crate::compute::inputs;
-use crate::compute::judged::Judged;
+use crate::compute::judged::Evaluation;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::waits::previous;
@@ -28,12 +28,13 @@ const INPUT: &str = "input";
 const NAMES_LIMIT: usize = 300;
 
 /// The status step of a compute, where its status does not say so already.
-pub fn step(seen: &Observed, judged: &Judged, now: Timestamp) -> Option<Step> {
+pub fn step(seen: &Observed, judged: &Evaluation, now: Timestamp) -> Option<Step> {
     let compute = &seen.compute;
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
-    let wanted = wanted(seen, judged, settle(&previous, findings(seen, judged), generation, now));
+    let wanted =
+        wanted(seen, judged, merge_conditions(&previous, findings(seen, judged), generation, now));
     let (renewed, renewal) = renewed(judged, &wanted);
     let conditions = (previous.as_slice(), wanted.conditions.as_slice());
     let target = Target::of::<ExternalCompute>(compute);
@@ -42,7 +43,10 @@ pub fn step(seen: &Observed, judged: &Judged, now: Timestamp) -> Option<Step> {
 }
 
 /// The same status with its digests by the present key.
-fn renewed(judged: &Judged, wanted: &ExternalComputeStatus) -> (ExternalComputeStatus, Renewal) {
+fn renewed(
+    judged: &Evaluation,
+    wanted: &ExternalComputeStatus,
+) -> (ExternalComputeStatus, Renewal) {
     let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
     renew(&mut renewed.services, &judged.wanted, &mut renewal);
     if let Some(inputs) = &judged.inputs {
@@ -61,7 +65,7 @@ fn renewed(judged: &Judged, wanted: &ExternalComputeStatus) -> (ExternalComputeS
 
 fn wanted(
     seen: &Observed,
-    judged: &Judged,
+    judged: &Evaluation,
     conditions: Vec<conditions::Condition>,
 ) -> ExternalComputeStatus {
     let compute = &seen.compute;
@@ -71,7 +75,7 @@ fn wanted(
     let mut deployed_inputs = observed.deployed_inputs;
     if let Some(inputs) = &judged.inputs {
         hash.insert(INPUT.to_owned(), inputs::short(inputs).kept(hash.get(INPUT)));
-        if judged.chain.state == State::Done {
+        if judged.chain.state == SequenceState::Done {
             deployed_inputs = kept(&deployed_inputs, inputs);
         }
     }
@@ -80,7 +84,7 @@ fn wanted(
     let recorded_name = observed.host_name.filter(|_| has_attempts);
     // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
     // is by then.
-    let is_beginning = matches!(judged.chain.state, State::NeedsRun(_));
+    let is_beginning = matches!(judged.chain.state, SequenceState::NeedsRun(_));
     let address = match observed.address {
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
@@ -98,9 +102,9 @@ fn wanted(
     }
 }
 
-fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
+fn findings(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
     let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
-    let good = Finding::good(
+    let good = ConditionDraft::good(
         READY,
         "Ready",
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
@@ -120,27 +124,27 @@ fn findings(seen: &Observed, judged: &Judged) -> Vec<Finding> {
 
 /// A mismatch that slipped past the webhook is told, and hinders nothing: the compute stays in its
 /// cell, and all else of it goes on following the node.
-fn cell_matches(seen: &Observed) -> Finding {
+fn cell_matches(seen: &Observed) -> ConditionDraft {
     let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
     let found = own.map(|node| {
         let asked = wish(seen.role.as_deref(), node);
-        standing(&asked, node, &seen.compute, !seen.runs.is_empty())
+        binding(&asked, node, &seen.compute, !seen.runs.is_empty())
     });
     match found {
-        Some(Standing::Bound(mismatch)) => {
-            Finding::error(CELL_MATCHES, "CellMismatch", mismatch.told())
+        Some(CellBinding::Bound(mismatch)) => {
+            ConditionDraft::error(CELL_MATCHES, "CellMismatch", mismatch.message())
         }
-        Some(Standing::Unknown { role }) => {
+        Some(CellBinding::Unknown { role }) => {
             let text = format!(
                 "OpenStackDataPlaneRole {role}, which would name the cell, does not exist: create \
                  it, or correct spec.role of the node."
             );
-            Finding::unknown(CELL_MATCHES, "RoleNotFound", text)
+            ConditionDraft::unknown(CELL_MATCHES, "RoleNotFound", text)
         }
         // A compute that is about to go needs no words.
-        Some(Standing::Agrees | Standing::Replaceable | Standing::MayGo) | None => {
+        Some(CellBinding::Agrees | CellBinding::Replaceable | CellBinding::MayGo) | None => {
             let text = "The node asks for no other cell.";
-            Finding::good(CELL_MATCHES, "CellMatches", text)
+            ConditionDraft::good(CELL_MATCHES, "CellMatches", text)
         }
     }
 }
@@ -154,27 +158,29 @@ fn has_stood(seen: &Observed) -> bool {
 /// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
 /// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
 /// is to be, has nothing that could stay.
-fn keeps_ready(seen: &Observed, judged: &Judged, stands: bool) -> bool {
+fn keeps_ready(seen: &Observed, judged: &Evaluation, stands: bool) -> bool {
     match judged.chain.state {
-        State::Done => stands || judged.input.holds() && judged.inputs.is_some(),
-        State::OutOfDate => keeps_deployed(seen, judged),
-        State::NeedsRun(_) | State::InRun { .. } | State::Failed { .. } => false,
+        SequenceState::Done => stands || judged.input.holds() && judged.inputs.is_some(),
+        SequenceState::OutOfDate => keeps_deployed(seen, judged),
+        SequenceState::NeedsRun(_) | SequenceState::InRun { .. } | SequenceState::Failed { .. } => {
+            false
+        }
     }
 }
 
 /// Whether nothing is to be run now, so that what was deployed stays: an edit that waits for computes
 /// that fail, and for none that is at work, has nothing that could.
-fn keeps_deployed(seen: &Observed, judged: &Judged) -> bool {
+fn keeps_deployed(seen: &Observed, judged: &Evaluation) -> bool {
     let told = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
     let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
     let is_new = observed != seen.compute.metadata.generation;
-    let blocks_edit = |it: &Held| it.hold().blocks_edit(is_new, told.as_deref());
+    let blocks_edit = |it: &BlockedRollout| it.blocked().blocks_edit(is_new, told.as_deref());
     let edit_is_blocked = judged.hold.as_ref().is_some_and(blocks_edit);
     !is_wanted(judged) && !edit_is_blocked && is_deployed(&judged.chain.services)
 }
 
 /// Whether a run is wanted now.
-fn is_wanted(judged: &Judged) -> bool {
+fn is_wanted(judged: &Evaluation) -> bool {
     judged.deploy && judged.hold.is_none()
 }
 
@@ -186,37 +192,41 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
 
-fn deployment(seen: &Observed, judged: &Judged, stands: bool) -> Finding {
+fn deployment(seen: &Observed, judged: &Evaluation, stands: bool) -> ConditionDraft {
     let services = &judged.chain.services;
     match &judged.chain.state {
         // Taken to be as it was, and an edit may be among what cannot be told.
-        State::Done if judged.inputs.is_none() && !stands => not_running(seen, judged),
-        State::Done => {
+        SequenceState::Done if judged.inputs.is_none() && !stands => not_running(seen, judged),
+        SequenceState::Done => {
             let text = "libvirt and nova-compute run, and the compute has registered.";
-            Finding::good(DEPLOYMENT_READY, "Deployed", text)
+            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
         }
-        State::OutOfDate => not_running(seen, judged),
-        State::NeedsRun(_) => going_on(services, None),
-        State::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
-        State::Failed { reason, message, .. } => {
-            let kind = if reason.heals_by_itself() { Finding::warning } else { Finding::error };
+        SequenceState::OutOfDate => not_running(seen, judged),
+        SequenceState::NeedsRun(_) => going_on(services, None),
+        SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
+        SequenceState::Failed { reason, message, .. } => {
+            let kind = if reason.heals_by_itself() {
+                ConditionDraft::warning
+            } else {
+                ConditionDraft::error
+            };
             kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
         }
     }
 }
 
-fn not_running(seen: &Observed, judged: &Judged) -> Finding {
+fn not_running(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
     if keeps_deployed(seen, judged) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
-        return Finding::good(DEPLOYMENT_READY, "Deployed", text);
+        return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
     }
     if let Some(hold) = &judged.hold {
-        return Finding::waiting(DEPLOYMENT_READY, hold.reason(), hold.text());
+        return ConditionDraft::waiting(DEPLOYMENT_READY, hold.reason(), hold.text());
     }
     if !judged.deploy {
         let text =
             "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
-        return Finding::waiting(DEPLOYMENT_READY, "NotRequested", text);
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
     let text = if judged.is_untried {
         "The deployment waits until the NovaCell has logged in to its message bus with what its \
@@ -224,20 +234,24 @@ fn not_running(seen: &Observed, judged: &Judged) -> Finding {
     } else {
         "The deployment waits; the other conditions tell for what."
     };
-    Finding::waiting(DEPLOYMENT_READY, "Waiting", text)
+    ConditionDraft::waiting(DEPLOYMENT_READY, "Waiting", text)
 }
 
 /// The cause of the last failure stays visible while it is tried again.
-fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
+fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
     if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
-        return Finding::warning(
+        return ConditionDraft::warning(
             DEPLOYMENT_READY,
             failed.reason.as_deref().unwrap_or_default(),
             failed.message.clone().unwrap_or_default(),
         );
     }
     if let Some(what) = waiting_for {
-        return Finding::waiting(DEPLOYMENT_READY, "Queued", format!("The next run waits: {what}"));
+        return ConditionDraft::waiting(
+            DEPLOYMENT_READY,
+            "Queued",
+            format!("The next run waits: {what}"),
+        );
     }
     let is_running = has_begun(services);
     let text = if is_running {
@@ -245,10 +259,10 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> Finding {
     } else {
         "libvirt and nova-compute are about to be deployed to this host."
     };
-    Finding::waiting(DEPLOYMENT_READY, "Deploying", text)
+    ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text)
 }
 
-fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
+fn up_to_date(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
     let deployed =
         seen.compute.status.as_ref().map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let Some(present) = &judged.inputs else {
@@ -261,23 +275,23 @@ fn up_to_date(seen: &Observed, judged: &Judged) -> Finding {
             return said;
         }
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";
-        return Finding::unknown(UP_TO_DATE, "InputMissing", text);
+        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
     };
-    if judged.chain.state == State::Done {
+    if judged.chain.state == SequenceState::Done {
         let text = "The last deployment used the present inputs.";
-        return Finding::good(UP_TO_DATE, "UpToDate", text);
+        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
     }
     if deployed.is_empty() {
         return never_deployed();
     }
-    let names = trimmed(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
+    let names = truncated(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
     let mut text = changed_text(&names);
     if let Some(hold) = &judged.hold {
         text = format!("{text} {}", hold.text());
     }
-    Finding::waiting(UP_TO_DATE, "InputsChanged", text)
+    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }
 
-fn never_deployed() -> Finding {
-    Finding::waiting(UP_TO_DATE, "NeverDeployed", "No deployment has been completed yet.")
+fn never_deployed() -> ConditionDraft {
+    ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", "No deployment has been completed yet.")
 }

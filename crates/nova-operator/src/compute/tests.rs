@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, Truth, find};
+use api::conditions::{Condition, ConditionStatus, find};
 use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute, ExternalComputeStatus};
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::Keys;
 use operator_core::plan::{Plan, Step, Write};
-use operator_runtime::owned::Owned;
+use operator_runtime::owned::ManagedFields;
 use operator_runtime::sources::{Digests, Values};
 use operator_runtime::vault::Content;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,7 @@ use super::{Observed, decide};
 use crate::cell::credentials::CREDENTIALS;
 use crate::holds;
 use crate::images::Images;
-use crate::peers::Turn;
+use crate::peers::RolloutSlot;
 use crate::reasons::KINDS;
 use nova_config::annotations::{CELL, REDEPLOY};
 use nova_config::oslo::Release;
@@ -157,7 +157,7 @@ impl World {
             default_images: Images::default(),
             runs: Vec::new(),
             cells_are_ours: true,
-            turn: Turn::Free,
+            turn: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),
         };
@@ -178,7 +178,7 @@ impl World {
             world.end("Ok");
         }
         world.settle();
-        assert_eq!(world.condition("Ready").status, Truth::True);
+        assert_eq!(world.condition("Ready").status, ConditionStatus::True);
         world.writes.clear();
         self
     }
@@ -236,12 +236,12 @@ impl World {
                     self.seen.runs.retain(|it| it.name_any() != name);
                     self.writes.push("delete run".into());
                 }
-                Write::Hold { finalizer } => {
+                Write::AddFinalizer { finalizer } => {
                     let held = self.compute().metadata.finalizers.get_or_insert_default();
                     held.push(finalizer.clone());
                     self.writes.push("hold".into());
                 }
-                Write::Release { .. } => panic!("nothing goes here: {step:?}"),
+                Write::RemoveFinalizer { .. } => panic!("nothing goes here: {step:?}"),
             }
         }
     }
@@ -252,7 +252,7 @@ impl World {
         let (hash, files) = (annotation(CONFIG_HASH), annotation(CONFIG_FILES));
         let controller = &object["metadata"]["ownerReferences"][0]["uid"];
         let controller = controller.as_str().map(str::to_owned);
-        let owned = Owned::applied(object);
+        let owned = ManagedFields::applied(object);
         self.seen.rendered = Some(Rendered { hash, files, controller, owned });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
@@ -310,7 +310,7 @@ fn a_run_that_waits_is_withdrawn_when_deployment_is_switched_off_and_the_compute
     world.compute().spec.deploy = Some(false);
     world.settle();
     assert!(!world.seen.runs.iter().any(is_open));
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
     world.is_queueing = false;
     world.compute().spec.deploy = Some(true);
@@ -333,11 +333,11 @@ fn files_and_attempts_are_written_before_the_first_run_and_the_services_follow_i
     assert_eq!(world.settle(), ["run nova"]);
     world.end("Ok");
     assert_eq!(world.settle(), ["run nova-registered"]);
-    assert_eq!(world.condition("Ready").status, Truth::False);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::False);
     world.end("Ok");
     assert_eq!(world.settle(), ["status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True);
-    assert_eq!(world.condition("UpToDate").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
+    assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn each_wait_is_named_and_no_run_starts() {
         assert!(condition.message.contains(part), "{}", condition.message);
         assert_eq!(
             (world.condition("Ready").status, world.n_runs()),
-            (Truth::False, 0),
+            (ConditionStatus::False, 0),
             "{reason}"
         );
     }
@@ -486,7 +486,7 @@ fn a_further_file_that_no_nova_compute_reads_is_told_and_one_with_options_is_ref
     world.compute().spec.default_config_overwrite = further("policy.yaml");
     world.settle();
     let told = world.condition("ConfigWarnings");
-    assert_eq!((told.status, told.reason.as_str()), (Truth::True, "Surprising"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::True, "Surprising"));
     assert!(told.message.contains("policy.yaml"), "{}", told.message);
     for name in ["03-nova.conf", "ssh-privatekey", "tls-ca-bundle.pem", "a/b", ".hidden"] {
         world.compute().spec.default_config_overwrite = further(name);
@@ -522,7 +522,7 @@ fn what_is_lost_later_undoes_nothing() {
         let mut world = World::deployed();
         change(&mut world);
         assert_eq!(world.settle(), ["status"]);
-        assert_eq!(world.condition("Ready").status, Truth::True);
+        assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     }
 }
 
@@ -534,7 +534,7 @@ fn old_news_of_the_node_is_no_news() {
     // But nothing may rely on it either.
     world.configure(None);
     world.settle();
-    assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, Truth::True));
+    assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, ConditionStatus::True));
 }
 
 #[test]
@@ -594,7 +594,7 @@ fn a_changed_input_runs_what_depends_on_it_and_is_named() {
         assert_eq!(first.map(String::as_str), Some(first_run), "{input}");
         let message = world.condition("UpToDate").message;
         assert_eq!(message, format!("Changed since the last deployment: {input}."));
-        assert_eq!(world.condition("Ready").status, Truth::False);
+        assert_eq!(world.condition("Ready").status, ConditionStatus::False);
     }
 }
 
@@ -610,7 +610,7 @@ fn with_deploy_off_files_are_rendered_nothing_runs_and_a_deployed_compute_stays_
     world.compute().spec.deploy = Some(false);
     world.configure(Some("[libvirt]"));
     world.settle();
-    assert_eq!((world.n_runs(), world.condition("Ready").status), (0, Truth::True));
+    assert_eq!((world.n_runs(), world.condition("Ready").status), (0, ConditionStatus::True));
     assert_eq!(world.reason("UpToDate"), "InputsChanged");
 }
 
@@ -634,7 +634,7 @@ fn a_redeploy_value_stays_in_force_when_its_annotation_goes() {
     assert_eq!(world.n_runs(), 3);
     world.compute().annotations_mut().remove(REDEPLOY);
     world.settle();
-    assert_eq!((world.n_runs(), world.condition("Ready").status), (3, Truth::True));
+    assert_eq!((world.n_runs(), world.condition("Ready").status), (3, ConditionStatus::True));
 }
 
 #[test]
@@ -644,7 +644,7 @@ fn a_host_that_could_not_be_reached_is_tried_again_by_itself() {
     world.end("Unreachable");
     world.settle();
     assert_eq!((world.reason("Ready").as_str(), world.n_runs()), ("HostUnreachable", 1));
-    let pause = world.pass().look_again.unwrap();
+    let pause = world.pass().requeue_after.unwrap();
     assert!(pause.as_secs() <= 16, "{pause:?}");
     world.now += SignedDuration::from_secs(16);
     world.settle();
@@ -714,12 +714,12 @@ fn surprising_options_are_told_and_do_not_affect_ready() {
     let mut world = World::deployed();
     world.configure(Some("[DEFAULT]\ntransport_url = rabbit://x"));
     world.settle();
-    assert_eq!(world.condition("ConfigWarnings").status, Truth::True);
+    assert_eq!(world.condition("ConfigWarnings").status, ConditionStatus::True);
     for result in ["Ok", "Ok"] {
         world.end(result);
         world.settle();
     }
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
@@ -739,7 +739,10 @@ fn the_roles_default_options_are_told_of_by_the_same_rules_and_so_is_an_unknown_
     world.seen.release = Chosen::Unknown("zed".into());
     world.settle();
     let condition = world.condition("ConfigWarnings");
-    assert_eq!((condition.status, condition.reason.as_str()), (Truth::True, "ReleaseUnknown"));
+    assert_eq!(
+        (condition.status, condition.reason.as_str()),
+        (ConditionStatus::True, "ReleaseUnknown")
+    );
 }
 
 mod host_keys;

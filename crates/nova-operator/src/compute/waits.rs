@@ -2,20 +2,20 @@
 
 use std::net::IpAddr;
 
-use api::conditions::{self, Finding, READY, find};
+use api::conditions::{self, ConditionDraft, READY, find};
 use api::dataplane::Node;
 use api::nova::Cell;
 use kube::ResourceExt;
 use operator_core::engine::inventory::INVENTORY_KEY;
 use operator_core::engine::ssh_secret::PRIVATE_KEY;
 use operator_core::keyed::short;
-use operator_runtime::stream::Trust;
+use operator_runtime::stream::CaTrust;
 
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_once::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
-use crate::compute_creation::effective::{Wish, wish};
+use crate::compute_creation::effective::{DesiredCompute, wish};
 use nova_config::annotations::{CELL, DEFAULT_CONFIG};
 use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use nova_config::conf::{
@@ -35,7 +35,7 @@ type Fault = (&'static str, String);
 ///
 /// Those are known as well where only the ssh key is missing: an edit is told as one, and not as a
 /// doubt.
-pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
+pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     let mut faults = Vec::new();
     let cell = cell_view(seen, &mut faults);
     let host = host(seen, &mut faults);
@@ -49,24 +49,24 @@ pub fn input(seen: &Observed) -> (Finding, Option<Complete>) {
     };
     faults.extend(ssh_faults(seen));
     if complete.is_some() && faults.is_empty() {
-        let finding = Finding::good(INPUT_READY, "InputComplete", "Every input is there.");
+        let finding = ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there.");
         return (finding, complete);
     }
     (incomplete(&faults), complete)
 }
 
-fn incomplete(faults: &[Fault]) -> Finding {
+fn incomplete(faults: &[Fault]) -> ConditionDraft {
     let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
     // What a human can mend gives the reason.
     let is_ordinary = |it: &&Fault| [NOT_PUBLISHED, NOT_FILLED].contains(&it.0);
     match faults.iter().find(|it| !is_ordinary(it)).or_else(|| faults.first()) {
         Some((reason @ (NOT_PUBLISHED | NOT_FILLED), text)) => {
-            Finding::waiting(INPUT_READY, reason, text)
+            ConditionDraft::waiting(INPUT_READY, reason, text)
         }
-        Some((reason, _)) => Finding::warning(INPUT_READY, reason, texts.join(" ")),
+        Some((reason, _)) => ConditionDraft::warning(INPUT_READY, reason, texts.join(" ")),
         None => {
             let text = "The inputs are known once the node and the NovaCell exist.";
-            Finding::unknown(INPUT_READY, "Waiting", text)
+            ConditionDraft::unknown(INPUT_READY, "Waiting", text)
         }
     }
 }
@@ -98,7 +98,7 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
     let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
     let view = |name, content| SecretView { namespace: &namespace, name, data: content };
     let input = CellInput {
-        is_ca_bundle: Trust::is_bundle,
+        is_ca_bundle: CaTrust::is_bundle,
         keystone_auth_url: &spec.keystone_auth_url,
         service_user: &spec.service_user,
         secret: view(&spec.secret, secret.entries().collect()),
@@ -138,7 +138,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 
 /// Two writers of one directory would undo each other's work for ever.
 fn rival_fault(seen: &Observed) -> Option<Fault> {
-    let told = seen.rival.as_ref()?.told(&seen.compute.spec.dataplane_node_name);
+    let told = seen.rival.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some((crate::rival::REASON, told))
 }
 
@@ -224,7 +224,8 @@ fn without_inventory(seen: &Observed, node: &Node) -> Fault {
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
     });
-    let follows = owns(node, compute) || matches!(wish(seen.role.as_deref(), node), Wish::Cell(_));
+    let follows =
+        owns(node, compute) || matches!(wish(seen.role.as_deref(), node), DesiredCompute::Cell(_));
     if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
         let text = format!(
             "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
@@ -285,19 +286,19 @@ enum Lag {
 }
 
 /// Whether the node can be used, and whether that was told of its present form.
-pub fn node(seen: &Observed) -> Finding {
+pub fn node(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.dataplane_node_name;
     let Some(node) = seen.node.as_deref() else {
         let text = format!("OpenStackDataPlaneNode {name} does not exist: create it.");
-        return Finding::warning(NODE_READY, "NodeNotFound", text);
+        return ConditionDraft::warning(NODE_READY, "NodeNotFound", text);
     };
     if node.metadata.deletion_timestamp.is_some() {
         let text = format!("OpenStackDataPlaneNode {name} is being deleted.");
-        return Finding::waiting(NODE_READY, "NodeTerminating", text);
+        return ConditionDraft::waiting(NODE_READY, "NodeTerminating", text);
     }
     let not_ready = || {
         let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
-        Finding::waiting(NODE_READY, "NodeNotReady", text)
+        ConditionDraft::waiting(NODE_READY, "NodeNotReady", text)
     };
     if matches!(node_lag(seen, node), Lag::Yes) {
         // Old news: what was said before stands until the node's controller has caught up.
@@ -306,7 +307,7 @@ pub fn node(seen: &Observed) -> Finding {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     if conditions::is_true(conditions, READY) {
         let text = format!("OpenStackDataPlaneNode {name} is Ready.");
-        return Finding::good(NODE_READY, "NodeReady", text);
+        return ConditionDraft::good(NODE_READY, "NodeReady", text);
     }
     not_ready()
 }
@@ -341,34 +342,36 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
 }
 
 /// Whether the cell can be used.
-pub fn cell(seen: &Observed) -> Finding {
+pub fn cell(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
     let Some(cell) = seen.cell.as_deref() else {
         let text = format!(
             "NovaCell {name} does not exist: create it, or correct annotation {CELL} of the node \
              or its role."
         );
-        return Finding::warning(NOVA_CELL_READY, "NovaCellNotFound", text);
+        return ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotFound", text);
     };
     if is_cell_lagging(cell) {
         let waiting = || {
             let text = format!("NovaCell {name} has not been looked at yet.");
-            Finding::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
         };
         return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
     }
     let conditions = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     match find(conditions, READY) {
-        Some(ready) if ready.status == conditions::Truth::True => {
-            Finding::good(NOVA_CELL_READY, "NovaCellReady", format!("NovaCell {name} is Ready."))
-        }
+        Some(ready) if ready.status == conditions::ConditionStatus::True => ConditionDraft::good(
+            NOVA_CELL_READY,
+            "NovaCellReady",
+            format!("NovaCell {name} is Ready."),
+        ),
         Some(ready) => {
             let text = format!("NovaCell {name} is not Ready: {}", ready.message);
-            Finding::warning(NOVA_CELL_READY, "NovaCellNotReady", text)
+            ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotReady", text)
         }
         None => {
             let text = format!("NovaCell {name} has no condition Ready yet.");
-            Finding::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
         }
     }
 }
@@ -397,9 +400,9 @@ pub fn is_untried(seen: &Observed) -> bool {
 }
 
 /// What the condition says already.
-pub fn previous(seen: &Observed, type_: &str) -> Option<Finding> {
+pub fn previous(seen: &Observed, type_: &str) -> Option<ConditionDraft> {
     let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
-    Some(Finding {
+    Some(ConditionDraft {
         type_: before.type_.clone(),
         status: before.status,
         severity: before.severity,

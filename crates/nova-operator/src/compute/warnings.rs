@@ -1,16 +1,16 @@
 //! What a human should know of the options that they wrote: a condition that does not affect Ready.
 
-use api::conditions::{Finding, Truth};
+use api::conditions::{ConditionDraft, ConditionStatus};
 
 use crate::compute::config_inputs::default_text;
 use crate::compute::observe::Observed;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::conf::is_read;
-use nova_config::oslo::{self, TOLD, Text};
+use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
-pub fn finding(seen: &Observed) -> Finding {
+pub fn finding(seen: &Observed) -> ConditionDraft {
     let spec = &seen.compute.spec;
     let custom = spec.custom_service_config.as_deref().unwrap_or_default();
     let default = seen.default_config.as_ref();
@@ -20,7 +20,7 @@ pub fn finding(seen: &Observed) -> Finding {
     if let (Some(source), Some(text)) = (&default_source, default_options) {
         texts.push(Text { source, text });
     }
-    let found = oslo::findings(&texts, seen.release.release(), TOLD);
+    let found = oslo::findings(&texts, seen.release.release(), LIST_LIMIT);
     let mut told: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
     if found.n_more > 0 {
         told.push(format!("There are {} more", found.n_more));
@@ -41,15 +41,15 @@ pub fn finding(seen: &Observed) -> Finding {
     }
     if told.is_empty() {
         // No severity: there is nothing to worry about in a False here.
-        return Finding {
+        return ConditionDraft {
             type_: CONFIG_WARNINGS.to_owned(),
-            status: Truth::False,
+            status: ConditionStatus::False,
             severity: None,
             reason: "NoWarnings".to_owned(),
             message: "Nothing in the options that humans wrote is surprising.".to_owned(),
         };
     }
-    Finding::good(CONFIG_WARNINGS, reason, sentences(&told))
+    ConditionDraft::good(CONFIG_WARNINGS, reason, sentences(&told))
 }
 
 /// Sentences, of which some end by themselves.

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use api::conditions::{Condition, Finding, READY, Severity, Truth, find};
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
-use crate::cell_once::{Standing, owns, standing};
+use crate::cell_once::{CellBinding, binding, owns};
 use crate::compute_creation::build::{differences, fields, fill_images, follow};
-use crate::compute_creation::effective::{Wish, wish};
+use crate::compute_creation::effective::{DesiredCompute, wish};
 use crate::compute_creation::observe::{Observed, own_condition};
 use crate::compute_creation::outcome::Outcome;
 use crate::compute_creation::removal;
@@ -25,7 +25,7 @@ const RESYNC: Duration = Duration::from_mins(15);
 
 /// Judges a node.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.node) {
         if let Some((steps, finding)) = removal::of_node(seen) {
             let is_released = finding.is_none();
@@ -44,20 +44,20 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// A compute that may not run for a service's sake says so before all else but an error.
-fn overruled(seen: &Observed, finding: Option<Finding>) -> Option<Finding> {
+fn overruled(seen: &Observed, finding: Option<ConditionDraft>) -> Option<ConditionDraft> {
     let finding = finding?;
-    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), Wish::Cell(_));
+    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
     match &seen.rival {
         Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
-            let told = found.told(&seen.node.name_any());
-            Some(Finding::error(COMPUTE_CONDITION, rival::REASON, told))
+            let told = found.message(&seen.node.name_any());
+            Some(ConditionDraft::error(COMPUTE_CONDITION, rival::REASON, told))
         }
         _ => Some(finding),
     }
 }
 
 /// What the node is told when a write to its compute was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
     let finding = refusal.finding(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
@@ -90,16 +90,16 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 
 fn outcome(seen: &Observed) -> Outcome {
     let asked = wish(seen.role.as_deref(), &seen.node);
-    let cell = if let Wish::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
+    let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {
         // Whatever is asked for: it waits until the node tells what it leaves.
         return (vec![], Some(gone_for(compute, cell)));
     }
-    if let Wish::Refused { reason, message } = asked {
+    if let DesiredCompute::Refused { reason, message } = asked {
         // What is no cell moves no compute, and keeps nothing else from it.
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
-        return (steps, Some(Finding::error(COMPUTE_CONDITION, reason, message)));
+        return (steps, Some(ConditionDraft::error(COMPUTE_CONDITION, reason, message)));
     }
     let Some(compute) = &seen.compute else {
         let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
@@ -121,13 +121,13 @@ fn outcome(seen: &Observed) -> Outcome {
     }
 }
 
-fn not_ours(compute: &ExternalCompute, owner: &str) -> Finding {
+fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
     let text = format!(
         "NovaExternalCompute {} belongs to {owner} and is left alone: delete it, and the node gets \
          one of its own.",
         compute.name_any()
     );
-    Finding::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
+    ConditionDraft::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
 }
 
 /// A compute that a human wrote first is taken over only where nothing in it has to change (D8).
@@ -151,40 +151,41 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
         texts.join(", "),
         delete_command(compute)
     );
-    (vec![], Some(Finding::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
+    (vec![], Some(ConditionDraft::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
 }
 
 /// The cell is set once; everything else goes on following the node (D7).
-fn ours(seen: &Observed, compute: &ExternalCompute, asked: &Wish) -> Outcome {
+fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> Outcome {
     let own = &compute.spec.cell_name;
-    match (standing(asked, &seen.node, compute, seen.has_runs), asked) {
-        (Standing::Agrees, _) => {
+    match (binding(asked, &seen.node, compute, seen.has_runs), asked) {
+        (CellBinding::Agrees, _) => {
             let finding = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
             (followed(seen, compute), Some(finding))
         }
-        (Standing::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
-        (Standing::Replaceable, Wish::Cell(cell)) => {
+        (CellBinding::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
+        (CellBinding::Replaceable, DesiredCompute::Cell(cell)) => {
             let because =
                 format!("it never ran, and its node is now of cell {cell} instead of {own}");
             (vec![remove(compute, because)], Some(coming(seen, cell)))
         }
-        (Standing::Replaceable, _) => {
+        (CellBinding::Replaceable, _) => {
             (vec![remove(compute, "its node has no cell any more, and it never ran")], None)
         }
-        (Standing::MayGo, _) => {
+        (CellBinding::MayGo, _) => {
             let because = "its node has no cell any more, and its removal is allowed";
             let step = Step::delete(Target::of(compute), because);
             (vec![step], Some(gone_for(compute, None)))
         }
-        (Standing::Bound(mismatch), _) => {
-            let finding = Finding::error(COMPUTE_CONDITION, "CellMismatch", mismatch.told());
+        (CellBinding::Bound(mismatch), _) => {
+            let finding =
+                ConditionDraft::error(COMPUTE_CONDITION, "CellMismatch", mismatch.message());
             (followed(seen, compute), Some(finding))
         }
     }
 }
 
 /// A role that is gone changes no compute: nobody can tell what the node inherits now.
-fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<Finding> {
+fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
     let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let text = format!(
@@ -192,7 +193,7 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<Finding> {
          not exist. NovaExternalCompute {name} stays in cell {cell} as it is: create the role \
          again, or correct spec.role."
     );
-    Some(Finding::warning(COMPUTE_CONDITION, "RoleNotFound", text))
+    Some(ConditionDraft::warning(COMPUTE_CONDITION, "RoleNotFound", text))
 }
 
 /// Whether what the node publishes was made with its role. The node's controller may notice before
@@ -229,45 +230,45 @@ fn delete_command(compute: &ExternalCompute) -> String {
     format!("kubectl delete -n {namespace} novaexternalcompute {name}")
 }
 
-fn gone_for(compute: &ExternalCompute, next: Option<&str>) -> Finding {
+fn gone_for(compute: &ExternalCompute, next: Option<&str>) -> ConditionDraft {
     removal::leaving(compute, next, "its node has no cell any more")
 }
 
-fn coming(seen: &Observed, cell: &str) -> Finding {
+fn coming(seen: &Observed, cell: &str) -> ConditionDraft {
     on_its_way(&seen.node.namespace().unwrap_or_default(), &seen.node.name_any(), cell)
 }
 
 /// One text for the whole way: the compute's own conditions tell the steps.
-fn on_its_way(namespace: &str, name: &str, cell: &str) -> Finding {
+fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
     let text = format!(
         "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
          kubectl describe -n {namespace} novaexternalcompute {name}"
     );
-    Finding::waiting(COMPUTE_CONDITION, "Deploying", text)
+    ConditionDraft::waiting(COMPUTE_CONDITION, "Deploying", text)
 }
 
 /// What the node says of its compute.
-fn mirror(compute: &ExternalCompute) -> Finding {
+fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
     let ready = find(conditions.unwrap_or_default(), READY);
     let bad = |it: &&Condition| {
-        it.status == Truth::False
+        it.status == ConditionStatus::False
             && matches!(it.severity, Some(Severity::Error | Severity::Warning))
     };
     match ready {
-        Some(ready) if ready.status == Truth::True => {
+        Some(ready) if ready.status == ConditionStatus::True => {
             let text = format!(
                 "NovaExternalCompute {name} is Ready in cell {cell}. Nova schedules to a new host \
                  once it is discovered: nova-manage cell_v2 discover_hosts"
             );
-            Finding::good(COMPUTE_CONDITION, "Ready", text)
+            ConditionDraft::good(COMPUTE_CONDITION, "Ready", text)
         }
         Some(ready) if bad(&ready) => {
             let text = format!("NovaExternalCompute {name} of cell {cell}: {}", ready.message);
-            Finding {
+            ConditionDraft {
                 type_: COMPUTE_CONDITION.to_owned(),
-                status: Truth::False,
+                status: ConditionStatus::False,
                 severity: ready.severity,
                 reason: ready.reason.clone(),
                 message: text,
@@ -277,7 +278,7 @@ fn mirror(compute: &ExternalCompute) -> Finding {
     }
 }
 
-fn condition_step(node: &Node, finding: Option<Finding>, now: Timestamp) -> Option<Step> {
+fn condition_step(node: &Node, finding: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
     let because = "what the compute says differs from the node's condition";
     own_condition::step(node, own_condition(node), finding, because, now)
 }

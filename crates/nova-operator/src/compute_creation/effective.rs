@@ -8,7 +8,7 @@ use nova_config::annotations::CELL;
 
 /// What the annotations ask for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Wish {
+pub enum DesiredCompute {
     /// No compute.
     Nothing,
     /// A compute in this cell.
@@ -30,43 +30,43 @@ pub enum Wish {
 /// The node's own annotation, even an empty one, wins over its role's.
 ///
 /// `role` is the one that the node names, where it exists.
-pub fn wish(role: Option<&Role>, node: &Node) -> Wish {
+pub fn wish(role: Option<&Role>, node: &Node) -> DesiredCompute {
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
     }
     match (role, &node.spec.role) {
         (Some(role), _) => wish_of_role(role),
-        (None, Some(role)) => Wish::Unknown { role: role.clone() },
-        (None, None) => Wish::Nothing,
+        (None, Some(role)) => DesiredCompute::Unknown { role: role.clone() },
+        (None, None) => DesiredCompute::Nothing,
     }
 }
 
 /// What a role asks for on behalf of nodes that say nothing themselves.
-pub fn wish_of_role(role: &Role) -> Wish {
+pub fn wish_of_role(role: &Role) -> DesiredCompute {
     match role.annotations().get(CELL) {
         Some(cell) => of_annotation(cell, &format!("OpenStackDataPlaneRole {}", role.name_any())),
-        None => Wish::Nothing,
+        None => DesiredCompute::Nothing,
     }
 }
 
-fn of_annotation(cell: &str, origin: &str) -> Wish {
+fn of_annotation(cell: &str, origin: &str) -> DesiredCompute {
     let cell = cell.trim();
     if cell.is_empty() {
-        return Wish::Nothing;
+        return DesiredCompute::Nothing;
     }
     if cell.ends_with("cell0") {
         let message = format!(
             "Annotation {CELL} of {origin} names {cell}: cell0 holds instances that failed to \
              schedule and never computes; name another cell."
         );
-        return Wish::Refused { reason: "CellZero", message };
+        return DesiredCompute::Refused { reason: "CellZero", message };
     }
     if !is_dns_subdomain(cell) {
         let message = format!(
             "Annotation {CELL} of {origin} is no name of a NovaCell: use lower-case letters, \
              digits, dashes and dots."
         );
-        return Wish::Refused { reason: "CellNameInvalid", message };
+        return DesiredCompute::Refused { reason: "CellNameInvalid", message };
     }
-    Wish::Cell(cell.to_owned())
+    DesiredCompute::Cell(cell.to_owned())
 }

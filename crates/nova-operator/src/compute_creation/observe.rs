@@ -5,14 +5,14 @@ use std::sync::Arc;
 use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
-use operator_core::finalizers::{is_held, is_terminating};
+use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::holds;
 use crate::images::Images;
-use crate::rival::Rival;
-use crate::world::World;
+use crate::rival::ConflictingService;
+use crate::world::Caches;
 use nova_config::conditions::COMPUTE_CONDITION;
 
 /// Plain copies of everything that was seen.
@@ -23,7 +23,7 @@ pub struct Observed {
     /// Its role, where it names one that exists.
     pub role: Option<Arc<Role>>,
     /// The service in phase 0 that would write the compute's files.
-    pub rival: Option<Rival>,
+    pub rival: Option<ConflictingService>,
     /// The compute of the node's name.
     pub compute: Option<Arc<ExternalCompute>>,
     /// Whether a run of that compute exists.
@@ -38,7 +38,7 @@ pub struct Observed {
 }
 
 /// Reads a node; `None` where it does not exist, for its compute goes with it.
-pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
     let Some(node) = world.nodes.get(key) else { return Ok(None) };
     // A compute that cannot be read is there: it is neither made again nor are its holds released.
     world.computes.try_get(key)?;
@@ -51,7 +51,7 @@ pub async fn observe(world: &World, images: &Images, key: &Key) -> Result<Option
     let has_runs = has_runs.unwrap_or_default();
     let rival = world.rival(role.as_deref(), &node);
     let namespace_goes = is_terminating(&*node)
-        && is_held(&*node, holds::NODE)
+        && has_finalizer(&*node, holds::NODE)
         && world.api.is_namespace_terminating(&key.namespace).await?;
     let (images, cells_are_ours) = (images.clone(), world.cells_are_ours);
     Ok(Some(Observed {

@@ -1,9 +1,9 @@
 //! What holds a node, and what becomes of one that is being deleted while it has a compute.
 
-use api::conditions::{Finding, Severity, find};
+use api::conditions::{ConditionDraft, Severity, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Step, Target};
 
 use crate::cell_once::owns;
@@ -17,7 +17,7 @@ use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 /// What is written of a node that is being deleted: its compute goes first, then it is released.
 pub fn of_node(seen: &Observed) -> Option<Outcome> {
     let node = &*seen.node;
-    let released = |because| Some((vec![release(node, holds::NODE, because)?], None));
+    let released = |because| Some((vec![remove_finalizer(node, holds::NODE, because)?], None));
     if seen.namespace_goes {
         return released("its namespace is being deleted");
     }
@@ -37,16 +37,16 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
 pub fn holding(seen: &Observed, creates: bool) -> Option<Step> {
     let node = &*seen.node;
     if creates || seen.compute.as_deref().is_some_and(|it| owns(node, it)) {
-        return hold(node, holds::NODE, "its compute needs it to go in order");
+        return add_finalizer(node, holds::NODE, "its compute needs it to go in order");
     }
-    release(node, holds::NODE, "it has no compute any more")
+    remove_finalizer(node, holds::NODE, "it has no compute any more")
 }
 
 /// What the node says of a compute that is being deleted; `next` is the cell of the one that follows.
-pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Finding {
+pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
     if let Some(concluded) = concluded(compute) {
         let text = words::left(compute, concluded);
-        return Finding::error(COMPUTE_CONDITION, LEFT_IN_NOVA, text);
+        return ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, text);
     }
     let name = compute.name_any();
     if let Some(trouble) = trouble(compute) {
@@ -59,14 +59,14 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Find
         ),
         None => format!("NovaExternalCompute {name} is being deleted: {why}."),
     };
-    Finding::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
+    ConditionDraft::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
 }
 
 /// What keeps the host from being cleaned, where something does.
-fn trouble(compute: &ExternalCompute) -> Option<Finding> {
+fn trouble(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
     let is_waiting = found.reason == "Queued" || found.severity == Some(Severity::Warning);
-    (is_waiting && is_terminating(compute)).then(|| Finding {
+    (is_waiting && is_terminating(compute)).then(|| ConditionDraft {
         type_: COMPUTE_CONDITION.to_owned(),
         status: found.status,
         severity: found.severity,
@@ -77,8 +77,8 @@ fn trouble(compute: &ExternalCompute) -> Option<Finding> {
 
 /// What a node without a compute goes on saying: where no cell of ours remembers what is left in
 /// nova, it is the last place that does.
-pub fn remembered(seen: &Observed) -> Option<Finding> {
+pub fn remembered(seen: &Observed) -> Option<ConditionDraft> {
     let told = own_condition(&seen.node).filter(|it| it.reason == LEFT_IN_NOVA)?;
     (!seen.cells_are_ours)
-        .then(|| Finding::error(COMPUTE_CONDITION, LEFT_IN_NOVA, told.message.clone()))
+        .then(|| ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, told.message.clone()))
 }

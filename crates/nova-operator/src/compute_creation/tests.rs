@@ -9,17 +9,17 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::plan::{Plan, Write};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::decide::refused;
-use super::effective::{Wish, wish};
+use super::effective::{DesiredCompute, wish};
 use super::{Images, Observed, decide};
 use crate::holds;
 use crate::reasons::KINDS;
-use crate::rival::Rival;
+use crate::rival::ConflictingService;
 use nova_config::annotations::CELL;
 use nova_config::conditions::COMPUTE_CONDITION;
 
@@ -129,7 +129,7 @@ fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
                 writes.push(format!("delete at {}", resource_version.as_deref().unwrap_or("any")));
             }
             Write::Create { .. } => writes.push("create".into()),
-            Write::Hold { .. } | Write::Release { .. } => {}
+            Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. } => {}
         }
     }
     (writes, condition)
@@ -141,14 +141,14 @@ fn reason(condition: Option<&Condition>) -> &str {
 
 #[test]
 fn the_nodes_annotation_wins_over_its_roles_and_an_empty_one_means_no_compute() {
-    let cell = |it: &str| Wish::Cell(it.to_owned());
+    let cell = |it: &str| DesiredCompute::Cell(it.to_owned());
     let cases = [
-        (None, None, Wish::Nothing),
+        (None, None, DesiredCompute::Nothing),
         (Some("nova-cell1"), None, cell("nova-cell1")),
         (None, Some("nova-cell2"), cell("nova-cell2")),
         (Some("nova-cell1"), Some("nova-cell2"), cell("nova-cell2")),
-        (Some("nova-cell1"), Some(""), Wish::Nothing),
-        (Some(""), None, Wish::Nothing),
+        (Some("nova-cell1"), Some(""), DesiredCompute::Nothing),
+        (Some(""), None, DesiredCompute::Nothing),
         (Some(" nova-cell1 "), None, cell("nova-cell1")),
     ];
     for (of_role, of_node, expected) in cases {
@@ -375,7 +375,7 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     let mut seen = seen(Some("nova-cell1"));
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let told = |seen: &Observed, words: &str| {
-        let refusal = Refusal::of(&plan.steps[0], "Invalid", words);
+        let refusal = RejectedWrite::of(&plan.steps[0], "Invalid", words);
         recorded(refused(seen, &refusal, Timestamp::UNIX_EPOCH))
     };
     let first = told(&seen, "the policy wants a label (request 17)");
@@ -399,7 +399,10 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
 
 #[test]
 fn a_service_of_the_same_files_is_told_on_the_node_while_it_has_a_cell() {
-    let rival = Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() };
+    let rival = ConflictingService {
+        lister: "OpenStackDataPlaneRole compute".into(),
+        service: "own".into(),
+    };
     let beside = |seen: Observed| Observed { rival: Some(rival.clone()), ..seen };
     for observed in [seen(Some("nova-cell1")), with(Some("nova-cell1"), made("nova-cell1"))] {
         let condition = judged(&beside(observed)).1;

@@ -7,14 +7,16 @@ use api::dataplane::{Node, RunState};
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use api::rollout_limits::Limits;
 use operator_core::engine::chain::has_begun;
-use operator_core::engine::rollout::{Gate, Hold, Standing, Tally, named};
+use operator_core::engine::rollout::{
+    BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
+};
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::object_key::Key;
 
 use crate::cell::credentials::of_cell_among;
 use crate::compute::deploy_strategy::{deploys, is_left_out};
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 use crate::indexes::{cell_key, role_key};
 use nova_config::conditions::{
     DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
@@ -26,7 +28,7 @@ pub(super) struct Member {
     /// The role of its node, where it counts among the role's computes.
     role: Option<Key>,
     /// What beginning with it would mean.
-    standing: Standing,
+    standing: RolloutState,
     /// Whether it waits for nothing but its turn.
     waits: bool,
     /// Whether it holds a place and is at work: of those that have failed, whether it is being tried.
@@ -65,26 +67,31 @@ impl Member {
         }
         match self.standing {
             // Those that wait let a correction be tried first where it failed.
-            Standing::Corrected => next.standing != self.standing,
-            Standing::Disturbed | Standing::Failed => !next.standing.holds_place(),
-            Standing::New | Standing::Ready => self.waits && !next.waits && next.standing.begins(),
-            Standing::Started | Standing::FailedNew => false,
+            RolloutState::Corrected => next.standing != self.standing,
+            RolloutState::Disturbed | RolloutState::Failed => {
+                !next.standing.counts_as_unavailable()
+            }
+            RolloutState::New | RolloutState::Ready => {
+                self.waits && !next.waits && next.standing.starts_now()
+            }
+            RolloutState::Started | RolloutState::FailedNew => false,
         }
     }
 }
 
 /// What beginning or going on with a compute means for a rollout.
-pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> Standing {
+pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    let standing = Standing::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
-    let holds_back = matches!(standing, Standing::Corrected | Standing::Disturbed);
+    let standing =
+        RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let holds_back = matches!(standing, RolloutState::Corrected | RolloutState::Disturbed);
     if !holds_back || is_at_work(compute) || may_run(compute, node) {
         return standing;
     }
     // It cannot be tried at present, and nobody waits for that. Of one that did not fail the run was
     // withdrawn, or never made: it is what it was.
-    if standing == Standing::Corrected { Standing::Failed } else { Standing::Ready }
+    if standing == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
 }
 
 /// Whether one of its runs has begun.
@@ -101,13 +108,13 @@ fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 }
 
 /// Whether it waits for nothing but its turn.
-fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: Standing) -> bool {
+fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: RolloutState) -> bool {
     let is_up_to_date =
         |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
     let is_due = if standing.is_retry() {
         is_told_to_wait(compute)
     } else {
-        standing.begins() && !compute.status.as_ref().is_some_and(is_up_to_date)
+        standing.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
     };
     is_due && may_run(compute, node)
 }
@@ -116,7 +123,7 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: Standing) -> 
 fn is_told_to_wait(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.iter().flat_map(|it| &it.conditions);
     let mut told = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
-    told.any(|it| it.reason == Hold::Turn.reason())
+    told.any(|it| it.reason == BlockReason::LimitReached.reason())
 }
 
 /// Whether one that is out of service is at work: its attempt is recorded, and nothing keeps it from a
@@ -125,20 +132,20 @@ fn is_told_to_wait(compute: &ExternalCompute) -> bool {
 pub(super) fn is_trying(
     compute: &ExternalCompute,
     node: Option<&Node>,
-    standing: Standing,
+    standing: RolloutState,
 ) -> bool {
     let services = compute.status.iter().flat_map(|it| &it.services);
     // The first one that has not succeeded decides; those after it are recorded with it.
     let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
     let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
     let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
-    standing.holds_place() && is_under_way && !is_terminating(compute) && may_go_on()
+    standing.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
 }
 
 /// The computes of one role.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Group {
-    tally: Tally,
+    tally: RolloutCounts,
     /// Those that fail; whether they hold a place.
     failing: BTreeMap<Key, bool>,
     /// Deployed ones that wait for their turn.
@@ -157,12 +164,12 @@ impl Group {
         self.tally.add(standing);
         self.n_tries += usize::from(tries);
         if standing.fails() {
-            self.failing.insert(key.clone(), standing.holds_place());
+            self.failing.insert(key.clone(), standing.counts_as_unavailable());
         }
-        if waits && standing == Standing::Ready {
+        if waits && standing == RolloutState::Ready {
             self.waiting.insert(key.clone());
         }
-        if waits && standing == Standing::New {
+        if waits && standing == RolloutState::New {
             self.new.insert(key.clone());
         }
         if waits && standing.is_retry() {
@@ -179,8 +186,8 @@ impl Group {
         }
     }
 
-    fn gate(&self, limits: &Limits) -> Gate {
-        Gate::of(limits, &self.tally.with_trying(self.n_tries))
+    fn gate(&self, limits: &Limits) -> DisruptionBudget {
+        DisruptionBudget::of(limits, &self.tally.with_trying(self.n_tries))
     }
 
     /// The first ones that fail and hold a place.
@@ -317,16 +324,23 @@ impl Standings {
     }
 
     /// Why a compute of that standing may not begin.
-    pub(super) fn held(&self, role: &Key, limits: &Limits, standing: Standing) -> Option<Held> {
+    pub(super) fn held(
+        &self,
+        role: &Key,
+        limits: &Limits,
+        standing: RolloutState,
+    ) -> Option<BlockedRollout> {
         let group = self.groups.get(role)?;
         match group.gate(limits).admit(standing) {
             Ok(()) => None,
-            Err(Hold::Turn) if standing.is_retry() => Some(Held::Try),
-            Err(Hold::Turn) => Some(Held::Turn),
-            Err(Hold::Stuck) => Some(Held::Stuck { failing: group.named() }),
-            Err(Hold::Paused) => {
+            Err(BlockReason::LimitReached) if standing.is_retry() => Some(BlockedRollout::Try),
+            Err(BlockReason::LimitReached) => Some(BlockedRollout::Turn),
+            Err(BlockReason::Stuck) => Some(BlockedRollout::Stuck { failing: group.named() }),
+            Err(BlockReason::Paused) => {
                 let first = group.failing.keys().next();
-                Some(Held::Paused { failing: first.map(|it| it.name.clone()).unwrap_or_default() })
+                Some(BlockedRollout::Paused {
+                    failing: first.map(|it| it.name.clone()).unwrap_or_default(),
+                })
             }
         }
     }
@@ -341,13 +355,13 @@ mod tests {
 
     fn member() -> impl Strategy<Value = Option<Member>> {
         let standing = prop_oneof![
-            Just(Standing::New),
-            Just(Standing::Started),
-            Just(Standing::Ready),
-            Just(Standing::FailedNew),
-            Just(Standing::Disturbed),
-            Just(Standing::Failed),
-            Just(Standing::Corrected),
+            Just(RolloutState::New),
+            Just(RolloutState::Started),
+            Just(RolloutState::Ready),
+            Just(RolloutState::FailedNew),
+            Just(RolloutState::Disturbed),
+            Just(RolloutState::Failed),
+            Just(RolloutState::Corrected),
         ];
         let role = prop::option::of("[ab]");
         let member = (role, standing, any::<[bool; 2]>(), "[xy]", "[12]");
@@ -356,8 +370,8 @@ mod tests {
             member.prop_map(|(role, standing, [waits, tries], cell, credentials)| Member {
                 role: role.map(|it| Key::new("ns", it)),
                 standing,
-                waits: waits && (standing.begins() || standing.is_retry() && !tries),
-                tries: tries && standing.holds_place(),
+                waits: waits && (standing.starts_now() || standing.is_retry() && !tries),
+                tries: tries && standing.counts_as_unavailable(),
                 cell: Key::new("ns", cell),
                 credentials,
             }),
@@ -385,26 +399,31 @@ mod tests {
 
     #[test]
     fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
-        let member = |standing: Standing| Member {
+        let member = |standing: RolloutState| Member {
             role: Some(Key::new("ns", "a")),
             standing,
-            waits: standing.begins(),
+            waits: standing.starts_now(),
             tries: false,
             cell: Key::new("ns", "x"),
             credentials: "1".into(),
         };
         let mut standings = Standings::default();
-        let all = [Standing::Corrected, Standing::Ready, Standing::Ready, Standing::Ready];
+        let all = [
+            RolloutState::Corrected,
+            RolloutState::Ready,
+            RolloutState::Ready,
+            RolloutState::Ready,
+        ];
         for (idx, standing) in all.into_iter().enumerate() {
             standings.put(&Key::new("ns", idx.to_string()), Some(member(standing)));
         }
         let limits = Limits { max_unavailable: Some(IntOrString::Int(3)), pause_on_failure: false };
         let role = Key::new("ns", "a");
-        assert_eq!(standings.held(&role, &limits, Standing::Ready), Some(Held::Turn));
+        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), Some(BlockedRollout::Turn));
         assert_eq!(standings.next(&role, News::Place, |_| limits.clone()), []);
-        let failed = member(Standing::Failed);
+        let failed = member(RolloutState::Failed);
         standings.put(&Key::new("ns", "0"), Some(failed));
-        assert_eq!(standings.held(&role, &limits, Standing::Ready), None);
+        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), None);
         assert_eq!(standings.next(&role, News::Place, |_| limits.clone()).len(), 2);
     }
 

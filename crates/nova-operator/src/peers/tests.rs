@@ -3,16 +3,16 @@
 use api::dataplane::{RunState, ServiceRun};
 use futures::FutureExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 
 /// A register over two nodes of one role with a limit of one, and their computes, both deployed.
-fn two() -> (Peers, Watched) {
-    let watched = Watched::new();
-    let peers = Peers::new(watched.clone());
+fn two() -> (RolloutCoordinator, SharedCaches) {
+    let watched = SharedCaches::new();
+    let peers = RolloutCoordinator::new(watched.clone());
     for name in ["a", "b"] {
         watched.nodes.absorb(&node(name, "compute"));
         put(&peers, &watched, &compute(name, "Succeeded"));
@@ -68,7 +68,7 @@ fn waiting(name: &str) -> Value {
     compute
 }
 
-fn put(peers: &Peers, watched: &Watched, compute: &Value) -> Stir {
+fn put(peers: &RolloutCoordinator, watched: &SharedCaches, compute: &Value) -> Requeue {
     watched.computes.absorb(compute);
     peers.refresh(&key(compute["metadata"]["name"].as_str().unwrap()))
 }
@@ -77,7 +77,7 @@ fn key(name: &str) -> Key {
     Key::new("ns", name)
 }
 
-async fn turn(peers: &Peers, watched: &Watched, name: &str) -> Turn {
+async fn turn(peers: &RolloutCoordinator, watched: &SharedCaches, name: &str) -> RolloutSlot {
     let compute = watched.computes.get(&key(name)).unwrap();
     let node = watched.nodes.get(&key(name));
     peers.turn(&compute, node.as_deref()).await
@@ -87,14 +87,14 @@ async fn turn(peers: &Peers, watched: &Watched, name: &str) -> Turn {
 async fn of_two_computes_of_a_role_the_second_decides_when_the_first_has_written() {
     let (peers, watched) = two();
     let first = turn(&peers, &watched, "a").await;
-    assert!(matches!(first, Turn::Taken(_)), "{first:?}");
+    assert!(matches!(first, RolloutSlot::Taken(_)), "{first:?}");
     let mut second = std::pin::pin!(turn(&peers, &watched, "b"));
     assert!(second.as_mut().now_or_never().is_none(), "it waits for the first");
     let mut begun = waiting("a");
     begun["status"]["services"] = compute("a", "Pending")["status"]["services"].clone();
     put(&peers, &watched, &begun);
     drop(first);
-    assert_eq!(second.await.held(), Some(&Held::Turn));
+    assert_eq!(second.await.held(), Some(&BlockedRollout::Turn));
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_turn_that_was_not_used_goes_to_the_next() {
     assert!(second.as_mut().now_or_never().is_none());
     drop(first);
     let second = second.await;
-    assert!(matches!(second, Turn::Taken(_)), "{second:?}");
+    assert!(matches!(second, RolloutSlot::Taken(_)), "{second:?}");
 }
 
 #[tokio::test]
@@ -113,16 +113,16 @@ async fn who_has_begun_and_who_may_begin_with_all_others_waits_for_nobody() {
     let (peers, watched) = two();
     put(&peers, &watched, &compute("a", "Running"));
     let begun = turn(&peers, &watched, "a").await;
-    assert!(matches!(begun, Turn::Free), "{begun:?}");
+    assert!(matches!(begun, RolloutSlot::Free), "{begun:?}");
     let mut unlimited = node("b", "compute");
     unlimited["status"] = json!({ "maxUnavailable": "100%" });
     watched.nodes.absorb(&unlimited);
     let free = turn(&peers, &watched, "b").await;
-    assert!(matches!(free, Turn::Free), "{free:?}");
+    assert!(matches!(free, RolloutSlot::Free), "{free:?}");
     // Where nobody says how many, it is a fifth of them and at least one.
     unlimited["status"] = json!({});
     watched.nodes.absorb(&unlimited);
-    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&Held::Turn));
+    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&BlockedRollout::Turn));
 }
 
 /// The same as `compute`, whose last run failed.
@@ -138,10 +138,10 @@ async fn a_compute_that_fails_keeps_its_place_until_it_is_taken_out_of_the_count
     let (peers, watched) = two();
     put(&peers, &watched, &waiting("b"));
     put(&peers, &watched, &compute("a", "Running"));
-    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&Held::Turn));
+    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&BlockedRollout::Turn));
     let stir = put(&peers, &watched, &failing("a"));
     assert_eq!(stir.computes, [key("b")], "it says now who fails");
-    let stuck = Held::Stuck { failing: "a".into() };
+    let stuck = BlockedRollout::Stuck { failing: "a".into() };
     assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&stuck));
     for words in ["a. Correct", "raise deployStrategy.maxUnavailable", "deploy: false"] {
         assert!(stuck.text().contains(words), "{}", stuck.text());
@@ -163,13 +163,13 @@ async fn a_compute_that_was_never_in_service_keeps_no_place_when_it_fails() {
     watched.nodes.absorb(&node("c", "compute"));
     put(&peers, &watched, &compute("c", "Succeeded"));
     let free = turn(&peers, &watched, "b").await;
-    assert!(matches!(free, Turn::Taken(_)), "{free:?}");
+    assert!(matches!(free, RolloutSlot::Taken(_)), "{free:?}");
 }
 
 #[test]
 fn a_further_compute_may_make_a_share_larger_which_one_that_waits_hears() {
-    let watched = Watched::new();
-    let peers = Peers::new(watched.clone());
+    let watched = SharedCaches::new();
+    let peers = RolloutCoordinator::new(watched.clone());
     let add = |idx: usize, compute: &dyn Fn(&str) -> Value| {
         let name = format!("n{idx}");
         let mut node = node(&name, "compute");
@@ -199,7 +199,7 @@ fn a_place_that_is_free_wakes_one_that_waits() {
     // It is up to date by itself, so its place is for the next.
     let stir = put(&peers, &watched, &compute("b", "Succeeded"));
     assert_eq!(stir.computes, [key("c")]);
-    assert_eq!(put(&peers, &watched, &compute("b", "Succeeded")), Stir::default());
+    assert_eq!(put(&peers, &watched, &compute("b", "Succeeded")), Requeue::default());
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_compute_that_moves_to_another_role_leaves_its_place() {
 #[test]
 fn a_cell_counts_again_when_a_compute_comes_goes_or_uses_other_credentials() {
     let (peers, watched) = two();
-    let cells = |stir: Stir| stir.cells;
+    let cells = |stir: Requeue| stir.cells;
     assert_eq!(cells(put(&peers, &watched, &compute("a", "Running"))), []);
     let mut rotated = compute("a", "Succeeded");
     rotated["status"]["deployedInputs"] = json!({ "Secret bus transport_url": "2" });

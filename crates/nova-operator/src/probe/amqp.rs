@@ -10,7 +10,7 @@ mod wire;
 use super::deadline::DEADLINE;
 use futures::future::join_all;
 use nova_config::transport_url::{Broker, TransportUrl};
-use operator_runtime::stream::{ConnectFault, Stream, Trust, connect};
+use operator_runtime::stream::{CaTrust, ConnectFault, Stream, connect};
 use outcome::{HostOutcome, Login};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -22,7 +22,7 @@ const LOGOUT: Duration = Duration::from_secs(1);
 ///
 /// # Guarantees
 /// One outcome per broker in the URL's order, within [`DEADLINE`] and a second for the logout.
-pub async fn amqp_login(url: &TransportUrl, trust: &Trust) -> Vec<HostOutcome> {
+pub async fn amqp_login(url: &TransportUrl, trust: &CaTrust) -> Vec<HostOutcome> {
     let trust = url.tls.then_some(trust);
     let outcome = |broker| async move {
         let login = outcome(broker, &url.virtual_host, trust).await;
@@ -31,7 +31,7 @@ pub async fn amqp_login(url: &TransportUrl, trust: &Trust) -> Vec<HostOutcome> {
     join_all(url.brokers.iter().map(outcome)).await
 }
 
-async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&Trust>) -> Login {
+async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&CaTrust>) -> Login {
     match timeout(DEADLINE, login(broker, virtual_host, trust)).await {
         Ok((login, stream)) => {
             if let (Login::Ok, Some(mut stream)) = (&login, stream) {
@@ -47,7 +47,7 @@ async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&Trust>) -> 
 async fn login(
     broker: &Broker,
     virtual_host: &str,
-    trust: Option<&Trust>,
+    trust: Option<&CaTrust>,
 ) -> (Login, Option<Box<dyn Stream>>) {
     match connect(&broker.host, broker.port, trust).await {
         Ok(mut stream) => (login::login(&mut stream, broker, virtual_host).await, Some(stream)),

@@ -2,8 +2,8 @@
 
 use super::deadline::DEADLINE;
 use http::{Request, StatusCode, Uri, header};
-use operator_runtime::stream::Trust;
-use operator_runtime::web::{self, WebFault};
+use operator_runtime::stream::CaTrust;
+use operator_runtime::web::{self, HttpFault};
 use std::fmt;
 
 /// A version document has a few hundred bytes.
@@ -54,7 +54,7 @@ impl fmt::Display for KeystoneFault {
 ///
 /// # Guarantees
 /// Returns within [`DEADLINE`].
-pub async fn keystone_answers(auth_url: &str, trust: &Trust) -> Result<(), KeystoneFault> {
+pub async fn keystone_answers(auth_url: &str, trust: &CaTrust) -> Result<(), KeystoneFault> {
     let url = version_url(auth_url).ok_or(KeystoneFault::NotUrl)?;
     let request = Request::get(url)
         .header(header::ACCEPT, "application/json")
@@ -68,13 +68,13 @@ pub async fn keystone_answers(auth_url: &str, trust: &Trust) -> Result<(), Keyst
     }
 }
 
-fn of_web(fault: WebFault) -> KeystoneFault {
+fn of_web(fault: HttpFault) -> KeystoneFault {
     match fault {
-        WebFault::NotUrl => KeystoneFault::NotUrl,
-        WebFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
-        WebFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
+        HttpFault::NotUrl => KeystoneFault::NotUrl,
+        HttpFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
+        HttpFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
         // An answer that is too long or breaks off is not Keystone's.
-        WebFault::Cut(status) | WebFault::TooLong(status) => KeystoneFault::NotKeystone(status),
+        HttpFault::Cut(status) | HttpFault::TooLong(status) => KeystoneFault::NotKeystone(status),
     }
 }
 

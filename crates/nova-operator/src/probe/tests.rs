@@ -1,7 +1,7 @@
 //! The probes against servers of this process: silent, closed, foreign, and with TLS.
 
 use super::{
-    DEADLINE, HostOutcome, KeystoneFault, Login, Trust, TrustFault, amqp_login, keystone_answers,
+    CaTrust, DEADLINE, HostOutcome, KeystoneFault, Login, TrustFault, amqp_login, keystone_answers,
 };
 use nova_config::transport_url::TransportUrl;
 use std::{
@@ -49,8 +49,8 @@ async fn closed() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
 
-fn trust() -> Trust {
-    Trust::new(None).unwrap()
+fn trust() -> CaTrust {
+    CaTrust::new(None).unwrap()
 }
 
 async fn login(hosts: &[SocketAddr], query: &str) -> Vec<HostOutcome> {
@@ -205,16 +205,16 @@ async fn a_closed_port_is_unreachable() {
 async fn a_certificate_is_believed_only_by_its_own_bundle() {
     let (keystone, bundle) = tls_keystone().await;
     let url = format!("https://{keystone}");
-    assert_eq!(keystone_answers(&url, &Trust::new(Some(&bundle)).unwrap()).await, Ok(()));
+    assert_eq!(keystone_answers(&url, &CaTrust::new(Some(&bundle)).unwrap()).await, Ok(()));
     let (_, other) = tls_keystone().await;
-    let result = keystone_answers(&url, &Trust::new(Some(&other)).unwrap()).await;
+    let result = keystone_answers(&url, &CaTrust::new(Some(&other)).unwrap()).await;
     assert!(matches!(result, Err(KeystoneFault::Untrusted(_))), "{result:?}");
 }
 
 #[test]
 fn a_bundle_without_a_certificate_is_a_fault() {
     for bundle in ["", "hello", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"] {
-        assert_eq!(Trust::new(Some(bundle)).err(), Some(TrustFault::Bundle), "{bundle}");
+        assert_eq!(CaTrust::new(Some(bundle)).err(), Some(TrustFault::Bundle), "{bundle}");
     }
 }
 

@@ -1,11 +1,11 @@
 //! Reasons that conditions of several kinds have.
 
-use operator_core::condition_catalog::Word;
+use operator_core::condition_catalog::ReasonSpec;
 
 use crate::rival;
 
 /// A service of phase 0 stands in the way of the compute.
-pub(super) const SERVICE_LISTED: Word = Word::bad(
+pub(super) const SERVICE_LISTED: ReasonSpec = ReasonSpec::bad(
     rival::REASON,
     "A service of type nova is listed for the node, and would write the compute's files: the \
      compute runs nothing.",
@@ -14,7 +14,7 @@ pub(super) const SERVICE_LISTED: Word = Word::bad(
 );
 
 /// A cell's and a compute's files wait for what they are rendered from.
-pub(super) const NOT_RENDERED: Word = Word::bad(
+pub(super) const NOT_RENDERED: ReasonSpec = ReasonSpec::bad(
     "InputMissing",
     "The files are rendered once every input is there.",
     "Yes.",
@@ -23,7 +23,7 @@ pub(super) const NOT_RENDERED: Word = Word::bad(
 .unknown();
 
 /// The name of a cell's or a compute's files is taken.
-pub(super) const SECRET_NOT_OURS: Word = Word::bad(
+pub(super) const SECRET_NOT_OURS: ReasonSpec = ReasonSpec::bad(
     "SecretNotOurs",
     "A Secret of the name exists that the operator has not made; it is left alone.",
     "When it is deleted.",

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 use operator_core::engine::build::run;
-use operator_core::engine::chain::Need;
-use operator_core::engine::recipe::{Play, Reach};
-use operator_core::engine::shards::shards;
+use operator_core::engine::chain::NeededRun;
+use operator_core::engine::recipe::{HostConnection, Play};
+use operator_core::engine::shards::batches;
 use operator_core::plan::{Step, Write};
 use serde_json::json;
 
@@ -25,11 +25,11 @@ const DEADLINE_SECONDS: i64 = 600;
 /// The step that creates the run of an attempt.
 ///
 /// Nobody owns it: the compute is being deleted, and with it goes what it owns.
-pub fn cleanup(seen: &Observed, need: Need, reach: Reach) -> Option<Step> {
+pub fn cleanup(seen: &Observed, need: NeededRun, reach: HostConnection) -> Option<Step> {
     let compute = &seen.compute;
     let host = compute.spec.dataplane_node_name.clone();
     let needs = BTreeMap::from([(host.clone(), need)]);
-    let shard = shards(needs, 1, &BTreeSet::new()).into_iter().next()?;
+    let shard = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
     let recipe = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
     let mut step = run(&recipe, &shard, &BTreeMap::from([(host, reach)]));
     if let Write::Create { object, .. } = &mut step.write {

@@ -2,23 +2,25 @@
 
 use std::time::Duration;
 
-use api::conditions::{self, Condition, Finding, READY, Severity, Truth, find, settle};
+use api::conditions::{
+    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
+};
 use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::chain::{self, Need};
-use operator_core::engine::outcome::Reason;
-use operator_core::engine::recipe::Reach;
+use operator_core::engine::chain::{self, NeededRun};
+use operator_core::engine::outcome::FailureReason;
+use operator_core::engine::recipe::HostConnection;
 use operator_core::engine::retry::Retries;
 use operator_core::engine::ssh_secret::PRIVATE_KEY;
-use operator_core::engine::{Chain, Host, Run, State, Wanted};
-use operator_core::finalizers::{is_held, is_terminating, release};
+use operator_core::engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
+use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::hash;
 use operator_core::keyed::Digest;
-use operator_core::plan::{Notice, Plan, Step, Target, Write, status_step};
-use operator_core::refusal::Refusal;
+use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
+use operator_core::refusal::RejectedWrite;
 
 use crate::cell_once::{has_run, owns};
 use crate::compute::build::{self, ssh, trust};
@@ -49,14 +51,14 @@ enum Next {
     /// The host is done with.
     Conclude,
     /// A run must be made.
-    Run(Need, Reach),
+    Run(NeededRun, HostConnection),
     /// A run goes on, or a pause.
     Wait(Option<Timestamp>),
 }
 
 /// What was judged.
-struct Judged {
-    finding: Finding,
+struct Evaluation {
+    finding: ConditionDraft,
     services: Vec<ServiceRun>,
     next: Next,
 }
@@ -71,13 +73,13 @@ struct Judged {
 /// Nothing bounds how long a run waits for another one or for a worker, nor how long a lost worker
 /// keeps it: that is told, with the way on without the host.
 pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let compute = &*seen.compute;
-    if !is_held(compute, holds::COMPUTE) {
+    if !has_finalizer(compute, holds::COMPUTE) {
         return plan;
     }
     if let Some(because) = needs_nothing(seen, ending) {
-        plan.steps.extend(release(compute, holds::COMPUTE, because));
+        plan.steps.extend(remove_finalizer(compute, holds::COMPUTE, because));
         return plan;
     }
     let judged = judge(seen, ending, now);
@@ -85,17 +87,17 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     match judged.next {
         Next::Conclude if is_told(seen, ending) => {
             let because = "its host is done with, and what is left in nova is told";
-            plan.steps.extend(release(compute, holds::COMPUTE, because));
+            plan.steps.extend(remove_finalizer(compute, holds::COMPUTE, because));
         }
         Next::Conclude | Next::Wait(None) => {}
-        Next::Wait(Some(at)) => plan.look_again_at(at, now),
+        Next::Wait(Some(at)) => plan.requeue_at(at, now),
         Next::Run(need, reach) => plan.steps.extend(runs(seen, need, reach)),
     }
     plan
 }
 
 /// What is told when a write was refused; what was concluded stays as it is.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
         return Plan::default();
@@ -104,7 +106,7 @@ pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let finding = refusal.finding(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let judged = Judged { finding, services, next: Next::Wait(None) };
+    let judged = Evaluation { finding, services, next: Next::Wait(None) };
     let steps = status(compute, &judged, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
@@ -115,7 +117,7 @@ pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
         return None;
     }
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
-    let is_final = found.status == Truth::True || found.severity == Some(Severity::Error);
+    let is_final = found.status == ConditionStatus::True || found.severity == Some(Severity::Error);
     is_final.then_some(found)
 }
 
@@ -151,12 +153,13 @@ fn may_have_started(seen: &Observed) -> bool {
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
-fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Judged {
+fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
-    let conclude = |finding| Judged { finding, services: recorded.clone(), next: Next::Conclude };
+    let conclude =
+        |finding| Evaluation { finding, services: recorded.clone(), next: Next::Conclude };
     if let Some(before) = concluded(compute) {
-        return conclude(Finding {
+        return conclude(ConditionDraft {
             type_: HOST_CLEANED.to_owned(),
             status: before.status,
             severity: before.severity,
@@ -167,13 +170,13 @@ fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Judged {
     if is_skipped(seen) {
         let cause = format!("annotation {SKIP_CLEANUP} says so");
         let text = words::not_cleaned(compute, &cause);
-        return conclude(Finding::error(HOST_CLEANED, "CleanupSkipped", text));
+        return conclude(ConditionDraft::error(HOST_CLEANED, "CleanupSkipped", text));
     }
     match address(seen, ending) {
         Ok(address) => attempt(seen, &address, now),
         Err(cause) => {
             let text = words::not_cleaned(compute, &cause);
-            conclude(Finding::error(HOST_CLEANED, "HostNotCleaned", text))
+            conclude(ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text))
         }
     }
 }
@@ -221,7 +224,7 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
     all.partition(|it| cleans_up_after(it.object).is_some())
 }
 
-fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
+fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
     let chain = chain(seen, &runs, now);
@@ -229,34 +232,36 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Judged {
     let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
     let going_on = || going_on(compute, record, &runs);
     let reach = build::reach(seen, chain.was_key_refused());
-    let reach = Reach { address: address.to_owned(), ..reach };
+    let reach = HostConnection { address: address.to_owned(), ..reach };
     let (finding, next) = match chain.state {
-        State::Done => {
+        SequenceState::Done => {
             let text = words::cleaned(compute);
-            (Finding::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
+            (ConditionDraft::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
         }
-        State::InRun { waiting_for: Some(what), .. } => {
+        SequenceState::InRun { waiting_for: Some(what), .. } => {
             let text = format!("The run waits: {what}. {}", words::skip(compute));
-            (Finding::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
+            (ConditionDraft::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
         }
-        State::InRun { run, .. } => {
+        SequenceState::InRun { run, .. } => {
             let held_up =
                 runs.iter().find(|it| it.name() == run).and_then(|it| trouble(compute, it));
             (held_up.unwrap_or_else(going_on), Next::Wait(None))
         }
-        State::Failed { retry_at: Some(at), .. } if !is_spent => (going_on(), Next::Wait(Some(at))),
-        State::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
-        State::NeedsRun(_) | State::Failed { .. } | State::OutOfDate => {
+        SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
+            (going_on(), Next::Wait(Some(at)))
+        }
+        SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
+        SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
             let text = words::not_cleaned(compute, &cause(compute, record, &runs));
-            (Finding::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
+            (ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
         }
     };
-    Judged { finding, services: chain.services, next }
+    Evaluation { finding, services: chain.services, next }
 }
 
 /// Whether the host records another owner: nothing on it is this compute's to clean.
 fn is_another_s(record: &ServiceRun) -> bool {
-    record.reason.as_deref() == Some(Reason::HostNotOwned.as_str())
+    record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
 }
 
 /// Of whatever class: the record counts each for itself.
@@ -268,11 +273,11 @@ fn failed_attempts(record: &ServiceRun) -> i64 {
 }
 
 /// Where the host stands with the one service of its end.
-fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
+fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
-    let wanted = [Wanted {
+    let wanted = [DesiredService {
         service: NOVA_CLEANUP.to_owned(),
         run_hash: hash.clone(),
         hash,
@@ -291,11 +296,11 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> Chain {
         take_over: "",
         retries: Retries::Healing(""),
     };
-    chain::judge(&host, runs, now)
+    chain::evaluate(&host, runs, now)
 }
 
 /// What keeps a run from its end for as long as it lasts: only a human can cut that short.
-fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<Finding> {
+fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
     let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
     let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
     let text = format!(
@@ -304,13 +309,17 @@ fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<Finding> {
         ready.message.trim_end_matches('.'),
         words::skip(compute)
     );
-    Some(Finding::warning(HOST_CLEANED, reason, text))
+    Some(ConditionDraft::warning(HOST_CLEANED, reason, text))
 }
 
 /// The cause of the last failure stays visible while it is tried again.
-fn going_on(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> Finding {
+fn going_on(
+    compute: &ExternalCompute,
+    record: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+) -> ConditionDraft {
     match record.and_then(|it| it.reason.as_deref()) {
-        None => Finding::waiting(HOST_CLEANED, "CleaningHost", words::cleaning(compute)),
+        None => ConditionDraft::waiting(HOST_CLEANED, "CleaningHost", words::cleaning(compute)),
         Some(reason) => {
             let text = format!(
                 "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} times. \
@@ -319,7 +328,7 @@ fn going_on(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<
                 cause(compute, record, runs),
                 words::skip(compute)
             );
-            Finding::warning(HOST_CLEANED, reason, text)
+            ConditionDraft::warning(HOST_CLEANED, reason, text)
         }
     }
 }
@@ -328,7 +337,7 @@ fn going_on(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<
 fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
     let host = &compute.spec.dataplane_node_name;
     let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
-    let reason = Reason::parse(word).as_str();
+    let reason = FailureReason::parse(word).as_str();
     let name = record.and_then(|it| it.run.clone());
     let status = runs
         .iter()
@@ -344,7 +353,7 @@ fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>
 
 /// The run, and the end of those that nobody needs any more: theirs is the same host, so the new one
 /// waits for their pods.
-fn runs(seen: &Observed, need: Need, reach: Reach) -> Vec<Step> {
+fn runs(seen: &Observed, need: NeededRun, reach: HostConnection) -> Vec<Step> {
     let (_, earlier) = parted(seen);
     let unneeded = earlier
         .iter()
@@ -375,21 +384,21 @@ fn is_in_cell(seen: &Observed) -> bool {
     leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
 }
 
-fn status(compute: &ExternalCompute, judged: &Judged, now: Timestamp) -> Option<Step> {
+fn status(compute: &ExternalCompute, judged: &Evaluation, now: Timestamp) -> Option<Step> {
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let finding = &judged.finding;
     let ready = if finding.holds() {
-        Finding::waiting(READY, &finding.reason, finding.message.clone())
+        ConditionDraft::waiting(READY, &finding.reason, finding.message.clone())
     } else {
-        finding.clone().under(READY)
+        finding.clone().with_type(READY)
     };
     let mut all = vec![finding.clone()];
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     let mut wanted = observed.cloned().unwrap_or_default();
     wanted.observed_generation = compute.metadata.generation;
-    wanted.conditions = settle(&previous, all, compute.metadata.generation, now);
+    wanted.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
     wanted.services.clone_from(&judged.services);
     let next = wanted.conditions.clone();
     let mut step =
@@ -399,7 +408,7 @@ fn status(compute: &ExternalCompute, judged: &Judged, now: Timestamp) -> Option<
         (&mut step.write, finding.holds() && !was_cleaned)
     {
         let note = finding.message.clone();
-        notices.push(Notice { warning: false, reason: "HostCleaned".to_owned(), note });
+        notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
     }
     Some(step)
 }

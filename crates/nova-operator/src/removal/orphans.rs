@@ -12,12 +12,12 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use super::labels::{cleans_up_after, compute_of};
-use crate::world::World;
+use crate::world::Caches;
 
 /// The controller; its keys are runs.
 pub struct Orphans {
     /// The watched world.
-    pub world: Arc<World>,
+    pub world: Arc<Caches>,
 }
 
 /// Judges a run whose compute is gone.

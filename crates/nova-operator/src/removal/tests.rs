@@ -24,7 +24,7 @@ use super::orphans;
 use crate::cell::observe::NamedSecret;
 use crate::compute::observe::Ending;
 use crate::images::Images;
-use crate::peers::Turn;
+use crate::peers::RolloutSlot;
 use crate::reasons::KINDS;
 use crate::{cell, compute, compute_creation};
 use nova_config::annotations::CELL;
@@ -166,7 +166,7 @@ impl World {
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
-            turn: Turn::Free,
+            turn: RolloutSlot::Free,
             keys: Keys::default(),
             ending: Some(Ending {
                 namespace_goes: self.namespace_goes,
@@ -259,14 +259,14 @@ impl World {
                 self.delete(word, &step.target.name);
                 "delete"
             }
-            Write::Hold { finalizer } => {
+            Write::AddFinalizer { finalizer } => {
                 self.change(word, |it| {
                     assert!(it.deletion_timestamp.is_none(), "the API server takes none now");
                     it.finalizers.get_or_insert_default().push(finalizer.clone());
                 });
                 "hold"
             }
-            Write::Release { rest, .. } => {
+            Write::RemoveFinalizer { rest, .. } => {
                 self.change(word, |it| it.finalizers = Some(rest.clone()));
                 "release"
             }

@@ -1,6 +1,6 @@
 //! What a human reads of a compute that goes: what was done on the host, and what is left to do.
 
-use api::conditions::{Condition, trimmed};
+use api::conditions::{Condition, truncated};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 
@@ -27,7 +27,7 @@ pub fn cleaned(compute: &ExternalCompute) -> String {
 
 /// What stands there when it was not, and will not be.
 pub fn not_cleaned(compute: &ExternalCompute, cause: &str) -> String {
-    let cause = trimmed(cause.trim_end_matches('.'), CAUSE_LIMIT);
+    let cause = truncated(cause.trim_end_matches('.'), CAUSE_LIMIT);
     format!(
         "nova-compute was not stopped on host {}: {cause}. If the host still runs, stop it there \
          with `systemctl disable --now edpm_nova_compute`, or it registers again. {}",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
@@ -22,7 +22,7 @@ const TOLD: usize = 5;
 
 /// Judges a service.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { look_again: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if !is_terminating(&*seen.service) {
         let (service, finding) = (&*seen.service, seen.is_nova.then(|| finding(seen)));
         let because = "what its keys do differs from the service's condition";
@@ -31,7 +31,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-fn finding(seen: &Observed) -> Finding {
+fn finding(seen: &Observed) -> ConditionDraft {
     let mut taken: BTreeSet<String> = seen.sources.values().flatten().cloned().collect();
     let (mut texts, mut reason) = (Vec::new(), "KeyIgnored");
     for (source, key) in
@@ -47,7 +47,7 @@ fn finding(seen: &Observed) -> Finding {
     }
     if texts.is_empty() {
         let text = "nova-compute or its play uses every key of the data sources that humans wrote.";
-        return Finding::good(CONFIG_CONDITION, "KeysUsed", text);
+        return ConditionDraft::good(CONFIG_CONDITION, "KeysUsed", text);
     }
     let n_more = texts.len().saturating_sub(TOLD);
     texts.truncate(TOLD);
@@ -56,7 +56,7 @@ fn finding(seen: &Observed) -> Finding {
     }
     let service = seen.service.name_any();
     let text = format!("OpenStackDataPlaneService {service}: {}", texts.join(" "));
-    Finding::warning(CONFIG_CONDITION, reason, text)
+    ConditionDraft::warning(CONFIG_CONDITION, reason, text)
 }
 
 /// Object, key, and the name that would work, which is taken then; nothing where the key has its

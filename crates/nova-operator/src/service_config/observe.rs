@@ -10,7 +10,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
-use crate::world::World;
+use crate::world::Caches;
 use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::services::NOVA_TYPE;
 
@@ -28,7 +28,7 @@ pub struct Observed {
 }
 
 /// Reads a service; `None` where it is none of nova's and nothing was ever said of it.
-pub async fn observe(world: &World, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let service = world.services.get(key);
     let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
     let named = service.as_ref().filter(|_| is_nova).map(|it| sources_of(&it.spec, key));
@@ -75,7 +75,7 @@ fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
 }
 
 /// Whether a `NovaCell` has made the object: its files are no human's.
-fn is_of_cell(world: &World, source: &SourceRef) -> bool {
+fn is_of_cell(world: &Caches, source: &SourceRef) -> bool {
     let Some(owner) = world.service_sources.controller(source) else { return false };
     world.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))
 }

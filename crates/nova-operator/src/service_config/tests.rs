@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{Finding, READY, Severity, settle};
+use api::conditions::{ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::Service;
 use jiff::Timestamp;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
-use operator_core::plan::{Notice, Write};
+use operator_core::plan::{EventDraft, Write};
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
@@ -40,7 +40,7 @@ fn map(name: &str) -> SourceRef {
 }
 
 /// One pass: the status that is written, and its Events.
-fn pass(seen: &mut Observed) -> Option<(Value, Vec<Notice>)> {
+fn pass(seen: &mut Observed) -> Option<(Value, Vec<EventDraft>)> {
     let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
     assert!(plan.steps.len() < 2, "{plan:?}");
     let Write::Status { status, notices, .. } = plan.steps.into_iter().next()?.write else {
@@ -115,8 +115,8 @@ fn a_service_that_is_nova_s_no_more_loses_the_condition_and_no_other() {
     pass(&mut seen);
     let service: &mut Service = Arc::make_mut(&mut seen.service);
     let conditions = &mut service.status.as_mut().unwrap().conditions;
-    let other = Finding::good(READY, "Ready", "");
-    conditions.extend(settle(&[], vec![other], None, Timestamp::UNIX_EPOCH));
+    let other = ConditionDraft::good(READY, "Ready", "");
+    conditions.extend(merge_conditions(&[], vec![other], None, Timestamp::UNIX_EPOCH));
     seen.is_nova = false;
     let (status, _) = pass(&mut seen).unwrap();
     assert_eq!(status, json!({ "conditions": [] }));

@@ -8,18 +8,18 @@ use crate::engine::host_key::SCAN_LIMIT;
 use crate::engine::inventory::{RUN_GROUP, run_inventory};
 use crate::engine::mounts;
 use crate::engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
-use crate::engine::shards::Shard;
+use crate::engine::shards::Batch;
 use crate::plan::{Step, Target};
 use api::ansibleee::{AnsibleEe, RunHost};
 use api::names;
 
-use crate::engine::recipe::{Play, Reach, Recipe};
+use crate::engine::recipe::{HostConnection, Play, RunTemplate};
 
 /// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
 const NAME_LIMIT: usize = 52;
 
 /// The name of a shard's run.
-pub fn name(recipe: &Recipe, shard: &Shard) -> String {
+pub fn name(recipe: &RunTemplate, shard: &Batch) -> String {
     let identity = shard.identity();
     let middle = match recipe.deployed.names.as_slice() {
         [] => std::slice::from_ref(&recipe.parent.name),
@@ -32,7 +32,7 @@ pub fn name(recipe: &Recipe, shard: &Shard) -> String {
 }
 
 /// The step that creates a shard's run, once.
-pub fn run(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Step {
+pub fn run(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Step {
     let target = Target::named::<AnsibleEe>(&recipe.parent.namespace, name(recipe, shard));
     let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
         .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
@@ -80,7 +80,7 @@ pub fn owner(parent: &Target) -> Value {
     })
 }
 
-fn hosts_text(shard: &Shard) -> String {
+fn hosts_text(shard: &Batch) -> String {
     match shard.attempts.len() {
         1 => shard.attempts.keys().next().cloned().unwrap_or_default(),
         n_hosts => format!("{n_hosts} hosts"),
@@ -89,34 +89,38 @@ fn hosts_text(shard: &Shard) -> String {
 
 /// The hosts that a run touches, by name.
 fn reached<'a>(
-    recipe: &Recipe,
-    shard: &'a Shard,
-    reach: &'a BTreeMap<String, Reach>,
-) -> impl Iterator<Item = (&'a String, &'a Reach)> {
+    recipe: &RunTemplate,
+    shard: &'a Batch,
+    reach: &'a BTreeMap<String, HostConnection>,
+) -> impl Iterator<Item = (&'a String, &'a HostConnection)> {
     let is_everywhere = recipe.deployed.is_everywhere;
     reach.iter().filter(move |(name, _)| is_everywhere || shard.attempts.contains_key(*name))
 }
 
-fn run_hosts(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Vec<RunHost> {
+fn run_hosts(
+    recipe: &RunTemplate,
+    shard: &Batch,
+    reach: &BTreeMap<String, HostConnection>,
+) -> Vec<RunHost> {
     let is_own = |name: &String| shard.attempts.contains_key(name);
-    let asks = |(name, it): &(&String, &Reach)| is_own(name) && it.scan.is_some();
+    let asks = |(name, it): &(&String, &HostConnection)| is_own(name) && it.scan.is_some();
     let mut n_asked = reach.iter().filter(asks).count();
     // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
-    let mut scan = |name: &String, it: &Reach| {
+    let mut scan = |name: &String, it: &HostConnection| {
         let is_beside = it.scan.is_some() && !is_own(name);
         n_asked += usize::from(is_beside);
         it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT)
     };
-    let mut host = |(name, it): (&String, &Reach)| {
+    let mut host = |(name, it): (&String, &HostConnection)| {
         let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
         RunHost { name, address, scan_host_key }
     };
     reached(recipe, shard, reach).map(&mut host).collect()
 }
 
-fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Value {
+fn spec(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Value {
     let deployed = &recipe.deployed;
-    let reached: Vec<&Reach> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
+    let reached: Vec<&HostConnection> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
     let mut spec = json!({
         "inputHash": shard.identity(),
         "hosts": run_hosts(recipe, shard, reach),
@@ -160,7 +164,7 @@ fn spec(recipe: &Recipe, shard: &Shard, reach: &BTreeMap<String, Reach>) -> Valu
 }
 
 /// One bad host must not stop the others: play keywords see extra variables only (D4).
-fn extra_vars(recipe: &Recipe) -> Value {
+fn extra_vars(recipe: &RunTemplate) -> Value {
     let mut vars: BTreeMap<String, Value> = BTreeMap::from([
         ("edpm_any_errors_fatal".into(), json!(false)),
         ("edpm_max_fail_percentage".into(), json!(100)),
@@ -176,25 +180,29 @@ fn extra_vars(recipe: &Recipe) -> Value {
 mod tests {
     use super::*;
     use crate::engine::layout::Layout;
-    use crate::engine::recipe::{Deployed, Options};
+    use crate::engine::recipe::{AnsibleOptions, DeploymentOptions};
     use crate::engine::ssh_secret::KNOWN_HOSTS;
     use crate::plan::Kind;
     use api::ansibleee::HostKeyScan;
 
     #[test]
     fn options_are_quoted_for_a_shell() {
-        let options =
-            Options { tags: Some("a b".into()), limit: Some("it's".into()), ..Options::default() };
+        let options = AnsibleOptions {
+            tags: Some("a b".into()),
+            limit: Some("it's".into()),
+            ..AnsibleOptions::default()
+        };
         assert_eq!(options.cmd_line(false), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
-        assert_eq!(Options::default().cmd_line(false), "--limit 'edpm_run'");
-        let limit = |it: &str| Options { limit: Some(it.into()), ..Options::default() };
+        assert_eq!(AnsibleOptions::default().cmd_line(false), "--limit 'edpm_run'");
+        let limit =
+            |it: &str| AnsibleOptions { limit: Some(it.into()), ..AnsibleOptions::default() };
         assert_eq!(limit("compute:!n2").cmd_line(false), "--limit 'compute,!n2,&edpm_run'");
         assert_eq!(limit("compute:!n2").cmd_line(true), "--limit 'compute:!n2'");
-        assert_eq!(Options::default().cmd_line(true), "");
+        assert_eq!(AnsibleOptions::default().cmd_line(true), "");
     }
 
-    fn recipe() -> Recipe {
-        Recipe {
+    fn recipe() -> RunTemplate {
+        RunTemplate {
             parent: Target {
                 kind: Kind::of::<AnsibleEe>(),
                 namespace: "ns".into(),
@@ -210,15 +218,15 @@ mod tests {
             dns_config: None,
             layout: Layout::Parent { inventory: "inventory".into(), beside: None },
             sources: vec![],
-            options: Options::default(),
+            options: AnsibleOptions::default(),
             fact_variables: Vec::new(),
             extra_vars: BTreeMap::new(),
-            deployed: Deployed::default(),
+            deployed: DeploymentOptions::default(),
         }
     }
 
-    fn reach(has_known_hosts: bool, scan: Option<HostKeyScan>, trusted: &str) -> Reach {
-        Reach {
+    fn reach(has_known_hosts: bool, scan: Option<HostKeyScan>, trusted: &str) -> HostConnection {
+        HostConnection {
             address: "192.0.2.7:22".into(),
             ssh_secret: "key".into(),
             ssh_version: "1".into(),
@@ -228,10 +236,10 @@ mod tests {
         }
     }
 
-    fn created(reach: Reach) -> Value {
+    fn created(reach: HostConnection) -> Value {
         let attempt = crate::engine::run::Attempt { hash: "h".into(), attempt: 1 };
         let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
-        let shard = Shard { service: "a".into(), group: "g".into(), attempts };
+        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
         let step = run(&recipe(), &shard, &BTreeMap::from([("n0".to_owned(), reach)]));
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         object
@@ -270,23 +278,23 @@ mod tests {
     fn a_run_everywhere_touches_all_hosts_and_carries_only_its_own_attempts() {
         let attempt = crate::engine::run::Attempt { hash: "h".into(), attempt: 1 };
         let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
-        let shard = Shard { service: "a".into(), group: "g".into(), attempts };
+        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
         let scan = || Some(HostKeyScan::default());
-        let mut all: BTreeMap<String, Reach> =
+        let mut all: BTreeMap<String, HostConnection> =
             (1..90).map(|it| (format!("b{it:02}"), reach(true, scan(), ""))).collect();
         all.insert("n0".into(), reach(true, scan(), ""));
-        let deployed = Deployed {
+        let deployed = DeploymentOptions {
             names: vec!["deployment".into(), "set".into()],
             labels: BTreeMap::from([("x".to_owned(), "y".to_owned())]),
             is_everywhere: true,
             lets_jobs_go: true,
-            ..Deployed::default()
+            ..DeploymentOptions::default()
         };
         let extra_vars = BTreeMap::from([
             ("edpm_override_hosts".to_owned(), json!("n0")),
             ("edpm_max_fail_percentage".to_owned(), json!(0)),
         ]);
-        let step = run(&Recipe { extra_vars, deployed, ..recipe() }, &shard, &all);
+        let step = run(&RunTemplate { extra_vars, deployed, ..recipe() }, &shard, &all);
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         let run: AnsibleEe = serde_json::from_value(object).unwrap();
         assert_eq!(run.spec.hosts.len(), 90);

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::engine::host::{Host, Wanted};
+use crate::engine::host::{DesiredService, Host};
 use crate::engine::next_retry;
-use crate::engine::outcome::{self, Outcome, Reason};
+use crate::engine::outcome::{self, FailureReason, Outcome};
 use crate::engine::run::{Attempt, Run};
 use crate::keyed::Renewal;
 use api::dataplane::service_run::{RunState, ServiceRun};
@@ -15,7 +15,7 @@ pub const UNKNOWN: &str = "unknown";
 
 /// An attempt that has no run yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Need {
+pub struct NeededRun {
     /// The service.
     pub service: String,
     /// Hosts with the same group may share the run.
@@ -26,13 +26,13 @@ pub struct Need {
 
 /// What has to happen next on a host.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum State {
+pub enum SequenceState {
     /// Nothing: every service succeeded with the present inputs.
     Done,
     /// Something is out of date, and no run may start.
     OutOfDate,
     /// A run must be made.
-    NeedsRun(Need),
+    NeedsRun(NeededRun),
     /// A run is going on.
     InRun {
         /// The AnsibleEE.
@@ -43,7 +43,7 @@ pub enum State {
     /// A service failed; the later ones wait.
     Failed {
         /// Why.
-        reason: Reason,
+        reason: FailureReason,
         /// Object, cause and next step.
         message: String,
         /// When it is tried again by itself.
@@ -53,19 +53,19 @@ pub enum State {
 
 /// The judgement on one host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chain {
+pub struct ServiceSequence {
     /// What the parent's status should say of the services.
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
-    pub state: State,
+    pub state: SequenceState,
 }
 
-impl Chain {
+impl ServiceSequence {
     /// Whether the service that is due failed last because of the host's own key.
     pub fn was_key_refused(&self) -> bool {
-        let State::NeedsRun(need) = &self.state else { return false };
+        let SequenceState::NeedsRun(need) = &self.state else { return false };
         let due = self.services.iter().find(|it| it.name == need.service);
-        due.is_some_and(|it| it.reason.as_deref() == Some(Reason::HostKeyMismatch.as_str()))
+        due.is_some_and(|it| it.reason.as_deref() == Some(FailureReason::HostKeyMismatch.as_str()))
     }
 }
 
@@ -88,7 +88,7 @@ pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
 
 /// Writes the hashes of services by the present key, where they are those that were recorded. An
 /// attempt that is not over, or that failed, keeps the hash by which its run is known.
-pub fn renew(services: &mut [ServiceRun], wanted: &[Wanted], renewal: &mut Renewal) {
+pub fn renew(services: &mut [ServiceRun], wanted: &[DesiredService], renewal: &mut Renewal) {
     for service in services {
         let Some(wanted) = wanted.iter().find(|it| it.service == service.name) else { continue };
         if service.state == RunState::Succeeded {
@@ -106,7 +106,7 @@ enum Next {
     Untouched(ServiceRun),
     /// Its run is gone without a result.
     Lost(ServiceRun),
-    Stop(State),
+    Stop(SequenceState),
 }
 
 /// Judges one host.
@@ -120,7 +120,7 @@ enum Next {
 /// Successes in the middle of a chain are published only with the next change or at the end: one
 /// write for the whole chain instead of one per service.
 /// Until then the AnsibleEE is their record.
-pub fn judge(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> Chain {
+pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let folded: Vec<Option<ServiceRun>> = host
         .wanted
         .iter()
@@ -147,7 +147,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     let Some(run) = runs.iter().find(has_ended) else {
         if has_been_passed(host, seen, runs) {
             succeed(&mut service);
-            let is_whole = |it: &Wanted| it.service == seen.name && it.hash.is(&seen.hash);
+            let is_whole = |it: &DesiredService| it.service == seen.name && it.hash.is(&seen.hash);
             if host.wanted.iter().any(is_whole) {
                 service.deployed_hash = Some(seen.hash.clone());
             }
@@ -157,8 +157,11 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     // The pause before the next attempt is measured from it.
     service.since = run.ended().unwrap_or(Time(now));
     service.run = Some(run.name());
-    let advice =
-        outcome::Advice { retries: host.retries, accept: host.accept, take_over: host.take_over };
+    let advice = outcome::Remediation {
+        retries: host.retries,
+        accept: host.accept,
+        take_over: host.take_over,
+    };
     match outcome::of(run, host.name, run.is_partial(), advice) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
@@ -188,7 +191,7 @@ fn succeed(service: &mut ServiceRun) {
     service.message = None;
 }
 
-fn fail(service: &mut ServiceRun, reason: Reason, message: String) {
+fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.state = RunState::Failed;
     // Each class has its own pauses: a host that now refuses the key is tried as soon as one that did so first.
     let is_same = service.reason.as_deref() == Some(reason.as_str());
@@ -203,16 +206,17 @@ fn in_run(
     run: &Run<'_>,
     runs: &[Run<'_>],
     now: Timestamp,
-) -> Chain {
-    let state = State::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
+) -> ServiceSequence {
+    let state =
+        SequenceState::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
     if let Some(overtaken) = overtaken(host, run, runs, now) {
         let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
         let services = folded.into_iter().flatten().map(replace).collect();
-        return Chain { services, state };
+        return ServiceSequence { services, state };
     }
     // One write says that the chain is running; the rest is the runs' news, but for a cause that is over.
     if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
-        return Chain { services: host.recorded.to_vec(), state };
+        return ServiceSequence { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
     // Of one that only waits nothing is recorded: it may be withdrawn, and then nothing has happened.
@@ -224,7 +228,7 @@ fn in_run(
         service.run = Some(run.name());
         service.since = Time(now);
     }
-    Chain { services, state }
+    ServiceSequence { services, state }
 }
 
 /// Whether a service whose last failure is recorded has succeeded since.
@@ -256,7 +260,7 @@ fn overtaken(
 /// was, and nothing has to run.
 ///
 /// Once a chain has begun, its later services may have as well, for only its first run is recorded.
-fn untouched(host: &Host<'_>, wanted: &Wanted, seen: &ServiceRun) -> Option<ServiceRun> {
+fn untouched(host: &Host<'_>, wanted: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
     let deployed = seen.deployed_hash.as_ref().filter(|it| wanted.run_hash.is(it));
     let is_untouched =
         seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
@@ -274,9 +278,9 @@ fn advance(
     folded: Vec<Option<ServiceRun>>,
     runs: &[Run<'_>],
     now: Timestamp,
-) -> Chain {
+) -> ServiceSequence {
     let mut services: Vec<ServiceRun> = Vec::new();
-    let mut state = State::Done;
+    let mut state = SequenceState::Done;
     let mut has_new_attempt = false;
     for (wanted, seen) in host.wanted.iter().zip(folded) {
         let next = match (&seen, is_open(&state)) {
@@ -287,40 +291,40 @@ fn advance(
             Next::Nothing => services.extend(seen),
             Next::Untouched(service) => services.push(service),
             Next::Stop(stop) => {
-                if state == State::Done {
+                if state == SequenceState::Done {
                     state = stop;
                 }
                 services.extend(seen);
             }
             Next::Lost(service) => {
-                if state == State::Done {
+                if state == SequenceState::Done {
                     state = failed(&service, None);
                 }
                 services.push(service);
             }
             Next::Attempt(attempt) => {
                 has_new_attempt |= Some(&attempt) != seen.as_ref();
-                if state == State::Done {
-                    state = State::NeedsRun(need(wanted, &attempt));
+                if state == SequenceState::Done {
+                    state = SequenceState::NeedsRun(need(wanted, &attempt));
                 }
                 services.push(attempt);
             }
         }
     }
-    let goes_on = matches!(state, State::NeedsRun(_)) && !has_new_attempt;
+    let goes_on = matches!(state, SequenceState::NeedsRun(_)) && !has_new_attempt;
     if goes_on && host.recorded.len() == services.len() {
         services = host.recorded.to_vec();
     }
-    Chain { services, state }
+    ServiceSequence { services, state }
 }
 
 /// Whether later services may still be planned.
-fn is_open(state: &State) -> bool {
-    matches!(state, State::Done | State::NeedsRun(_))
+fn is_open(state: &SequenceState) -> bool {
+    matches!(state, SequenceState::Done | SequenceState::NeedsRun(_))
 }
 
-fn need(wanted: &Wanted, service: &ServiceRun) -> Need {
-    Need {
+fn need(wanted: &DesiredService, service: &ServiceRun) -> NeededRun {
+    NeededRun {
         service: wanted.service.clone(),
         group: wanted.group.clone(),
         attempt: Attempt { hash: service.hash.clone(), attempt: service.attempt },
@@ -329,7 +333,7 @@ fn need(wanted: &Wanted, service: &ServiceRun) -> Need {
 
 fn next(
     host: &Host<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredService,
     seen: Option<&ServiceRun>,
     runs: &[Run<'_>],
     now: Timestamp,
@@ -368,16 +372,16 @@ fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
     service
 }
 
-fn failed_or_out_of_date(same: Option<&ServiceRun>) -> State {
+fn failed_or_out_of_date(same: Option<&ServiceRun>) -> SequenceState {
     match same {
         Some(seen) if seen.state == RunState::Failed => failed(seen, None),
-        _ => State::OutOfDate,
+        _ => SequenceState::OutOfDate,
     }
 }
 
-fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> State {
-    State::Failed {
-        reason: Reason::parse(seen.reason.as_deref().unwrap_or_default()),
+fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> SequenceState {
+    SequenceState::Failed {
+        reason: FailureReason::parse(seen.reason.as_deref().unwrap_or_default()),
         message: seen.message.clone().unwrap_or_default(),
         retry_at,
     }
@@ -385,7 +389,7 @@ fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> State {
 
 fn retry(
     host: &Host<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredService,
     seen: &ServiceRun,
     runs: &[Run<'_>],
     now: Timestamp,
@@ -421,7 +425,7 @@ fn deployed_hash(
 /// The next attempt: its number is above all that were ever made, recorded or not.
 fn attempt(
     host: &Host<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredService,
     seen: Option<&ServiceRun>,
     runs: &[Run<'_>],
     now: Timestamp,

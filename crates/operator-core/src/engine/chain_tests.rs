@@ -16,21 +16,26 @@ fn now() -> Timestamp {
     "1970-01-01T01:00:00Z".parse().unwrap()
 }
 
-fn wanted(hash: &str) -> Vec<Wanted> {
+fn wanted(hash: &str) -> Vec<DesiredService> {
     let hash = Digest::from(hash);
-    vec![Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() }]
+    vec![DesiredService { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() }]
 }
 
-fn judged(hash: &str, recorded: &[ServiceRun], objects: &[AnsibleEe], may_run: bool) -> Chain {
+fn judged(
+    hash: &str,
+    recorded: &[ServiceRun],
+    objects: &[AnsibleEe],
+    may_run: bool,
+) -> ServiceSequence {
     judged_chain(&wanted(hash), recorded, objects, may_run)
 }
 
 fn judged_chain(
-    wanted: &[Wanted],
+    wanted: &[DesiredService],
     recorded: &[ServiceRun],
     objects: &[AnsibleEe],
     may_run: bool,
-) -> Chain {
+) -> ServiceSequence {
     let runs: Vec<Run<'_>> = objects.iter().filter_map(Run::of).collect();
     let host = Host {
         take_over: "kubectl annotate x take-over=",
@@ -44,7 +49,7 @@ fn judged_chain(
         has_moved: false,
         retries: Retries::Healing("kubectl annotate"),
     };
-    judge(&host, &runs, now())
+    evaluate(&host, &runs, now())
 }
 
 fn running(hash: &str, attempt: i64) -> AnsibleEe {
@@ -57,7 +62,7 @@ fn done(hash: &str, attempt: i64, result: &str) -> AnsibleEe {
 }
 
 /// (state, hash, attempt) of the only service.
-fn service(chain: &Chain) -> (RunState, &str, i64) {
+fn service(chain: &ServiceSequence) -> (RunState, &str, i64) {
     let service = &chain.services[0];
     (service.state, &service.hash, service.attempt)
 }
@@ -66,15 +71,15 @@ fn service(chain: &Chain) -> (RunState, &str, i64) {
 fn a_host_without_a_record_gets_its_first_attempt() {
     let chain = judged("A", &[], &[], true);
     assert_eq!(service(&chain), (RunState::Pending, "A", 1));
-    assert!(matches!(chain.state, State::NeedsRun(ref it) if it.attempt == tried("A", 1)));
-    assert_eq!(judged("A", &[], &[], false).state, State::OutOfDate);
+    assert!(matches!(chain.state, SequenceState::NeedsRun(ref it) if it.attempt == tried("A", 1)));
+    assert_eq!(judged("A", &[], &[], false).state, SequenceState::OutOfDate);
 }
 
 #[test]
 fn a_recorded_attempt_without_a_run_gets_the_same_run_again() {
     let recorded = [record(RunState::Pending, "A", 4)];
     let chain = judged("A", &recorded, &[], true);
-    assert!(matches!(chain.state, State::NeedsRun(ref it) if it.attempt == tried("A", 4)));
+    assert!(matches!(chain.state, SequenceState::NeedsRun(ref it) if it.attempt == tried("A", 4)));
     assert_eq!(chain.services, recorded);
 }
 
@@ -84,8 +89,10 @@ fn a_run_that_somebody_deleted_is_not_made_again_by_itself() {
     running.run = Some("r".into());
     let chain = judged("A", &[running], &[], true);
     assert_eq!(service(&chain), (RunState::Failed, "A", 1));
-    let State::Failed { reason, message, retry_at } = &chain.state else { panic!("{chain:?}") };
-    assert_eq!((*reason, *retry_at), (Reason::ResultUnknown, None));
+    let SequenceState::Failed { reason, message, retry_at } = &chain.state else {
+        panic!("{chain:?}")
+    };
+    assert_eq!((*reason, *retry_at), (FailureReason::ResultUnknown, None));
     assert!(message.contains("AnsibleEE r") && message.contains("kubectl annotate"), "{message}");
     // It stays told, and another input is another attempt.
     assert_eq!(judged("A", &chain.services, &[], true).state, chain.state);
@@ -94,7 +101,7 @@ fn a_run_that_somebody_deleted_is_not_made_again_by_itself() {
 
 #[test]
 fn only_the_success_of_the_newest_attempt_counts() {
-    for (recorded_attempt, expected) in [(1, State::Done), (2, needs("A", 2))] {
+    for (recorded_attempt, expected) in [(1, SequenceState::Done), (2, needs("A", 2))] {
         let recorded = [record(RunState::Running, "A", recorded_attempt)];
         let chain = judged("A", &recorded, &[done("A", 1, "Ok")], true);
         assert_eq!(chain.state, expected, "attempt {recorded_attempt}");
@@ -106,7 +113,7 @@ fn a_success_stands_in_the_record_alone_and_counts_for_its_own_inputs() {
     // No run is left that could tell of it.
     let recorded = [record(RunState::Succeeded, "A", 1)];
     let chain = judged("A", &recorded, &[], true);
-    assert_eq!((chain.state, chain.services.as_slice()), (State::Done, &recorded[..]));
+    assert_eq!((chain.state, chain.services.as_slice()), (SequenceState::Done, &recorded[..]));
     assert_eq!(judged("B", &recorded, &[], true).state, needs("B", 2));
 }
 
@@ -132,7 +139,7 @@ fn the_pause_after_a_run_without_an_end_begins_when_its_failure_is_told_or_seen(
         assert_eq!(chain.services[0].since.0, since);
         let pause = jiff::SignedDuration::from_secs(15);
         assert!(
-            matches!(chain.state, State::Failed { retry_at: Some(at), .. } if at == since + pause),
+            matches!(chain.state, SequenceState::Failed { retry_at: Some(at), .. } if at == since + pause),
             "{chain:?}"
         );
     }
@@ -145,7 +152,10 @@ fn a_failure_on_the_host_is_no_success_and_leaves_what_was_deployed() {
     let chain = judged("B", &[recorded], &[done("B", 2, "Failed")], true);
     assert_eq!(service(&chain), (RunState::Failed, "B", 2));
     assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
-    assert!(matches!(chain.state, State::Failed { reason: Reason::TaskFailed, .. }), "{chain:?}");
+    assert!(
+        matches!(chain.state, SequenceState::Failed { reason: FailureReason::TaskFailed, .. }),
+        "{chain:?}"
+    );
 }
 
 #[test]
@@ -173,16 +183,16 @@ fn a_partial_run_after_a_failure_does_not_make_the_host_what_it_was() {
 fn the_same_attempt_once_more_starts_from_where_the_first_one_did() {
     let mut recorded = record(RunState::Failed, "A-tags", 2);
     recorded.deployed_hash = Some("A".into());
-    recorded.reason = Some(Reason::HostUnreachable.as_str().into());
+    recorded.reason = Some(FailureReason::HostUnreachable.as_str().into());
     let chain = judged("A-tags", &[recorded], &[], true);
     assert_eq!(service(&chain), (RunState::Pending, "A-tags", 3));
     assert_eq!(chain.services[0].deployed_hash.as_deref(), Some("A"));
 }
 
 /// Two services: the first one's run is gone, the second one's is as given.
-fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> Chain {
-    let wanted: Vec<Wanted> = ["a", "b"]
-        .map(|service| Wanted { service: service.into(), ..wanted("A").remove(0) })
+fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> ServiceSequence {
+    let wanted: Vec<DesiredService> = ["a", "b"]
+        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
         .into();
     let mut first = record(RunState::Running, "A", 1);
     first.run = Some("gone".into());
@@ -196,24 +206,24 @@ fn after_the_first_run_went(second: RunState, run_of_second: &Value) -> Chain {
 #[test]
 fn a_service_whose_successor_ran_is_not_run_again_when_its_own_run_was_cleared_away() {
     let chain = after_the_first_run_went(RunState::Pending, &ended("Succeeded", "n0", "Ok", 1));
-    assert_eq!(chain.state, State::Done);
+    assert_eq!(chain.state, SequenceState::Done);
     for service in &chain.services {
         let said = (service.state, service.deployed_hash.as_deref());
         assert_eq!(said, (RunState::Succeeded, Some("A")), "{}", service.name);
     }
     // While the second one works, nothing begins.
     let chain = after_the_first_run_went(RunState::Pending, &json!({ "JobStatus": "Running" }));
-    assert!(matches!(chain.state, State::InRun { .. }), "{chain:?}");
+    assert!(matches!(chain.state, SequenceState::InRun { .. }), "{chain:?}");
 }
 
 #[test]
 fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun() {
     let second = ServiceRun { name: "b".into(), ..record(RunState::Pending, "A", 1) };
     let mut first = record(RunState::Running, "A", 2);
-    first.reason = Some(Reason::PodEvicted.as_str().into());
+    first.reason = Some(FailureReason::PodEvicted.as_str().into());
     first.message = Some("it is tried again by itself.".into());
-    let wanted: Vec<Wanted> = ["a", "b"]
-        .map(|service| Wanted { service: service.into(), ..wanted("A").remove(0) })
+    let wanted: Vec<DesiredService> = ["a", "b"]
+        .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
         .into();
     let at = |status: Value| {
         let mut object = run("s", &[("n0", tried("A", 1))], &status);
@@ -241,12 +251,15 @@ fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun
 #[test]
 fn a_successor_that_was_done_before_says_nothing_about_a_run_that_is_gone() {
     let chain = after_the_first_run_went(RunState::Succeeded, &ended("Succeeded", "n0", "Ok", 1));
-    assert!(matches!(chain.state, State::Failed { reason: Reason::ResultUnknown, .. }));
+    assert!(matches!(
+        chain.state,
+        SequenceState::Failed { reason: FailureReason::ResultUnknown, .. }
+    ));
 }
 
-fn needs(hash: &str, number: i64) -> State {
+fn needs(hash: &str, number: i64) -> SequenceState {
     let attempt = tried(hash, number);
-    State::NeedsRun(Need { service: "a".into(), group: "g".into(), attempt })
+    SequenceState::NeedsRun(NeededRun { service: "a".into(), group: "g".into(), attempt })
 }
 
 #[test]
@@ -254,7 +267,7 @@ fn inputs_that_change_during_a_run_are_another_attempt_at_once() {
     let objects = [running("A", 1)];
     let chain = judged("B", &[record(RunState::Running, "A", 1)], &objects, true);
     assert_eq!(service(&chain), (RunState::Pending, "B", 2));
-    assert!(matches!(chain.state, State::InRun { .. }));
+    assert!(matches!(chain.state, SequenceState::InRun { .. }));
     // It is written once, and not taken for the run's own.
     let again = judged("B", &chain.services, &objects, true);
     assert_eq!(again, chain);
@@ -267,7 +280,10 @@ fn inputs_that_go_back_during_a_run_do_not_make_its_success_theirs() {
     let at_a = judged("A", &at_b.services, &objects, true);
     let recorded = at_a.services.clone();
     let after = judged("A", &recorded, &[done("A", 1, "Ok")], true);
-    assert!(matches!(after.state, State::NeedsRun(ref it) if it.attempt.attempt > 1), "{after:?}");
+    assert!(
+        matches!(after.state, SequenceState::NeedsRun(ref it) if it.attempt.attempt > 1),
+        "{after:?}"
+    );
     assert_eq!(after.services[0].deployed_hash, None);
 }
 
@@ -277,7 +293,7 @@ fn they_do_not_either_while_nothing_may_run() {
     let at_b = judged("B", &[record(RunState::Running, "A", 1)], &objects, false);
     let at_a = judged("A", &at_b.services, &objects, false);
     let after = judged("A", &at_a.services, &[done("A", 1, "Ok")], false);
-    assert_eq!(after.state, State::OutOfDate);
+    assert_eq!(after.state, SequenceState::OutOfDate);
 }
 
 #[test]
@@ -285,7 +301,7 @@ fn a_run_of_an_older_attempt_does_not_mark_the_newer_one_as_running() {
     let recorded = [record(RunState::Pending, "A", 2)];
     let chain = judged("A", &recorded, &[running("A", 1)], true);
     assert_eq!(chain.services, recorded);
-    assert!(matches!(chain.state, State::InRun { .. }));
+    assert!(matches!(chain.state, SequenceState::InRun { .. }));
 }
 
 #[test]
@@ -299,11 +315,11 @@ fn a_run_marks_its_own_attempt_as_running_once() {
 #[test]
 fn a_failure_is_tried_again_as_its_class_says() {
     let cases = [
-        ("Unreachable", Reason::HostUnreachable, true),
-        ("KeyRefused", Reason::KeyRefused, true),
-        ("Failed", Reason::TaskFailed, false),
-        ("NotReached", Reason::NoHostMatched, false),
-        ("Unknown", Reason::ResultUnknown, false),
+        ("Unreachable", FailureReason::HostUnreachable, true),
+        ("KeyRefused", FailureReason::KeyRefused, true),
+        ("Failed", FailureReason::TaskFailed, false),
+        ("NotReached", FailureReason::NoHostMatched, false),
+        ("Unknown", FailureReason::ResultUnknown, false),
     ];
     for (result, expected, heals) in cases {
         let recorded = [record(RunState::Running, "A", 1)];
@@ -311,17 +327,19 @@ fn a_failure_is_tried_again_as_its_class_says() {
         let chain = judged("A", &recorded, std::slice::from_ref(&object), true);
         // It ended long ago: what heals by itself is due.
         match chain.state {
-            State::NeedsRun(need) => {
+            SequenceState::NeedsRun(need) => {
                 assert!(heals, "{result}");
                 assert_eq!(need.attempt, tried("A", 2));
                 assert_eq!(chain.services[0].reason.as_deref(), Some(expected.as_str()));
                 assert_eq!(chain.services[0].failures, 1);
             }
-            State::Failed { reason, retry_at, .. } => {
+            SequenceState::Failed { reason, retry_at, .. } => {
                 assert!(!heals, "{result}");
                 assert_eq!((reason, retry_at), (expected, None));
             }
-            State::Done | State::OutOfDate | State::InRun { .. } => panic!("{result}: not judged"),
+            SequenceState::Done | SequenceState::OutOfDate | SequenceState::InRun { .. } => {
+                panic!("{result}: not judged")
+            }
         }
     }
 }
@@ -329,14 +347,16 @@ fn a_failure_is_tried_again_as_its_class_says() {
 #[test]
 fn a_host_that_a_failed_partial_run_did_not_reach_has_not_succeeded() {
     let label = super::super::run::PARTIAL_LABEL.to_owned();
-    for (job_status, expected) in [("Succeeded", None), ("Failed", Some(Reason::NoHostMatched))] {
+    for (job_status, expected) in
+        [("Succeeded", None), ("Failed", Some(FailureReason::NoHostMatched))]
+    {
         let status = ended(job_status, "n0", "NotReached", 1);
         let mut object = run("r", &[("n0", tried("A", 1))], &status);
         object.metadata.labels.as_mut().unwrap().insert(label.clone(), "true".into());
         let chain = judged("A", &[record(RunState::Running, "A", 1)], &[object], true);
         let reason = expected.map(|it| it.as_str().to_owned());
         assert_eq!(chain.services[0].reason, reason, "{job_status}");
-        assert_eq!(chain.state == State::Done, expected.is_none(), "{job_status}");
+        assert_eq!(chain.state == SequenceState::Done, expected.is_none(), "{job_status}");
     }
 }
 
@@ -349,21 +369,23 @@ fn of_a_shared_run_only_the_unreachable_host_is_tried_again() {
     };
     let recorded = [record(RunState::Running, "A", 1)];
     let state = |object: AnsibleEe| judged("A", &recorded, &[object], true).state;
-    assert_eq!(state(shared("Ok", "Unreachable")), State::Done);
+    assert_eq!(state(shared("Ok", "Unreachable")), SequenceState::Done);
     assert_eq!(state(shared("Unreachable", "Ok")), needs("A", 2));
 }
 
 #[test]
 fn each_class_of_failure_has_its_own_count_and_so_its_own_pauses() {
     let mut recorded = record(RunState::Running, "A", 21);
-    recorded.reason = Some(Reason::HostUnreachable.as_str().into());
+    recorded.reason = Some(FailureReason::HostUnreachable.as_str().into());
     recorded.failures = 20;
     let failures = |result: &str| {
         let mut object = done("A", 21, result);
         // Just now, so that the pause has only begun.
         object.status.as_mut().unwrap().completion_time = Some(Time(now()));
         let chain = judged("A", std::slice::from_ref(&recorded), &[object], true);
-        let State::Failed { retry_at, .. } = chain.state else { panic!("{:?}", chain.state) };
+        let SequenceState::Failed { retry_at, .. } = chain.state else {
+            panic!("{:?}", chain.state)
+        };
         let pause = retry_at.map(|it| it.duration_since(now()).as_secs());
         (chain.services[0].failures, pause)
     };
@@ -375,13 +397,13 @@ fn each_class_of_failure_has_its_own_count_and_so_its_own_pauses() {
 #[test]
 fn a_refused_key_is_tried_at_once_with_another_secret() {
     let mut failed = record(RunState::Failed, "A", 1);
-    failed.reason = Some(Reason::KeyRefused.as_str().into());
+    failed.reason = Some(FailureReason::KeyRefused.as_str().into());
     failed.run = Some("r".into());
     failed.failures = 1;
     failed.since = Time(now());
     let object = done("A", 1, "KeyRefused");
     let waits = judged("A", &[failed.clone()], std::slice::from_ref(&object), true);
-    assert!(matches!(waits.state, State::Failed { retry_at: Some(_), .. }));
+    assert!(matches!(waits.state, SequenceState::Failed { retry_at: Some(_), .. }));
     let mut other = object;
     let keys = json!({ "key": "0" }).to_string();
     other.metadata.annotations.as_mut().unwrap().insert(super::super::run::SSH_KEYS.into(), keys);
@@ -426,7 +448,7 @@ fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
 fn going_back_to_inputs_whose_success_was_overtaken_runs_them_again() {
     let mut failed = record(RunState::Failed, "B", 2);
     failed.deployed_hash = Some("A".into());
-    failed.reason = Some(Reason::TaskFailed.as_str().into());
+    failed.reason = Some(FailureReason::TaskFailed.as_str().into());
     assert_eq!(judged("A", &[failed], &[], true).state, needs("A", 3));
 }
 
@@ -441,14 +463,15 @@ fn the_number_of_an_attempt_is_above_all_that_were_ever_made() {
 
 /// What a service is that a Secret has a part in, by the present key, and what of it was written by
 /// none, by an older key and by one that is lost.
-fn keyed(password: &str) -> (Vec<Wanted>, [String; 3]) {
+fn keyed(password: &str) -> (Vec<DesiredService>, [String; 3]) {
     let made = |keys: &Keys| {
         let secret = keys.of_bytes(password.as_bytes());
         Digest::combined([&secret], |view| crate::hash::digest(&("v1", view.of(&secret))))
     };
     let hash = made(&Keys::new(b"new", [&b"old"[..]]));
     let texts = [Keys::default(), Keys::new(b"old", []), Keys::new(b"lost", [])];
-    let wanted = Wanted { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() };
+    let wanted =
+        DesiredService { service: "a".into(), run_hash: hash.clone(), hash, group: "g".into() };
     (vec![wanted], texts.map(|it| made(&it).text()))
 }
 
@@ -460,7 +483,7 @@ fn a_success_that_was_recorded_by_an_older_key_a_lost_one_or_none_counts() {
         let chain = judged_chain(&wanted, &recorded, &[], true);
         assert_eq!(
             (chain.state, chain.services.as_slice()),
-            (State::Done, &recorded[..]),
+            (SequenceState::Done, &recorded[..]),
             "{text}"
         );
     }
@@ -483,11 +506,11 @@ fn an_attempt_that_was_recorded_by_an_older_key_or_none_keeps_its_run() {
         // Under way, and done.
         let recorded = [record(RunState::Running, text, 4)];
         let chain = judged_chain(&wanted, &recorded, &[running(text, 4)], true);
-        assert!(matches!(chain.state, State::InRun { .. }), "{chain:?}");
+        assert!(matches!(chain.state, SequenceState::InRun { .. }), "{chain:?}");
         assert_eq!(chain.services, recorded);
         let chain = judged_chain(&wanted, &recorded, &[done(text, 4, "Ok")], true);
         assert_eq!(service(&chain).0, RunState::Succeeded);
-        assert_eq!(chain.state, State::Done);
+        assert_eq!(chain.state, SequenceState::Done);
         // What failed is tried again as the same.
         let done = [done(text, 4, "Unreachable")];
         let again = judged_chain(&wanted, &recorded, &done, true);
@@ -504,7 +527,7 @@ fn inputs_that_go_back_before_anything_began_are_what_was_deployed_by_whichever_
         recorded.deployed_hash = Some(text.clone());
         let chain = judged_chain(&wanted, &[recorded], &[], true);
         assert_eq!(service(&chain), (RunState::Succeeded, text.as_str(), 5));
-        assert_eq!(chain.state, State::Done);
+        assert_eq!(chain.state, SequenceState::Done);
     }
 }
 

@@ -6,7 +6,7 @@ use api::dataplane::service_run::ServiceRun;
 
 /// One service as it should be on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Wanted {
+pub struct DesiredService {
     /// Its name.
     pub service: String,
     /// Hash of all inputs of the service on this host.
@@ -17,7 +17,7 @@ pub struct Wanted {
     pub group: String,
 }
 
-impl Wanted {
+impl DesiredService {
     /// Whether a run now does only a part of the service.
     pub fn is_partial(&self) -> bool {
         self.hash != self.run_hash
@@ -30,7 +30,7 @@ pub struct Host<'a> {
     /// Its inventory name.
     pub name: &'a str,
     /// Its services in order.
-    pub wanted: &'a [Wanted],
+    pub wanted: &'a [DesiredService],
     /// What the parent's status says of them.
     pub recorded: &'a [ServiceRun],
     /// Whether a run may start: deployment is on and every input is there.

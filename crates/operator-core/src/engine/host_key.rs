@@ -73,7 +73,7 @@ pub fn accept_command(namespace: &str, node: &str) -> String {
 
 /// By which key a host is known.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Trust {
+pub struct HostKeyTrust {
     /// Whether its key is a learned one; else the human's known hosts or ssh options decide.
     pub is_learned: bool,
     /// The learned key.
@@ -82,7 +82,7 @@ pub struct Trust {
     pub accepted: Option<String>,
 }
 
-impl Trust {
+impl HostKeyTrust {
     /// Of a host whose key is learned.
     ///
     /// `offered` are the keys that runs saw at its address, the oldest first. A recorded key gives

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::condition_catalog::{Aspect, Word, aspect};
-use api::conditions::Finding;
+use crate::condition_catalog::{ConditionSpec, ReasonSpec, condition};
+use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
 
 /// The condition that tells it.
@@ -13,11 +13,11 @@ pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
 pub const OFF: &str = "HostKeyCheckingOff";
 
 /// The condition, as the docs tell it.
-pub const ASPECT: Aspect = aspect(
+pub const ASPECT: ConditionSpec = condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
      of a run, ssh's arguments or files. `Ready` does not depend on it.",
-    &[Word::bad(
+    &[ReasonSpec::bad(
         OFF,
         "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
         "No.",
@@ -47,7 +47,7 @@ const OPTIONS: [&str; 5] = [
 pub fn finding<'a>(
     variables: impl IntoIterator<Item = &'a AnyMap>,
     place: &str,
-) -> Option<Finding> {
+) -> Option<ConditionDraft> {
     let names: std::collections::BTreeSet<&str> = variables
         .into_iter()
         .flatten()
@@ -62,7 +62,7 @@ pub fn finding<'a>(
         "Keys of hosts are not checked, for {place} have {names}: whoever answers at the address of a \
          host is taken for it. Take it out, or keep it knowingly."
     );
-    Some(Finding::warning(HOST_KEYS_CHECKED, OFF, text))
+    Some(ConditionDraft::warning(HOST_KEYS_CHECKED, OFF, text))
 }
 
 fn is_off(name: &str, value: &Value) -> bool {

@@ -78,7 +78,7 @@ fn a_recorded_key_gives_way_only_to_the_accepted_one() {
     ];
     for (recorded, accepted, offered, expected) in cases {
         let offered: Vec<HostKey> = offered.iter().map(|it| key(*it)).collect();
-        let trust = Trust::learned(recorded.map(key), accepted.map(fingerprint), &offered);
+        let trust = HostKeyTrust::learned(recorded.map(key), accepted.map(fingerprint), &offered);
         assert_eq!(trust.key, expected.map(key), "{recorded:?} {accepted:?} {offered:?}");
     }
 }
@@ -91,7 +91,7 @@ fn what_is_no_fingerprint_accepts_no_key() {
     assert_eq!((given(""), given(" "), accepted(None)), (None, None, None));
     assert_eq!(given(&"x".repeat(5000)).unwrap().len(), FINGERPRINT_LIMIT);
     for wrong in [&KEYS[0].1[7..], "yes", "SHA256:", "MD5:00", "*"] {
-        let trust = Trust::learned(None, given(wrong), &[key(0)]);
+        let trust = HostKeyTrust::learned(None, given(wrong), &[key(0)]);
         assert_eq!(trust.key, None, "{wrong}");
         assert_eq!(trust.scan(false).unwrap().fingerprint.as_deref(), Some(wrong));
     }
@@ -114,10 +114,13 @@ fn a_run_asks_for_what_is_unknown_accepted_or_refused() {
         (Some(0), Some(1), true, only(1)),
     ];
     for (known, accepted, is_refused, expected) in cases {
-        let trust =
-            Trust { is_learned: true, key: known.map(key), accepted: accepted.map(fingerprint) };
+        let trust = HostKeyTrust {
+            is_learned: true,
+            key: known.map(key),
+            accepted: accepted.map(fingerprint),
+        };
         assert_eq!(trust.scan(is_refused), expected, "{known:?} {accepted:?} {is_refused}");
-        let by_others = Trust { is_learned: false, ..trust };
+        let by_others = HostKeyTrust { is_learned: false, ..trust };
         assert_eq!(by_others.scan(is_refused), None);
         assert_eq!(by_others.token(), "");
     }
@@ -127,7 +130,7 @@ fn a_run_asks_for_what_is_unknown_accepted_or_refused() {
 fn the_word_for_what_is_trusted_changes_with_key_and_acceptance() {
     let token = |known: Option<usize>, accepted: Option<usize>| {
         let (key, accepted) = (known.map(key), accepted.map(fingerprint));
-        Trust { is_learned: true, key, accepted }.token()
+        HostKeyTrust { is_learned: true, key, accepted }.token()
     };
     assert_eq!(token(None, None), "");
     let all = [token(None, Some(1)), token(Some(0), None), token(Some(0), Some(1))];

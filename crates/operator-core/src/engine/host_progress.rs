@@ -3,7 +3,7 @@
 //! A host is at one service at a time: those before it have succeeded, and of those after it there is
 //! at most the first attempt.
 
-use crate::engine::{Chain, Run, State, Wanted};
+use crate::engine::{DesiredService, Run, SequenceState, ServiceSequence};
 use api::dataplane::{HostProgress, RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -14,16 +14,16 @@ const DONE: i64 = i64::MAX;
 /// The records of all services of a host; none where nothing has begun.
 ///
 /// `text` is what was told of its failure, which the few words have no place for.
-pub fn expanded(
+pub fn to_service_runs(
     host: &str,
-    wanted: &[Wanted],
+    wanted: &[DesiredService],
     kept: Option<&HostProgress>,
     runs: &[Run<'_>],
     text: Option<&str>,
 ) -> Vec<ServiceRun> {
     let Some(kept) = kept else { return Vec::new() };
     let done = position(kept);
-    let record = |(idx, wanted): (usize, &Wanted)| {
+    let record = |(idx, wanted): (usize, &DesiredService)| {
         let untouched = record(wanted);
         if idx < done {
             let hash = Some(wanted.hash.text());
@@ -53,7 +53,7 @@ pub fn expanded(
 }
 
 /// A service of which nothing is known: its first attempt is due.
-fn record(wanted: &Wanted) -> ServiceRun {
+fn record(wanted: &DesiredService) -> ServiceRun {
     ServiceRun {
         name: wanted.service.clone(),
         state: RunState::Pending,
@@ -74,7 +74,7 @@ pub fn position(kept: &HostProgress) -> usize {
 }
 
 /// The few words for records.
-pub fn compacted(services: &[ServiceRun]) -> HostProgress {
+pub fn from_service_runs(services: &[ServiceRun]) -> HostProgress {
     let is_open = |it: &&ServiceRun| it.state != RunState::Succeeded;
     let done = services.iter().take_while(|it| !is_open(it)).count();
     match services.get(done) {
@@ -106,7 +106,7 @@ pub fn is_untouched(kept: &HostProgress) -> bool {
 }
 
 /// The few words of a host that is begun with: its first attempt is due.
-pub fn begun(kept: &HostProgress) -> HostProgress {
+pub fn started(kept: &HostProgress) -> HostProgress {
     let attempt = if is_untouched(kept) { 1 } else { kept.attempt };
     HostProgress { attempt, ..kept.clone() }
 }
@@ -128,8 +128,13 @@ pub fn count(number: usize) -> i64 {
 
 /// Where a host is now: in the middle of its chain the engine leaves its records as they are, for the
 /// runs tell themselves how far it is.
-pub fn live(host: &str, wanted: &[Wanted], chain: &Chain, runs: &[Run<'_>]) -> HostProgress {
-    let kept = compacted(&chain.services);
+pub fn current(
+    host: &str,
+    wanted: &[DesiredService],
+    chain: &ServiceSequence,
+    runs: &[Run<'_>],
+) -> HostProgress {
+    let kept = from_service_runs(&chain.services);
     let at = |service: &str| wanted.iter().position(|it| it.service == service).unwrap_or_default();
     let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
         done: count(done),
@@ -142,10 +147,10 @@ pub fn live(host: &str, wanted: &[Wanted], chain: &Chain, runs: &[Run<'_>]) -> H
         run,
     };
     match &chain.state {
-        State::NeedsRun(need) if at(&need.service) > position(&kept) => {
+        SequenceState::NeedsRun(need) if at(&need.service) > position(&kept) => {
             moved(at(&need.service), need.attempt.attempt, None)
         }
-        State::InRun { run, .. } => {
+        SequenceState::InRun { run, .. } => {
             let Some(run) = runs.iter().find(|it| it.name() == *run) else { return kept };
             let Some(attempt) = run.attempts.get(host) else { return kept };
             if at(&run.service) <= position(&kept) {
@@ -153,7 +158,10 @@ pub fn live(host: &str, wanted: &[Wanted], chain: &Chain, runs: &[Run<'_>]) -> H
             }
             moved(at(&run.service), attempt.attempt, run.has_begun().then(|| run.name()))
         }
-        State::NeedsRun(_) | State::Done | State::OutOfDate | State::Failed { .. } => kept,
+        SequenceState::NeedsRun(_)
+        | SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::Failed { .. } => kept,
     }
 }
 
@@ -162,8 +170,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wanted(n_services: usize) -> Vec<Wanted> {
-        let service = |idx: usize| Wanted {
+    fn wanted(n_services: usize) -> Vec<DesiredService> {
+        let service = |idx: usize| DesiredService {
             service: format!("s{idx}"),
             hash: format!("h{idx}").into(),
             run_hash: format!("h{idx}").into(),
@@ -202,9 +210,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_kept_of_a_host_stands_for_its_records((n_services, kept) in any_progress()) {
-            let records = expanded("n0", &wanted(n_services), Some(&kept), &[], None);
+            let records = to_service_runs("n0", &wanted(n_services), Some(&kept), &[], None);
             prop_assert_eq!(records.len(), n_services);
-            prop_assert_eq!(compacted(&records), kept);
+            prop_assert_eq!(from_service_runs(&records), kept);
         }
 
         #[test]

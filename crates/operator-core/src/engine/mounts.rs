@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 
 use crate::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
-use crate::engine::recipe::{Reach, Recipe, Source};
+use crate::engine::recipe::{HostConnection, MountedSource, RunTemplate};
 use crate::engine::secret_vars;
 use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
@@ -23,7 +23,7 @@ const INVENTORY_VOLUME: &str = "edpm-inventory";
 const VARS_VOLUME: &str = "edpm-secret-vars";
 
 /// Everything that a run mounts, the human's first.
-pub(super) fn of(recipe: &Recipe, reached: &[&Reach]) -> Vec<VolMounts> {
+pub(super) fn of(recipe: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
     let mut all: Vec<VolMounts> =
         recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     match &recipe.layout {
@@ -36,8 +36,8 @@ pub(super) fn of(recipe: &Recipe, reached: &[&Reach]) -> Vec<VolMounts> {
 }
 
 fn of_parent(
-    recipe: &Recipe,
-    reached: &[&Reach],
+    recipe: &RunTemplate,
+    reached: &[&HostConnection],
     inventory: &str,
     beside: Option<&str>,
 ) -> VolMounts {
@@ -83,7 +83,7 @@ fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bo
     ours.volumes.push(secret_volume(volume, secret));
 }
 
-fn mount_source(ours: &mut VolMounts, idx: usize, source: &Source, service_type: &str) {
+fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, service_type: &str) {
     let volume = format!("edpm-source-{idx}");
     for key in &source.keys {
         ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));

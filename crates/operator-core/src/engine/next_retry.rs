@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::host::Host;
-use crate::engine::outcome::Reason;
+use crate::engine::outcome::FailureReason;
 use crate::engine::retry::{Retries, pause};
 use crate::engine::run::Run;
 use api::dataplane::service_run::ServiceRun;
@@ -11,7 +11,7 @@ use api::dataplane::service_run::ServiceRun;
 /// When the failed attempt that a status records is followed by another: a time that has passed means
 /// at once, `None` never.
 pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Option<Timestamp> {
-    let reason = Reason::parse(seen.reason.as_deref().unwrap_or_default());
+    let reason = FailureReason::parse(seen.reason.as_deref().unwrap_or_default());
     let is_tried_again = match host.retries {
         Retries::Healing(_) => reason.heals_by_itself(),
         Retries::Limited { attempts, .. } => seen.attempt < attempts && !reason.is_final(),
@@ -20,7 +20,7 @@ pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Optio
         return None;
     }
     let has_new_secret = reason.heals_with_ssh_secret() && is_ssh_secret_new(host, seen, runs);
-    let has_new_key = reason == Reason::HostKeyMismatch && is_host_key_new(host, seen, runs);
+    let has_new_key = reason == FailureReason::HostKeyMismatch && is_host_key_new(host, seen, runs);
     if has_new_secret || has_new_key {
         return Some(Timestamp::MIN);
     }

@@ -9,7 +9,7 @@ use api::dataplane::service_run::ServiceRun;
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Reason {
+pub enum FailureReason {
     /// No ssh connection to the host.
     HostUnreachable,
     /// The host refused the ssh key.
@@ -38,7 +38,7 @@ pub enum Reason {
     ResultUnknown,
 }
 
-impl Reason {
+impl FailureReason {
     /// All reasons, for tables.
     pub const ALL: [Self; 13] = [
         Self::HostUnreachable,
@@ -164,7 +164,7 @@ pub enum Outcome {
     /// It failed.
     Failed {
         /// Why.
-        reason: Reason,
+        reason: FailureReason,
         /// Object, cause and next step.
         message: String,
     },
@@ -172,7 +172,7 @@ pub enum Outcome {
 
 /// The commands by which a human helps.
 #[derive(Clone, Copy, Debug)]
-pub struct Advice<'a> {
+pub struct Remediation<'a> {
     /// Which failures are tried again, and how another attempt is asked for.
     pub retries: Retries<'a>,
     /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
@@ -183,24 +183,24 @@ pub struct Advice<'a> {
 }
 
 /// What a finished run means for a host.
-pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Advice<'_>) -> Outcome {
+pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
         // Of a failed run nobody knows whether it would have come to this host.
         HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
         HostOutcome::Failed => class_of_failure(run, host),
-        HostOutcome::Unreachable => Reason::HostUnreachable,
-        HostOutcome::KeyRefused => Reason::KeyRefused,
-        HostOutcome::HostKeyMismatch => Reason::HostKeyMismatch,
-        HostOutcome::NotReached => Reason::NoHostMatched,
+        HostOutcome::Unreachable => FailureReason::HostUnreachable,
+        HostOutcome::KeyRefused => FailureReason::KeyRefused,
+        HostOutcome::HostKeyMismatch => FailureReason::HostKeyMismatch,
+        HostOutcome::NotReached => FailureReason::NoHostMatched,
         HostOutcome::Unknown => class_of(run.object.status.as_ref()),
     };
     Outcome::Failed { reason, message: message(run, host, reason, advice) }
 }
 
 /// What is said of a run that is gone before its result was seen.
-pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (Reason, String) {
-    let reason = Reason::ResultUnknown;
+pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReason, String) {
+    let reason = FailureReason::ResultUnknown;
     let next = reason.next_step(retries, seen.attempt);
     let (service, run) = (&seen.name, seen.run.as_deref().unwrap_or_default());
     let text = format!(
@@ -211,11 +211,11 @@ pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (Reason, Str
 }
 
 /// The class of what failed on a host.
-fn class_of_failure(run: &Run<'_>, host: &str) -> Reason {
+fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
     if failure_of(run, host).is_some_and(owner::is_refusal) {
-        return Reason::HostNotOwned;
+        return FailureReason::HostNotOwned;
     }
-    Reason::TaskFailed
+    FailureReason::TaskFailed
 }
 
 /// The first task that failed on a host.
@@ -225,12 +225,12 @@ fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
 }
 
 /// The class of a run that reported nothing about a host.
-fn class_of(status: Option<&AnsibleEeStatus>) -> Reason {
+fn class_of(status: Option<&AnsibleEeStatus>) -> FailureReason {
     let word = status.and_then(|it| it.reason.as_deref()).unwrap_or_default();
-    Reason::parse(word)
+    FailureReason::parse(word)
 }
 
-fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> String {
+fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation<'_>) -> String {
     let status = run.object.status.as_ref();
     let failure = failure_of(run, host);
     let cause = failure.map(|it| cause(it, reason));
@@ -238,26 +238,26 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
     let service = &run.service;
     let name = run.name();
     let what = match reason {
-        Reason::HostUnreachable => "cannot be reached",
-        Reason::KeyRefused => "refuses the ssh key",
-        Reason::HostKeyMismatch => "shows a host key that is not the known one",
-        Reason::HostNotOwned => "was not touched",
-        Reason::TaskFailed => "failed",
-        Reason::NoHostMatched => "was not reached by any play",
-        Reason::InvalidPlaybook => "was not touched: the playbook is invalid",
-        Reason::InvalidSpec => "was not touched: its run is refused",
-        Reason::PodEvicted => "has no result: the runner pod was evicted or killed",
-        Reason::ImagePullFailed => "was not touched: the runner image cannot be pulled",
-        Reason::InputMissing => "was not touched: an input of the runner pod is missing",
-        Reason::DeadlineExceeded => "has no result: the run took longer than allowed",
-        Reason::ResultUnknown => "has no result",
+        FailureReason::HostUnreachable => "cannot be reached",
+        FailureReason::KeyRefused => "refuses the ssh key",
+        FailureReason::HostKeyMismatch => "shows a host key that is not the known one",
+        FailureReason::HostNotOwned => "was not touched",
+        FailureReason::TaskFailed => "failed",
+        FailureReason::NoHostMatched => "was not reached by any play",
+        FailureReason::InvalidPlaybook => "was not touched: the playbook is invalid",
+        FailureReason::InvalidSpec => "was not touched: its run is refused",
+        FailureReason::PodEvicted => "has no result: the runner pod was evicted or killed",
+        FailureReason::ImagePullFailed => "was not touched: the runner image cannot be pulled",
+        FailureReason::InputMissing => "was not touched: an input of the runner pod is missing",
+        FailureReason::DeadlineExceeded => "has no result: the run took longer than allowed",
+        FailureReason::ResultUnknown => "has no result",
     };
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
     let next = match (reason, advice.accept) {
-        (Reason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
-        (Reason::HostNotOwned, _) => owner_step(failure, advice),
-        (Reason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
+        (FailureReason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
+        (FailureReason::HostNotOwned, _) => owner_step(failure, advice),
+        (FailureReason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
             format!("{SUDO} {}", reason.next_step(advice.retries, attempt))
         }
         _ => reason.next_step(advice.retries, attempt),
@@ -266,8 +266,8 @@ fn message(run: &Run<'_>, host: &str, reason: Reason, advice: Advice<'_>) -> Str
 }
 
 /// What the user does about a host that records another owner.
-fn owner_step(failure: Option<&HostFailure>, advice: Advice<'_>) -> String {
-    let help = Reason::HostNotOwned.help();
+fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String {
+    let help = FailureReason::HostNotOwned.help();
     let answer = failure.and_then(|it| owner::answer(&it.message));
     let Some(answer) = answer else { return format!("{help}.") };
     format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
@@ -316,9 +316,9 @@ fn told_fingerprint(message: &str) -> Option<String> {
 }
 
 /// One line for what Ansible said about a host.
-fn cause(failure: &HostFailure, reason: Reason) -> String {
+fn cause(failure: &HostFailure, reason: FailureReason) -> String {
     let first = failure.gist();
-    if reason != Reason::TaskFailed {
+    if reason != FailureReason::TaskFailed {
         return first;
     }
     format!("task '{}' at {}: {first}", failure.task, failure.path)
@@ -336,10 +336,10 @@ mod tests {
 
     #[test]
     fn every_reason_is_known_by_its_word() {
-        for reason in Reason::ALL {
-            assert_eq!(Reason::parse(reason.as_str()), reason);
+        for reason in FailureReason::ALL {
+            assert_eq!(FailureReason::parse(reason.as_str()), reason);
         }
-        assert_eq!(Reason::parse("Succeeded"), Reason::ResultUnknown);
+        assert_eq!(FailureReason::parse("Succeeded"), FailureReason::ResultUnknown);
     }
 
     /// What is told of a host whose key was refused.
@@ -352,10 +352,10 @@ mod tests {
         });
         let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
         let object = crate::engine::test_runs::run("r", &attempts, &status);
-        let advice = Advice { retries: Retries::Healing("redeploy"), accept, take_over: "" };
+        let advice = Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
         match of(&Run::of(&object).unwrap(), "n0", false, advice) {
             Outcome::Failed { reason, message } => {
-                assert_eq!(reason, Reason::HostKeyMismatch);
+                assert_eq!(reason, FailureReason::HostKeyMismatch);
                 message
             }
             Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
@@ -373,7 +373,7 @@ mod tests {
             let attempts = [("n0", crate::engine::test_runs::attempt("A", 1))];
             let object = crate::engine::test_runs::run("r", &attempts, &status);
             let advice =
-                Advice { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
+                Remediation { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
             let Outcome::Failed { message, .. } =
                 of(&Run::of(&object).unwrap(), "n0", false, advice)
             else {
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn what_does_not_heal_by_itself_prints_the_command_that_does() {
-        for reason in Reason::ALL {
+        for reason in FailureReason::ALL {
             let step = reason.next_step(Retries::Healing("kubectl annotate x"), 1);
             assert_eq!(
                 step.contains("kubectl annotate x"),
@@ -434,14 +434,14 @@ mod tests {
     #[test]
     fn where_attempts_are_counted_everything_is_tried_again_until_the_last_one() {
         let retries = Retries::Limited { attempts: 3, way_on: "do that" };
-        for reason in Reason::ALL.into_iter().filter(|it| !it.is_final()) {
+        for reason in FailureReason::ALL.into_iter().filter(|it| !it.is_final()) {
             let step = |attempt| reason.next_step(retries, attempt);
             assert!(step(2).to_lowercase().ends_with("it is tried again by itself."), "{reason:?}");
             assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
         }
-        let step = Reason::PodEvicted.next_step(retries, 1);
+        let step = FailureReason::PodEvicted.next_step(retries, 1);
         assert_eq!(step, "It is tried again by itself.");
-        let step = Reason::InvalidSpec.next_step(retries, 1);
+        let step = FailureReason::InvalidSpec.next_step(retries, 1);
         assert_eq!(step, "Another attempt would be refused as well, so do that.");
     }
 }

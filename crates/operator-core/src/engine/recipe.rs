@@ -25,7 +25,7 @@ pub enum Play {
 
 /// An object whose keys become files in the pod.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Source {
+pub struct MountedSource {
     /// Whether it is a Secret; else a ConfigMap.
     pub is_secret: bool,
     /// Its name.
@@ -36,7 +36,7 @@ pub struct Source {
 
 /// Ansible's options that narrow what a run does.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct AnsibleOptions {
     /// `--tags`.
     pub tags: Option<String>,
     /// `--skip-tags`.
@@ -45,7 +45,7 @@ pub struct Options {
     pub limit: Option<String>,
 }
 
-impl Options {
+impl AnsibleOptions {
     /// Whether anything is narrowed.
     pub fn is_partial(&self) -> bool {
         self.tags.is_some() || self.skip_tags.is_some() || self.limit.is_some()
@@ -74,7 +74,7 @@ fn quoted(word: &str) -> String {
 
 /// Everything that the runs of one service and group have in common.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct RunTemplate {
     /// The object that owns the runs.
     pub parent: Target,
     /// What is executed.
@@ -94,20 +94,20 @@ pub struct Recipe {
     /// Where the runs find their inventory and keys, and how their volumes are called.
     pub layout: Layout,
     /// Objects whose keys become files.
-    pub sources: Vec<Source>,
+    pub sources: Vec<MountedSource>,
     /// What narrows the runs.
-    pub options: Options,
+    pub options: AnsibleOptions,
     /// Facts of the hosts that are variables of the plays.
     pub fact_variables: Vec<String>,
     /// Variables that win over all others but those by which a run finds its hosts.
     pub extra_vars: BTreeMap<String, Value>,
     /// What runs of deployments have beyond those of roles and computes.
-    pub deployed: Deployed,
+    pub deployed: DeploymentOptions,
 }
 
 /// What only the runs of deployments have.
 #[derive(Clone, Debug, Default)]
-pub struct Deployed {
+pub struct DeploymentOptions {
     /// What the names of runs have after the service instead of the parent's name alone.
     pub names: Vec<String>,
     /// Labels beside the engine's own.
@@ -125,7 +125,7 @@ pub struct Deployed {
 
 /// One host of a run: where it is and with which Secret it is reached.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Reach {
+pub struct HostConnection {
     /// `host:port`.
     pub address: String,
     /// The ssh Secret.

@@ -9,7 +9,7 @@ const NAMED: usize = 3;
 
 /// What beginning with a host would mean, or what going on with it means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Standing {
+pub enum RolloutState {
     /// It was never in service, and nothing of its deployment has begun.
     New,
     /// Its first deployment is under way.
@@ -27,7 +27,7 @@ pub enum Standing {
     Corrected,
 }
 
-impl Standing {
+impl RolloutState {
     /// The standing of a host by its recorded services; `was_deployed` tells whether they have ever
     /// all succeeded.
     pub fn of(recorded: &[ServiceRun], was_deployed: bool) -> Self {
@@ -50,18 +50,18 @@ impl Standing {
     }
 
     /// Whether a run now would be the beginning, and not a part of what has begun.
-    pub fn begins(self) -> bool {
+    pub fn starts_now(self) -> bool {
         matches!(self, Self::New | Self::Ready)
     }
 
     /// Whether it is a host that was in service and is out of it.
-    pub fn holds_place(self) -> bool {
+    pub fn counts_as_unavailable(self) -> bool {
         matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
     }
 
     /// Whether it was in service once, whatever it is now: a share is one of such hosts.
     pub fn was_in_service(self) -> bool {
-        self == Self::Ready || self.holds_place()
+        self == Self::Ready || self.counts_as_unavailable()
     }
 
     /// Whether it was in service and has failed: to begin with it is another try.
@@ -77,20 +77,20 @@ impl Standing {
 
 /// Why a host is not begun with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Hold {
+pub enum BlockReason {
     /// As many hosts as allowed are out of service, some of them because they are being deployed.
-    Turn,
+    LimitReached,
     /// As many hosts as allowed are out of service, and all of them fail.
     Stuck,
     /// A host of the group fails.
     Paused,
 }
 
-impl Hold {
+impl BlockReason {
     /// The one word used in conditions.
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Turn | Self::Stuck => "WaitingForTurn",
+            Self::LimitReached | Self::Stuck => "WaitingForTurn",
             Self::Paused => "Paused",
         }
     }
@@ -99,21 +99,21 @@ impl Hold {
     /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
     /// reason with which its deployment was told of last.
     pub fn blocks_edit(self, is_new: bool, told: Option<&str>) -> bool {
-        self != Self::Turn && (is_new || told == Some(self.reason()))
+        self != Self::LimitReached && (is_new || told == Some(self.reason()))
     }
 }
 
 /// The names of failing hosts in the text of one that waits for them: the first ones, and how many
 /// more there are.
 pub fn named(failing: &[impl AsRef<str>]) -> String {
-    conditions::some(failing, NAMED)
+    conditions::first_names(failing, NAMED)
 }
 
 /// The hosts of a group, counted by how they stand.
 ///
 /// A host whose own `deploy` is false is left out by whoever counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
+pub struct RolloutCounts {
     total: usize,
     in_service: usize,
     trying: usize,
@@ -123,9 +123,9 @@ pub struct Tally {
     failed_new: usize,
 }
 
-impl Tally {
+impl RolloutCounts {
     /// The hosts of a group that stand so.
-    pub fn of(standings: impl IntoIterator<Item = Standing>) -> Self {
+    pub fn of(standings: impl IntoIterator<Item = RolloutState>) -> Self {
         let mut tally = Self::default();
         for standing in standings {
             tally.add(standing);
@@ -140,7 +140,7 @@ impl Tally {
     }
 
     /// Counts one more.
-    pub fn add(&mut self, standing: Standing) {
+    pub fn add(&mut self, standing: RolloutState) {
         self.total += 1;
         self.in_service += usize::from(standing.was_in_service());
         if let Some(count) = self.count(standing) {
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     /// Counts one that was counted no longer.
-    pub fn remove(&mut self, standing: Standing) {
+    pub fn remove(&mut self, standing: RolloutState) {
         self.total = self.total.saturating_sub(1);
         self.in_service = self.in_service.saturating_sub(usize::from(standing.was_in_service()));
         if let Some(count) = self.count(standing) {
@@ -157,13 +157,13 @@ impl Tally {
         }
     }
 
-    fn count(&mut self, standing: Standing) -> Option<&mut usize> {
+    fn count(&mut self, standing: RolloutState) -> Option<&mut usize> {
         match standing {
-            Standing::New | Standing::Started | Standing::Ready => None,
-            Standing::FailedNew => Some(&mut self.failed_new),
-            Standing::Disturbed => Some(&mut self.disturbed),
-            Standing::Failed => Some(&mut self.failed),
-            Standing::Corrected => Some(&mut self.corrected),
+            RolloutState::New | RolloutState::Started | RolloutState::Ready => None,
+            RolloutState::FailedNew => Some(&mut self.failed_new),
+            RolloutState::Disturbed => Some(&mut self.disturbed),
+            RolloutState::Failed => Some(&mut self.failed),
+            RolloutState::Corrected => Some(&mut self.corrected),
         }
     }
 
@@ -190,16 +190,16 @@ impl Tally {
 
 /// Lets hosts begin, one after the other, as the limits allow.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct DisruptionBudget {
     left: usize,
     tries_left: usize,
     is_paused: bool,
     is_moving: bool,
 }
 
-impl Gate {
+impl DisruptionBudget {
     /// The gate of a group whose hosts stand so.
-    pub fn of(limits: &Limits, tally: &Tally) -> Self {
+    pub fn of(limits: &Limits, tally: &RolloutCounts) -> Self {
         let held = tally.disturbed + tally.corrected + tally.failed;
         // What was corrected shows first on those that have failed that it is right.
         let is_tried = tally.corrected > 0 && limits.bounds(tally.in_service);
@@ -233,24 +233,30 @@ impl Gate {
     ///
     /// # Errors
     /// Why it has to wait.
-    pub fn admit(&mut self, standing: Standing) -> Result<(), Hold> {
+    pub fn admit(&mut self, standing: RolloutState) -> Result<(), BlockReason> {
         match standing {
-            Standing::New | Standing::Ready if self.is_paused => Err(Hold::Paused),
-            Standing::Ready if self.left == 0 && self.is_moving => Err(Hold::Turn),
-            Standing::Ready if self.left == 0 => Err(Hold::Stuck),
-            Standing::Ready => {
+            RolloutState::New | RolloutState::Ready if self.is_paused => Err(BlockReason::Paused),
+            RolloutState::Ready if self.left == 0 && self.is_moving => {
+                Err(BlockReason::LimitReached)
+            }
+            RolloutState::Ready if self.left == 0 => Err(BlockReason::Stuck),
+            RolloutState::Ready => {
                 self.left -= 1;
                 self.is_moving = true;
                 Ok(())
             }
             // Many may have failed: under a wider limit, or in a deployment that is gone.
-            Standing::Failed | Standing::Corrected => {
-                self.tries_left = self.tries_left.checked_sub(1).ok_or(Hold::Turn)?;
+            RolloutState::Failed | RolloutState::Corrected => {
+                self.tries_left =
+                    self.tries_left.checked_sub(1).ok_or(BlockReason::LimitReached)?;
                 Ok(())
             }
             // What has begun is brought to its end, and a host that was never in service takes nobody's
             // place.
-            Standing::New | Standing::Started | Standing::FailedNew | Standing::Disturbed => Ok(()),
+            RolloutState::New
+            | RolloutState::Started
+            | RolloutState::FailedNew
+            | RolloutState::Disturbed => Ok(()),
         }
     }
 }
@@ -268,83 +274,91 @@ mod tests {
         Limits { max_unavailable: Some(max), pause_on_failure: pause }
     }
 
-    fn gate(limits: &Limits, standings: &[Standing]) -> Gate {
-        Gate::of(limits, &Tally::of(standings.iter().copied()))
+    fn gate(limits: &Limits, standings: &[RolloutState]) -> DisruptionBudget {
+        DisruptionBudget::of(limits, &RolloutCounts::of(standings.iter().copied()))
     }
 
     #[test]
     fn only_hosts_that_were_in_service_take_a_place_and_wait_for_one() {
         let standings = [
-            Standing::Ready,
-            Standing::Ready,
-            Standing::Disturbed,
-            Standing::New,
-            Standing::Failed,
+            RolloutState::Ready,
+            RolloutState::Ready,
+            RolloutState::Disturbed,
+            RolloutState::New,
+            RolloutState::Failed,
         ];
         let mut gate = gate(&limits(IntOrString::Int(3), false), &standings);
-        for standing in [Standing::New, Standing::FailedNew, Standing::Started, Standing::Failed] {
+        for standing in [
+            RolloutState::New,
+            RolloutState::FailedNew,
+            RolloutState::Started,
+            RolloutState::Failed,
+        ] {
             assert_eq!(gate.admit(standing), Ok(()), "{standing:?}");
         }
-        assert_eq!(gate.admit(Standing::Ready), Ok(()));
-        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Turn));
-        assert_eq!(gate.admit(Standing::Disturbed), Ok(()));
+        assert_eq!(gate.admit(RolloutState::Ready), Ok(()));
+        assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::LimitReached));
+        assert_eq!(gate.admit(RolloutState::Disturbed), Ok(()));
     }
 
     #[test]
     fn hosts_that_fail_hold_their_places_and_say_so_when_nobody_else_does() {
-        let mut gate =
-            gate(&limits(IntOrString::Int(2), false), &[Standing::Failed, Standing::Failed]);
-        assert_eq!(gate.admit(Standing::Ready), Err(Hold::Stuck));
-        assert_eq!(gate.admit(Standing::Failed), Ok(()), "it may always run again");
-        assert_eq!(Hold::Stuck.reason(), Hold::Turn.reason());
+        let mut gate = gate(
+            &limits(IntOrString::Int(2), false),
+            &[RolloutState::Failed, RolloutState::Failed],
+        );
+        assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::Stuck));
+        assert_eq!(gate.admit(RolloutState::Failed), Ok(()), "it may always run again");
+        assert_eq!(BlockReason::Stuck.reason(), BlockReason::LimitReached.reason());
     }
 
     #[test]
     fn a_host_that_was_never_in_service_holds_no_place_when_it_fails() {
-        let standings = [Standing::FailedNew, Standing::FailedNew, Standing::Ready];
+        let standings = [RolloutState::FailedNew, RolloutState::FailedNew, RolloutState::Ready];
         let mut gate = gate(&limits(IntOrString::Int(1), false), &standings);
-        assert_eq!(gate.admit(Standing::Ready), Ok(()));
+        assert_eq!(gate.admit(RolloutState::Ready), Ok(()));
     }
 
     #[test]
     fn nobody_in_service_begins_while_a_correction_is_tried_where_it_failed() {
-        let standings = [Standing::Corrected, Standing::Ready, Standing::Ready, Standing::New];
+        let standings =
+            [RolloutState::Corrected, RolloutState::Ready, RolloutState::Ready, RolloutState::New];
         let mut bounded = gate(&limits(IntOrString::Int(2), false), &standings);
-        assert_eq!(bounded.admit(Standing::Corrected), Ok(()));
-        assert_eq!(bounded.admit(Standing::Ready), Err(Hold::Turn));
-        assert_eq!(bounded.admit(Standing::New), Ok(()));
+        assert_eq!(bounded.admit(RolloutState::Corrected), Ok(()));
+        assert_eq!(bounded.admit(RolloutState::Ready), Err(BlockReason::LimitReached));
+        assert_eq!(bounded.admit(RolloutState::New), Ok(()));
         let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &standings);
-        assert_eq!(all_at_once.admit(Standing::Ready), Ok(()));
+        assert_eq!(all_at_once.admit(RolloutState::Ready), Ok(()));
     }
 
     #[test]
     fn hosts_that_were_never_in_service_make_no_share_larger() {
         let limits = Limits::default();
-        let standings = [[Standing::Ready; 10].as_slice(), &[Standing::New; 40]].concat();
+        let standings = [[RolloutState::Ready; 10].as_slice(), &[RolloutState::New; 40]].concat();
         assert_eq!(gate(&limits, &standings).left(), 2, "a fifth of ten");
     }
 
     #[test]
     fn no_more_hosts_that_failed_are_tried_at_once_than_may_be_out_of_service() {
-        for standing in [Standing::Corrected, Standing::Failed] {
-            let tally = Tally::of([standing; 50]);
-            let mut gate = Gate::of(&Limits::default(), &tally);
+        for standing in [RolloutState::Corrected, RolloutState::Failed] {
+            let tally = RolloutCounts::of([standing; 50]);
+            let mut gate = DisruptionBudget::of(&Limits::default(), &tally);
             let begun = (0..50).filter(|_| gate.admit(standing).is_ok()).count();
-            assert_eq!((begun, gate.admit(standing)), (10, Err(Hold::Turn)));
-            let mut later = Gate::of(&Limits::default(), &tally.with_trying(9));
+            assert_eq!((begun, gate.admit(standing)), (10, Err(BlockReason::LimitReached)));
+            let mut later = DisruptionBudget::of(&Limits::default(), &tally.with_trying(9));
             assert_eq!(later.admit(standing), Ok(()), "a place is free");
-            assert_eq!(later.admit(standing), Err(Hold::Turn));
+            assert_eq!(later.admit(standing), Err(BlockReason::LimitReached));
         }
     }
 
     #[test]
     fn a_failure_stops_what_has_not_begun() {
-        for failed in [Standing::Failed, Standing::FailedNew] {
-            let standings = [Standing::Ready, failed, Standing::Started];
+        for failed in [RolloutState::Failed, RolloutState::FailedNew] {
+            let standings = [RolloutState::Ready, failed, RolloutState::Started];
             let mut gate = gate(&limits(IntOrString::Int(3), true), &standings);
-            assert_eq!(gate.admit(Standing::Ready), Err(Hold::Paused));
-            assert_eq!(gate.admit(Standing::New), Err(Hold::Paused));
-            assert_eq!(gate.admit(Standing::Started), Ok(()));
+            assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::Paused));
+            assert_eq!(gate.admit(RolloutState::New), Err(BlockReason::Paused));
+            assert_eq!(gate.admit(RolloutState::Started), Ok(()));
             assert_eq!(gate.admit(failed), Ok(()));
         }
     }
@@ -367,16 +381,24 @@ mod tests {
     #[test]
     fn whether_a_host_was_in_service_decides_how_it_stands() {
         let cases = [
-            (service(RunState::Succeeded, 0, None), Standing::Ready, Standing::New),
-            (service(RunState::Running, 0, None), Standing::Disturbed, Standing::Started),
-            (service(RunState::Failed, 1, Some("R")), Standing::Failed, Standing::FailedNew),
-            (service(RunState::Running, 1, Some("R")), Standing::Failed, Standing::FailedNew),
-            (service(RunState::Pending, 1, None), Standing::Corrected, Standing::Started),
+            (service(RunState::Succeeded, 0, None), RolloutState::Ready, RolloutState::New),
+            (service(RunState::Running, 0, None), RolloutState::Disturbed, RolloutState::Started),
+            (
+                service(RunState::Failed, 1, Some("R")),
+                RolloutState::Failed,
+                RolloutState::FailedNew,
+            ),
+            (
+                service(RunState::Running, 1, Some("R")),
+                RolloutState::Failed,
+                RolloutState::FailedNew,
+            ),
+            (service(RunState::Pending, 1, None), RolloutState::Corrected, RolloutState::Started),
         ];
         for (service, in_service, never) in cases {
             let recorded = [service];
-            assert_eq!(Standing::of(&recorded, true), in_service, "{recorded:?}");
-            assert_eq!(Standing::of(&recorded, false), never, "{recorded:?}");
+            assert_eq!(RolloutState::of(&recorded, true), in_service, "{recorded:?}");
+            assert_eq!(RolloutState::of(&recorded, false), never, "{recorded:?}");
         }
     }
 }

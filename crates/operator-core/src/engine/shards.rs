@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::chain::Need;
+use crate::engine::chain::NeededRun;
 use crate::engine::host_key::SCAN_LIMIT;
 use crate::engine::run::Attempt;
 use crate::hash;
@@ -12,7 +12,7 @@ pub const BATCH_SIZE: usize = 50;
 
 /// One run that must be made.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Shard {
+pub struct Batch {
     /// The service.
     pub service: String,
     /// What its hosts agree in.
@@ -21,7 +21,7 @@ pub struct Shard {
     pub attempts: BTreeMap<String, Attempt>,
 }
 
-impl Shard {
+impl Batch {
     /// The identity of the run: two runs that would do the same are the same.
     pub fn identity(&self) -> String {
         hash::digest(&(&self.service, &self.group, &self.attempts))
@@ -31,11 +31,11 @@ impl Shard {
 /// Puts attempts into as few runs as possible, in the order of the hosts' names.
 ///
 /// `asked` are the hosts whose own key the run asks for: no more than a run can tell of.
-pub fn shards(
-    needs: BTreeMap<String, Need>,
+pub fn batches(
+    needs: BTreeMap<String, NeededRun>,
     batch_size: usize,
     asked: &BTreeSet<String>,
-) -> Vec<Shard> {
+) -> Vec<Batch> {
     let mut groups: BTreeMap<(String, String), Vec<(String, Attempt)>> = BTreeMap::new();
     for (host, need) in needs {
         groups.entry((need.service, need.group)).or_default().push((host, need.attempt));
@@ -43,7 +43,7 @@ pub fn shards(
     let mut shards = Vec::new();
     for ((service, group), attempts) in groups {
         for attempts in chunks(attempts, batch_size.max(1), asked) {
-            shards.push(Shard { service: service.clone(), group: group.clone(), attempts });
+            shards.push(Batch { service: service.clone(), group: group.clone(), attempts });
         }
     }
     shards
@@ -75,12 +75,12 @@ fn chunks(
 mod tests {
     use super::*;
 
-    fn needs(hosts: &[(&str, &str)]) -> BTreeMap<String, Need> {
+    fn needs(hosts: &[(&str, &str)]) -> BTreeMap<String, NeededRun> {
         hosts
             .iter()
             .map(|(host, group)| {
                 let attempt = Attempt { hash: "h".into(), attempt: 1 };
-                let need = Need { service: "a".into(), group: (*group).into(), attempt };
+                let need = NeededRun { service: "a".into(), group: (*group).into(), attempt };
                 ((*host).to_owned(), need)
             })
             .collect()
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn hosts_that_agree_share_a_run_and_others_do_not() {
-        let found = shards(needs(&[("n0", "x"), ("n1", "y"), ("n2", "x")]), 50, &BTreeSet::new());
+        let found = batches(needs(&[("n0", "x"), ("n1", "y"), ("n2", "x")]), 50, &BTreeSet::new());
         let hosts: Vec<Vec<&String>> =
             found.iter().map(|it| it.attempts.keys().collect()).collect();
         assert_eq!(hosts, [vec!["n0", "n2"], vec!["n1"]]);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn no_run_is_larger_than_a_batch() {
-        let found = shards(needs(&[("n0", "x"), ("n1", "x"), ("n2", "x")]), 2, &BTreeSet::new());
+        let found = batches(needs(&[("n0", "x"), ("n1", "x"), ("n2", "x")]), 2, &BTreeSet::new());
         assert_eq!(found.iter().map(|it| it.attempts.len()).collect::<Vec<_>>(), [2, 1]);
         assert_ne!(found[0].identity(), found[1].identity());
     }
@@ -107,7 +107,7 @@ mod tests {
             let names: Vec<String> = (0..n_hosts).map(|it| format!("n{it:03}")).collect();
             let hosts: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "x")).collect();
             let asked = (0..n_hosts).filter(|it| is_asked(*it)).map(|it| names[it].clone());
-            let found = shards(needs(&hosts), batch_size, &asked.collect());
+            let found = batches(needs(&hosts), batch_size, &asked.collect());
             found.iter().map(|it| it.attempts.len()).collect::<Vec<_>>()
         };
         let (all, none) = (|_| true, |_| false);

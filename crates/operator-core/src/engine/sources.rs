@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::recipe::Source;
+use crate::engine::recipe::MountedSource;
 
 /// The sources with each key left only to the last one that has it; a source that is left without
 /// any is left out.
-pub fn mounted(sources: Vec<Source>) -> Vec<Source> {
+pub fn mounted(sources: Vec<MountedSource>) -> Vec<MountedSource> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    let mut kept: Vec<Source> = Vec::new();
+    let mut kept: Vec<MountedSource> = Vec::new();
     for mut source in sources.into_iter().rev() {
         let had_keys = !source.keys.is_empty();
         source.keys.retain(|it| taken.insert(it.clone()));
@@ -26,8 +26,8 @@ pub fn mounted(sources: Vec<Source>) -> Vec<Source> {
 
 /// The keys that several objects have, each with those objects in their order: the last one's is
 /// mounted.
-pub fn clashes(sources: &[Source]) -> BTreeMap<&str, Vec<&Source>> {
-    let mut by_key: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
+pub fn clashes(sources: &[MountedSource]) -> BTreeMap<&str, Vec<&MountedSource>> {
+    let mut by_key: BTreeMap<&str, Vec<&MountedSource>> = BTreeMap::new();
     for source in sources {
         for key in &source.keys {
             let having = by_key.entry(key).or_default();
@@ -46,9 +46,9 @@ mod tests {
 
     use super::*;
 
-    fn source(is_secret: bool, name: &str, keys: &[&str]) -> Source {
+    fn source(is_secret: bool, name: &str, keys: &[&str]) -> MountedSource {
         let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-        Source { is_secret, name: name.into(), keys }
+        MountedSource { is_secret, name: name.into(), keys }
     }
 
     #[test]
@@ -72,9 +72,9 @@ mod tests {
         assert_eq!(mounted(twice), [source(true, "a", &["x"])]);
     }
 
-    fn any_source() -> impl Strategy<Value = Source> {
+    fn any_source() -> impl Strategy<Value = MountedSource> {
         let keys = prop::collection::btree_set("[a-c]", 0..3);
-        (any::<bool>(), "[a-b]", keys).prop_map(|(is_secret, name, keys)| Source {
+        (any::<bool>(), "[a-b]", keys).prop_map(|(is_secret, name, keys)| MountedSource {
             is_secret,
             name,
             keys: keys.into_iter().collect(),

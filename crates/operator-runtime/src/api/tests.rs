@@ -67,7 +67,7 @@ impl Server {
         client_over(service, "ns", &Metrics::new("test"))
     }
 
-    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn Absorb>>) -> Api {
+    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn WriteThrough>>) -> Api {
         let leadership = if leads {
             Leadership::Leading { term: "me/0".into(), until: None }
         } else {
@@ -99,13 +99,13 @@ fn target(uid: Option<&str>) -> Target {
     Target { kind, namespace: "ns".into(), name: "a".into(), uid: uid.map(str::to_owned) }
 }
 
-fn status(notices: Vec<Notice>) -> Step {
+fn status(notices: Vec<EventDraft>) -> Step {
     let write = Write::Status { status: json!({ "x": 1 }), resource_version: None, notices };
-    Step { target: target(Some("1")), write, because: "of the test".into() }
+    Step { target: target(Some("1")), write, reason: "of the test".into() }
 }
 
-fn notice() -> Notice {
-    Notice { warning: true, reason: "Because".into(), note: "so it is".into() }
+fn notice() -> EventDraft {
+    EventDraft { warning: true, reason: "Because".into(), note: "so it is".into() }
 }
 
 fn create(identity: &str) -> Step {
@@ -192,7 +192,7 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
     ];
     let server = Server::answering(answers);
     let apart = vec![apply(), apply(), apply(), apply()];
-    let plan = Plan { apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
+    let plan = Plan { independent: apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
     let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
     // All four and the step after them; the status is to tell of the refusal.
@@ -202,7 +202,7 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
     let server = Server::answering([failure(503, "ServiceUnavailable")]);
-    let plan = Plan { apart: vec![apply(), apply()], ..Plan::default() };
+    let plan = Plan { independent: vec![apply(), apply()], ..Plan::default() };
     let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
     assert_eq!(server.requests().len(), 1);
@@ -258,13 +258,14 @@ async fn a_deletion_names_the_instance_and_an_absent_object_counts_as_deleted() 
 }
 
 fn hold() -> Step {
-    let write = Write::Hold { finalizer: "x/a".into() };
-    Step { target: target(Some("1")), write, because: "of the test".into() }
+    let write = Write::AddFinalizer { finalizer: "x/a".into() };
+    Step { target: target(Some("1")), write, reason: "of the test".into() }
 }
 
 fn release() -> Step {
-    let write = Write::Release { rest: vec!["y/b".into()], resource_version: Some("7".into()) };
-    Step { target: target(Some("1")), write, because: "of the test".into() }
+    let write =
+        Write::RemoveFinalizer { rest: vec!["y/b".into()], resource_version: Some("7".into()) };
+    Step { target: target(Some("1")), write, reason: "of the test".into() }
 }
 
 #[tokio::test]
@@ -414,7 +415,7 @@ async fn an_answer_goes_only_into_the_cache_of_its_kind() {
     let config_maps: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
     let secrets = Cache::<k8s_openapi::api::core::v1::Secret>::new(vec![]);
     let server = Server::answering([(200, object("a", "1", "5"))]);
-    let caches: Vec<Arc<dyn Absorb>> = vec![
+    let caches: Vec<Arc<dyn WriteThrough>> = vec![
         Arc::<Cache<ConfigMap>>::clone(&config_maps),
         Arc::<Cache<k8s_openapi::api::core::v1::Secret>>::clone(&secrets),
     ];

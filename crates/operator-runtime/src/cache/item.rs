@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use api::conditions::{READY, printable, trimmed};
+use api::conditions::{READY, printable, truncated};
 use api::fault::Fault;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -198,13 +198,13 @@ fn told(object: &Value) -> Option<String> {
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let said = error.inner().to_string();
     let missing = said.strip_prefix("missing field `").and_then(|it| it.split('`').next());
-    let expected = said.rsplit_once("expected ").map(|(_, expected)| trimmed(expected, 100));
+    let expected = said.rsplit_once("expected ").map(|(_, expected)| truncated(expected, 100));
     let message = match (missing, expected) {
         (Some(field), _) => format!("cannot be read; it lacks {field}"),
         (None, Some(expected)) => format!("cannot be read; expected {expected}"),
         (None, None) => "cannot be read".into(),
     };
-    Fault::new(trimmed(&printable(&error.path().to_string()), 200), printable(&message))
+    Fault::new(truncated(&printable(&error.path().to_string()), 200), printable(&message))
 }
 
 /// The first field that nests too deep, cut to what names it.
@@ -214,7 +214,7 @@ fn too_deep(object: &Value) -> Option<String> {
         let mut path = Vec::new();
         descend(value, MAX_DEPTH - 1, &mut path).then(|| {
             let shown = path.iter().rev().take(4).fold(name.clone(), |shown, it| shown + it);
-            trimmed(&printable(&shown), 200)
+            truncated(&printable(&shown), 200)
         })
     })
 }

@@ -10,13 +10,13 @@ use crate::shutdown::{Shutdown, Trigger, shutdown};
 
 /// Tasks that must go on until they are told to end.
 #[derive(Debug)]
-pub struct Crew {
+pub struct TaskGroup {
     tasks: JoinSet<(String, Result<()>)>,
     trigger: Trigger,
     shutdown: Shutdown,
 }
 
-impl Crew {
+impl TaskGroup {
     /// No tasks yet.
     pub fn new() -> Self {
         let (trigger, shutdown) = shutdown();
@@ -68,7 +68,7 @@ impl Crew {
     }
 }
 
-impl Default for Crew {
+impl Default for TaskGroup {
     fn default() -> Self {
         Self::new()
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_ends_by_itself_is_an_error_that_names_it() {
-        let mut crew = Crew::new();
+        let mut crew = TaskGroup::new();
         let mut stop = crew.shutdown();
         crew.spawn("steady", async move {
             stop.requested().await;
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn tasks_that_do_not_end_in_time_are_ended() {
-        let mut crew = Crew::new();
+        let mut crew = TaskGroup::new();
         crew.spawn("stubborn", std::future::pending());
         crew.finish(Duration::from_secs(20)).await;
         assert!(crew.tasks.join_next().await.is_some_and(|it| it.is_err()));

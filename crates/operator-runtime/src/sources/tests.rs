@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::tests::{Server, object};
-use crate::cache::Absorb as _;
+use crate::cache::WriteThrough as _;
 
 struct World {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
-    sources: Arc<Sources>,
+    sources: Arc<SourceCache>,
     woken: Arc<Mutex<Vec<Key>>>,
 }
 
@@ -18,7 +18,7 @@ impl World {
     fn new() -> Self {
         let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
         let sources =
-            Sources::new(&Keys::default(), Arc::clone(&secrets), Arc::clone(&config_maps));
+            SourceCache::new(&Keys::default(), Arc::clone(&secrets), Arc::clone(&config_maps));
         let woken: Arc<Mutex<Vec<Key>>> = Arc::default();
         let wake = Arc::clone(&woken);
         sources.on_change(move |reader| lock(&wake).push(reader));
@@ -72,13 +72,13 @@ async fn two_who_ask_at_once_make_one_read() {
 #[tokio::test]
 async fn only_the_texts_that_were_asked_for_are_kept() {
     let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
-    let kept = Sources::keeping(
+    let kept = SourceCache::keeping(
         &["key", "absent"],
         &Keys::default(),
         Arc::clone(&secrets),
         config_maps.clone(),
     );
-    let plain = Sources::new(&Keys::default(), Arc::clone(&secrets), config_maps);
+    let plain = SourceCache::new(&Keys::default(), Arc::clone(&secrets), config_maps);
     secrets.absorb(&secret("5", "a"));
     let source = SourceRef::secret("ns", "s");
     let server = Server::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
@@ -186,7 +186,7 @@ fn annotations_and_ownership_are_known_from_metadata() {
     world.secrets.absorb(&written);
     assert!(!world.sources.owned(&source).has(["hash"], ["key"]));
     let absent = SourceRef::config_map("ns", "s");
-    assert_eq!(world.sources.owned(&absent), Owned::default());
+    assert_eq!(world.sources.owned(&absent), ManagedFields::default());
     assert_eq!(world.sources.version(&absent), None);
 }
 
@@ -194,7 +194,7 @@ fn annotations_and_ownership_are_known_from_metadata() {
 async fn digests_of_secrets_are_keyed_and_those_of_config_maps_are_not() {
     let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
     let keys = Keys::new(b"key", []);
-    let sources = Sources::new(&keys, Arc::clone(&secrets), Arc::clone(&config_maps));
+    let sources = SourceCache::new(&keys, Arc::clone(&secrets), Arc::clone(&config_maps));
     let mut config_map = object("m", "1", "6");
     config_map["data"] = json!({ "key": "a" });
     secrets.absorb(&secret("5", "a"));

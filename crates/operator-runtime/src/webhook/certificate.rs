@@ -29,7 +29,7 @@ use tracing::{debug, info, warn};
 use super::place::Place;
 use super::seen::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
-    admin::{Check, Pulse},
+    admin::{Check, Heartbeat},
     args::CertificateMaker,
     backoff::Backoff,
     clock,
@@ -62,7 +62,7 @@ pub struct Certificates {
     current: Option<Bundle>,
     /// The bundle whose authority is published, and since when that is known.
     published: Option<(Bundle, Instant)>,
-    reports: Option<(Check, Pulse)>,
+    reports: Option<(Check, Heartbeat)>,
 }
 
 impl fmt::Debug for Certificates {
@@ -103,7 +103,7 @@ impl Certificates {
 
     /// Reports readiness and liveness.
     #[must_use]
-    pub fn reported_to(mut self, ready: Check, alive: Pulse) -> Self {
+    pub fn reported_to(mut self, ready: Check, alive: Heartbeat) -> Self {
         self.reports = Some((ready, alive));
         self
     }

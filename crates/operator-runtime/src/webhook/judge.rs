@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use kube::core::{DynamicObject, admission::AdmissionRequest};
 
-use super::verdict::Verdict;
+use super::verdict::AdmissionDecision;
 
 /// What is asked: an object before and after, who asks, and what for.
 pub type Request = AdmissionRequest<DynamicObject>;
 
 /// A pure judgement.
-pub(super) type Judge = Arc<dyn Fn(&Request) -> Verdict + Send + Sync>;
+pub(super) type Judge = Arc<dyn Fn(&Request) -> AdmissionDecision + Send + Sync>;

@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 use crate::admin::Check;
 use crate::error::Result;
-use crate::leader::{Candidate, Watches};
+use crate::leader::{Informers, ManagerBuilder};
 use crate::shutdown::Shutdown;
 
 #[derive(Clone)]
@@ -18,21 +18,21 @@ enum Stage<C> {
 }
 
 /// The caches that admission is answered from; clones share them.
-pub struct Known<C>(watch::Sender<Stage<C>>);
+pub struct AdmissionCache<C>(watch::Sender<Stage<C>>);
 
-impl<C> Clone for Known<C> {
+impl<C> Clone for AdmissionCache<C> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<C> Default for Known<C> {
+impl<C> Default for AdmissionCache<C> {
     fn default() -> Self {
         Self(watch::Sender::new(Stage::Nothing))
     }
 }
 
-impl<C: Clone> Known<C> {
+impl<C: Clone> AdmissionCache<C> {
     /// The caches, once their first lists have arrived.
     pub fn now(&self) -> Option<C> {
         match &*self.0.borrow() {
@@ -70,10 +70,10 @@ impl<C: Clone> Known<C> {
 /// # Guarantees
 /// There is no gap: the replica's own caches end only after the controllers' have taken their place.
 pub async fn stand_by<C: Clone>(
-    candidate: Candidate,
-    known: Known<C>,
+    candidate: ManagerBuilder,
+    known: AdmissionCache<C>,
     caches: C,
-    open: fn(&C, &mut Watches),
+    open: fn(&C, &mut Informers),
     ready: Check,
     mut stop: Shutdown,
 ) -> Result<()> {
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_controllers_caches_replace_a_replicas_own_and_stay() {
-        let known = Known::default();
+        let known = AdmissionCache::default();
         assert!(known.now().is_none());
         known.stand_by("own");
         assert_eq!(known.now(), Some("own"));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
-use api::conditions::trimmed;
+use api::conditions::truncated;
 use axum::body::{Body, HttpBody as _};
 use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::judge::{Judge, Request};
-use super::verdict::Verdict;
+use super::verdict::AdmissionDecision;
 use crate::weight;
 
 /// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server
@@ -198,8 +198,9 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
 }
 
 fn judged(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionResponse, String> {
-    let review: AdmissionReview<DynamicObject> = serde_json::from_slice(body)
-        .map_err(|error| format!("not an AdmissionReview: {}", trimmed(&error.to_string(), 200)))?;
+    let review: AdmissionReview<DynamicObject> = serde_json::from_slice(body).map_err(|error| {
+        format!("not an AdmissionReview: {}", truncated(&error.to_string(), 200))
+    })?;
     let request: Request = review.try_into().map_err(|error| format!("{error}"))?;
     let verdict = judge(&request);
     let (name, namespace) = (&request.name, request.namespace.as_deref().unwrap_or_default());
@@ -230,17 +231,17 @@ impl Asked<'_> {
     ///
     /// Whoever brings such an object is refused. Who only changes one that is there is not: others
     /// must be able to write what is theirs, and whoever mends it as well.
-    fn unjudged(&self) -> Option<Verdict> {
+    fn unjudged(&self) -> Option<AdmissionDecision> {
         let fault = |it: Option<&RawValue>| weight::fault(it?.get().as_bytes(), weight::OF_OBJECT);
         match (fault(self.object), fault(self.old_object)) {
             (None, None) => None,
-            (Some(fault), None) => Some(Verdict::deny(format!(
+            (Some(fault), None) => Some(AdmissionDecision::deny(format!(
                 "the object {fault}, and the operators cannot read it: nest less, or leave values out"
             ))),
-            (Some(fault), Some(_)) => Some(Verdict::allow().warn(format!(
+            (Some(fault), Some(_)) => Some(AdmissionDecision::allow().warn(format!(
                 "the object {fault}, and the operators cannot read it: it was not judged"
             ))),
-            (None, Some(_)) => Some(Verdict::allow()),
+            (None, Some(_)) => Some(AdmissionDecision::allow()),
         }
     }
 }
@@ -267,7 +268,7 @@ fn soon() -> StatusDetails {
 
 fn response(
     mut response: AdmissionResponse,
-    verdict: Verdict,
+    verdict: AdmissionDecision,
     may_patch: bool,
 ) -> AdmissionResponse {
     response.warnings = Some(verdict.warnings).filter(|it| !it.is_empty());

@@ -40,14 +40,14 @@ fn webhook() -> Webhook {
     let judge = |request: &Request| {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
         if before["spec"]["cell"] == "cell0" {
-            return Verdict::deny("spec.cell: cell0 runs no computes").warn("w");
+            return AdmissionDecision::deny("spec.cell: cell0 runs no computes").warn("w");
         }
         if before["spec"]["cell"] == "unseen" {
-            return Verdict::ask_again("nothing was read yet");
+            return AdmissionDecision::ask_again("nothing was read yet");
         }
         let mut after = before.clone();
         after["spec"]["image"] = json!("default");
-        Verdict::replace(&before, &after)
+        AdmissionDecision::replace(&before, &after)
     };
     Webhook::new().mutate("/mutate-x", judge).validate("/validate-x", judge)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// The outcome of a judgement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct AdmissionDecision {
     /// Whether the request may go on.
     pub allowed: bool,
     /// JSON Patch operations on the object, for mutating webhooks that allow.
@@ -18,7 +18,7 @@ pub struct Verdict {
     pub is_untold: bool,
 }
 
-impl Verdict {
+impl AdmissionDecision {
     /// The request may go on as it is.
     pub fn allow() -> Self {
         Self {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_said_holds_nothing_that_a_terminal_obeys() {
-        let verdict = Verdict::deny("spec.\u{1b}[2Jx is odd").warn("[a\u{202e}b] c\r");
+        let verdict = AdmissionDecision::deny("spec.\u{1b}[2Jx is odd").warn("[a\u{202e}b] c\r");
         assert_eq!(verdict.message, "spec.[2Jx is odd");
         assert_eq!(verdict.warnings, ["[ab] c"]);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use api::conditions::{Condition, Truth};
+use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::{Role, Service};
 use e2e::journey::{self, ROLE, ready};
 use e2e::{Namespace, holds, run, says};
@@ -218,6 +218,6 @@ async fn services_that_cannot_be_deployed_are_refused_with_the_legal_way() -> Re
     let is_told = |it: &Service| says(told(it), "SpecWarnings", "WithoutEffect", &words);
     let own = ns.wait::<Service>("own", "told", SOON, is_told).await?;
     let ready = told(&own).iter().find(|it| it.type_ == "Ready").context("no Ready")?;
-    assert_eq!(ready.status, Truth::True);
+    assert_eq!(ready.status, ConditionStatus::True);
     ns.done().await
 }

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::plan::{Plan, Step};
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 use operator_runtime::controller::Controller;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -67,7 +67,7 @@ impl Leader {
             return;
         }
         self.known.insert(id.clone(), object.clone());
-        let cache: &dyn Absorb = match id.0.as_str() {
+        let cache: &dyn WriteThrough = match id.0.as_str() {
             "OpenStackAnsibleEE" => &*self.caches.runs,
             "Job" => &*self.caches.jobs,
             _ => &*self.caches.pods,

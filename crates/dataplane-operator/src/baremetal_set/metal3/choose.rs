@@ -17,7 +17,7 @@ const MIB_OF_GB: i64 = 1024;
 
 /// What a machine must be for a host.
 #[derive(Clone, Debug, Default)]
-pub struct Terms<'a> {
+pub struct SelectionTerms<'a> {
     /// The namespace in which it is.
     pub namespace: &'a str,
     /// Its labels.
@@ -61,11 +61,11 @@ impl fmt::Display for NoMachine {
 ///
 /// As many hosts as possible get one ([`ironic::assign::matched`]); apart from that, the first host by
 /// name gets the first machine by name.
-pub fn choose<'a>(
-    hosts: &BTreeMap<String, Terms<'_>>,
+pub fn select<'a>(
+    hosts: &BTreeMap<String, SelectionTerms<'_>>,
     machines: &'a [Arc<BareMetalHost>],
 ) -> BTreeMap<String, Result<&'a BareMetalHost, NoMachine>> {
-    let fits = |terms: &Terms<'_>| -> Vec<usize> {
+    let fits = |terms: &SelectionTerms<'_>| -> Vec<usize> {
         (0..machines.len()).filter(|idx| lack(&machines[*idx], terms).is_none()).collect()
     };
     let fits: Vec<Vec<usize>> = hosts.values().map(fits).collect();
@@ -77,7 +77,7 @@ pub fn choose<'a>(
     judged.collect()
 }
 
-fn no_machine(machines: &[Arc<BareMetalHost>], terms: &Terms<'_>) -> NoMachine {
+fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> NoMachine {
     let here: Vec<_> =
         machines.iter().filter(|it| it.namespace().as_deref() == Some(terms.namespace)).collect();
     let mut excluded: Vec<(usize, String, usize)> = Vec::new();
@@ -96,7 +96,7 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &Terms<'_>) -> NoMachine {
 
 /// The first thing that a machine lacks, with its place in the order of looking; what a human asked for
 /// comes before what changes by itself.
-fn lack(machine: &BareMetalHost, terms: &Terms<'_>) -> Option<(usize, String)> {
+fn lack(machine: &BareMetalHost, terms: &SelectionTerms<'_>) -> Option<(usize, String)> {
     let is_here = machine.namespace().as_deref() == Some(terms.namespace);
     let mut lacks = vec![(!is_here).then(|| "in other namespaces".to_owned())];
     let has = machine.labels();

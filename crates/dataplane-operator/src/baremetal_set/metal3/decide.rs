@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use api::baremetal::UNASSIGNED;
 use jiff::Timestamp;
-use operator_core::finalizers::{hold, is_terminating, release};
+use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Plan;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
-use super::hosts::judge;
+use super::hosts::evaluate;
 use super::{status, writes};
-use crate::baremetal_set::metal3::host::Judged;
+use crate::baremetal_set::metal3::host::EvaluatedHost;
 use crate::baremetal_set::observe::Observed;
 use crate::finalizers::MACHINES;
 
@@ -24,30 +24,38 @@ const SELDOM: Duration = Duration::from_mins(1);
 /// and the last Secret is gone.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let judged = judge(seen);
+    let judged = evaluate(seen);
     if may_go(seen, &judged) {
-        plan.steps.extend(release(&*seen.set, MACHINES, "no machine is the set's any more"));
+        plan.steps.extend(remove_finalizer(
+            &*seen.set,
+            MACHINES,
+            "no machine is the set's any more",
+        ));
         return plan;
     }
     if seen.metal3.machines.is_some() {
-        plan.steps.extend(hold(&*seen.set, MACHINES, "machines are given back before it goes"));
+        plan.steps.extend(add_finalizer(
+            &*seen.set,
+            MACHINES,
+            "machines are given back before it goes",
+        ));
         if seen.is_held() {
-            plan.apart = writes::steps(seen, &judged);
+            plan.independent = writes::steps(seen, &judged);
         }
     }
     plan.steps.extend(status::step(seen, &judged, None, now));
-    plan.look_again_in(SELDOM);
+    plan.requeue_in(SELDOM);
     plan
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &Refusal, now: Timestamp) -> Plan {
-    let steps = status::step(seen, &judge(seen), Some(refusal), now);
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    let steps = status::step(seen, &evaluate(seen), Some(refusal), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
 /// Where the kind is gone, so are the machines, and the Secrets with them.
-fn may_go(seen: &Observed, judged: &Judged<'_>) -> bool {
+fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
     let is_done = judged.hosts.is_empty() && seen.metal3.secrets.is_empty();
     let is_over = seen.metal3.machines.is_none() || is_done;
     is_terminating(&*seen.set) && is_over && !has_anothers(seen)

@@ -20,12 +20,12 @@ pub struct Host<'a> {
     /// What is wrong with what it is made from.
     pub faults: Vec<Fault>,
     /// How it stands.
-    pub standing: Standing<'a>,
+    pub standing: HostState<'a>,
 }
 
 /// How a host stands.
 #[derive(Debug)]
-pub enum Standing<'a> {
+pub enum HostState<'a> {
     /// Nothing is known of any machine.
     Unseen,
     /// Something is wrong with what it is made from; its machine, on which nothing is yet, if it has one.
@@ -70,7 +70,7 @@ pub enum Next {
 
 /// All hosts by name, and what is wrong with them.
 #[derive(Debug)]
-pub struct Judged<'a> {
+pub struct EvaluatedHost<'a> {
     /// Those that are to be and those that leave.
     pub hosts: Vec<Host<'a>>,
     /// Each fault once, however many hosts have it.

@@ -8,14 +8,14 @@ use ironic::instance_uuid;
 use kube::ResourceExt;
 
 use super::advice::taken_secret;
-use super::choose::{Terms, choose};
+use super::choose::{SelectionTerms, select};
 use super::image::{NoImage, image};
-use super::mine::{lost, mine, twice, unseen};
+use super::mine::{lost, owned, twice, unseen};
 use super::seen::{DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title};
 use super::writes;
 use crate::baremetal_set::addresses;
 use crate::baremetal_set::hosts::{Fault, drive};
-use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
 use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
 
@@ -23,7 +23,7 @@ use crate::baremetal_set::observe::Observed;
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
 /// Judges all hosts.
-pub fn judge(seen: &Observed) -> Judged<'_> {
+pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
     let image = image(&seen.set.spec, seen.metal3.server.as_deref());
     let of_set = set_faults(seen);
     let of_image = match &image {
@@ -43,7 +43,7 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
         own.extend(of_image.clone());
         faults.extend(own.iter().cloned());
         let is_good = own.is_empty();
-        let standing = if is_good { Standing::Unseen } else { Standing::Faulty(None) };
+        let standing = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
         let (name, wanted) = (name.to_owned(), Some(wanted));
         hosts.push(Host { name, wanted, drive, faults: own, standing });
     }
@@ -53,7 +53,7 @@ pub fn judge(seen: &Observed) -> Judged<'_> {
         place(seen, image.as_ref(), &mut hosts);
     }
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
-    Judged { hosts, faults, image }
+    EvaluatedHost { hosts, faults, image }
 }
 
 fn fault(text: String) -> Fault {
@@ -109,45 +109,45 @@ fn no_vendor_data(path: &str) -> String {
 /// Finds each host's machine, and what comes next for it.
 fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Vec<Host<'a>>) {
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
-    let mine = mine(seen);
+    let mine = owned(seen);
     let spec = &seen.set.spec.template;
-    let mut without: BTreeMap<String, Terms<'_>> = BTreeMap::new();
+    let mut without: BTreeMap<String, SelectionTerms<'_>> = BTreeMap::new();
     for host in &mut *hosts {
         let Some(wanted) = host.wanted else { continue };
         let is_good = host.faults.is_empty();
         if let Some(own @ [machine, ..]) = mine.get(&host.name).map(Vec::as_slice) {
             host.standing = match twice(seen, &host.name, own) {
-                Some(stop) => Standing::At(machine, stop),
+                Some(stop) => HostState::At(machine, stop),
                 None if !is_good && !BUSY.contains(&state(machine)) => {
-                    Standing::Faulty(Some(machine))
+                    HostState::Faulty(Some(machine))
                 }
-                None => Standing::At(machine, next(seen, host, machine, image.ok())),
+                None => HostState::At(machine, next(seen, host, machine, image.ok())),
             };
             continue;
         }
         host.standing = match (lost(seen, &host.name), image) {
-            (Some((machine, loss)), _) => Standing::Lost(machine, loss),
+            (Some((machine, loss)), _) => HostState::Lost(machine, loss),
             // Nothing is taken for a set that goes.
-            (None, _) if seen.is_needed() => Standing::Unseen,
-            (None, _) if !is_good => Standing::Faulty(None),
+            (None, _) if seen.is_needed() => HostState::Unseen,
+            (None, _) if !is_good => HostState::Faulty(None),
             (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
-                Standing::NoImage(text.clone())
+                HostState::NoImage(text.clone())
             }
             (None, Ok(_)) => {
                 let mut labels = spec.bmh_label_selector.clone();
                 labels.extend(wanted.bmh_label_selector.clone());
                 let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
-                without.insert(host.name.clone(), Terms { namespace, labels, hardware });
+                without.insert(host.name.clone(), SelectionTerms { namespace, labels, hardware });
                 continue;
             }
         };
     }
-    let mut chosen = choose(&without, machines);
+    let mut chosen = select(&without, machines);
     for host in &mut *hosts {
         let Some(chosen) = chosen.remove(&host.name) else { continue };
         host.standing = match chosen {
-            Ok(machine) => Standing::At(machine, next(seen, host, machine, image.ok())),
-            Err(none) => Standing::Without(none),
+            Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
+            Err(none) => HostState::Without(none),
         };
     }
     let leaving = leaving(seen, &mine, hosts);
@@ -165,19 +165,19 @@ fn leaving<'a>(
     let of_machine = |(name, own): (&String, &Vec<&'a BareMetalHost>)| {
         let machine = *own.first()?;
         let standing = if seen.is_taken_out_by_hand(name) {
-            Standing::Kept(machine)
+            HostState::Kept(machine)
         } else {
-            Standing::Leaving(machine, given_back(seen, machine))
+            HostState::Leaving(machine, given_back(seen, machine))
         };
         Some((name.clone(), standing))
     };
     let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
     let unseen = told.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
         let (machine, loss) = unseen(seen, it)?;
-        Some((name.clone(), Standing::Lost(machine, loss)))
+        Some((name.clone(), HostState::Lost(machine, loss)))
     });
     let all = mine.iter().filter_map(of_machine).chain(unseen);
-    let host = |(name, standing): (String, Standing<'a>)| {
+    let host = |(name, standing): (String, HostState<'a>)| {
         let faults = Vec::new();
         Host { name, wanted: None, drive: None, faults, standing }
     };

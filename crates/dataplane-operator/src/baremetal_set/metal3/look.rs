@@ -10,15 +10,15 @@ use kube::core::PartialObjectMeta;
 use operator_core::object_key::Key;
 use operator_core::rbac::Rule;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Absorb, Cache, MetadataCache};
+use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
 use operator_runtime::error::Result;
-use operator_runtime::leader::Candidate;
-use operator_runtime::queue::Queue;
+use operator_runtime::leader::ManagerBuilder;
+use operator_runtime::queue::WorkQueue;
 
 use super::seen::{Made, Seen, UID, is_of};
 use super::writes::of_hosts;
 use crate::node_set::wake::GATHER;
-use crate::optional::Optional;
+use crate::optional::OptionalInformer;
 
 /// The index of Secrets by the set for whose hosts they were made.
 pub const BY_SET: &str = "baremetal-set";
@@ -35,8 +35,8 @@ pub const RULES: [Rule; 2] = [
 
 /// All machines of Metal3, if the cluster has it, and what was made for them.
 pub struct Metal3 {
-    machines: Optional<BareMetalHost>,
-    servers: Optional<ProvisionServer>,
+    machines: OptionalInformer<BareMetalHost>,
+    servers: OptionalInformer<ProvisionServer>,
     secrets: Arc<MetadataCache<Secret>>,
     /// Those that are watched; empty means all.
     namespaces: Vec<String>,
@@ -44,22 +44,22 @@ pub struct Metal3 {
 
 impl Metal3 {
     /// Not watched yet; `secrets` has the index [`BY_SET`].
-    pub fn new(candidate: &Candidate, secrets: Arc<MetadataCache<Secret>>) -> Self {
+    pub fn new(candidate: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
         Self {
-            machines: Optional::new(candidate.watches()),
-            servers: Optional::new(candidate.watches()),
+            machines: OptionalInformer::new(candidate.watches()),
+            servers: OptionalInformer::new(candidate.watches()),
             secrets,
             namespaces: candidate.namespaces().to_vec(),
         }
     }
 
     /// The cache of what is written.
-    pub fn absorbing(&self) -> Arc<dyn Absorb> {
+    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         self.machines.absorbing()
     }
 
     /// What there is for a set.
-    pub async fn look(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
+    pub async fn list_hosts(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
         let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
         let machines = self.machines.all(api).await?;
         // A machine that cannot be read is not lost: no other one takes its place.
@@ -92,7 +92,7 @@ pub fn set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
 }
 
 /// Wakes the sets that machines and servers concern.
-pub fn wake(queue: &Arc<Queue>, metal3: &Metal3, sets: &Arc<Cache<BaremetalSet>>) {
+pub fn map_events(queue: &Arc<WorkQueue>, metal3: &Metal3, sets: &Arc<Cache<BaremetalSet>>) {
     let (to, all) = (Arc::clone(queue), Arc::clone(sets));
     // Machines that one set gives back, others wait for.
     metal3.machines.on_change(move |Key { namespace, .. }| {

@@ -22,7 +22,7 @@ pub(super) fn may_run(state: &str) -> bool {
 
 /// The machines that are labelled for each host and that nobody else uses: first the one of which the
 /// status tells. Several where somebody has copied one with its labels.
-pub(super) fn mine(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
+pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
     let mut mine: BTreeMap<String, Vec<&BareMetalHost>> = BTreeMap::new();
     for machine in machines.iter().filter(|it| other_consumer(it, &seen.set).is_none()) {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use api::baremetal::HostStatus;
-use api::conditions::Finding;
+use api::conditions::ConditionDraft;
 use api::metal3::BareMetalHost;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::Step;
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
 use super::advice::lost;
 use super::image::NoImage;
@@ -16,19 +16,19 @@ use super::mine::may_run;
 use super::seen::{DRIVE, host_of, state, title};
 use crate::baremetal_set::advice::{in_use, retained};
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
-use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
 use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
 use crate::baremetal_set::status::{
     INPUT_READY, Matter, PROVISIONED as PROVISIONING, SERVER_READY, UP_TO_DATE, input_of,
-    ip_addresses, provisioned_of, shown, unknown, up_to_date_of, whole, worries,
+    ip_addresses, provisioned_of, status_of, unknown, up_to_date_of, whole, worries,
 };
 
 /// The status step, where the status says something else.
 pub fn step(
     seen: &Observed,
-    judged: &Judged<'_>,
-    refusal: Option<&Refusal>,
+    judged: &EvaluatedHost<'_>,
+    refusal: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Step> {
     let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
@@ -42,39 +42,39 @@ pub fn step(
     let texts: Vec<&str> = judged.faults.iter().map(|it| it.text.as_str()).collect();
     let input = input_of(&texts, judged.faults.iter().all(|it| it.is_missing));
     let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
-    let is_done = |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { .. }));
+    let is_done = |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { .. }));
     let n_done = judged.hosts.iter().filter(is_done).count();
     let findings = vec![input, server(judged), provisioned_of(seen, (n_done, n_wanted), &matters)];
     let is_old =
-        |it: &&Host<'_>| matches!(it.standing, Standing::At(_, Next::Done { is_current: false }));
+        |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
     whole(seen, findings, up_to_date_of(seen, &old), (hosts, &drives), refusal, now)
 }
 
-fn absent() -> Finding {
+fn absent() -> ConditionDraft {
     let text = "spec.provisioner: the cluster has no Metal3, for it does not know the kind BareMetalHost \
                 of metal3.io; install Metal3, or set spec.provisioner to ironic, and say in spec.ironic \
                 where it is.";
-    Finding::error(INPUT_READY, "ProvisionerNotFound", text)
+    ConditionDraft::error(INPUT_READY, "ProvisionerNotFound", text)
 }
 
-fn not_asked() -> Finding {
+fn not_asked() -> ConditionDraft {
     let text = "Nobody is asked before there is the provisioner that InputReady tells of.";
-    Finding::unknown(SERVER_READY, "InputMissing", text)
+    ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
 }
 
-fn server(judged: &Judged<'_>) -> Finding {
+fn server(judged: &EvaluatedHost<'_>) -> ConditionDraft {
     match &judged.image {
         Ok(image) => {
             let text = format!("Metal3 provisions, and its hosts get the image at {}.", image.url);
-            Finding::good(SERVER_READY, "Answering", text)
+            ConditionDraft::good(SERVER_READY, "Answering", text)
         }
         Err(NoImage::Waiting(text)) => {
-            Finding::waiting(SERVER_READY, "ImageNotServed", format!("{text}."))
+            ConditionDraft::waiting(SERVER_READY, "ImageNotServed", format!("{text}."))
         }
         Err(NoImage::Fault(_)) => {
             let text = "There is no image before what InputReady tells of is corrected.";
-            Finding::unknown(SERVER_READY, "InputMissing", text)
+            ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
         }
     }
 }
@@ -85,21 +85,21 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
     let (machine, next) = match &host.standing {
-        Standing::Unseen => return None,
-        Standing::Faulty(_) => {
+        HostState::Unseen => return None,
+        HostState::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
-            return of(Error, "InputMissing", shown(&texts, "; "));
+            return of(Error, "InputMissing", status_of(&texts, "; "));
         }
-        Standing::NoImage(text) => return of(Warning, "ImageNotServed", text.clone()),
-        Standing::Without(none) => return of(Warning, "NoMachine", none.to_string()),
-        Standing::Lost(machine, loss) => {
+        HostState::NoImage(text) => return of(Warning, "ImageNotServed", text.clone()),
+        HostState::Without(none) => return of(Warning, "NoMachine", none.to_string()),
+        HostState::Lost(machine, loss) => {
             let (reason, text) = lost(seen, &host.name, machine, loss);
             return of(Error, reason, text);
         }
-        Standing::Kept(machine) => {
+        HostState::Kept(machine) => {
             return of(Warning, "HostInUse", in_use(&host.name, &title(machine)));
         }
-        Standing::At(machine, next) | Standing::Leaving(machine, next) => (machine, next),
+        HostState::At(machine, next) | HostState::Leaving(machine, next) => (machine, next),
     };
     let name = title(machine);
     match next {
@@ -133,7 +133,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
 /// The hosts; what cannot be seen stays as it was.
 fn hosts(
     seen: &Observed,
-    judged: &Judged<'_>,
+    judged: &EvaluatedHost<'_>,
     matters: &[Matter<'_>],
 ) -> BTreeMap<String, HostStatus> {
     let worries = worries(matters);
@@ -144,20 +144,20 @@ fn hosts(
         let blank = HostStatus::unassigned(&host.name);
         let before = seen.set.told(&host.name);
         let entry = match &host.standing {
-            Standing::Unseen
-            | Standing::Faulty(None)
-            | Standing::NoImage(_)
-            | Standing::Without(_) => blank,
-            Standing::Lost(machine, _) => {
+            HostState::Unseen
+            | HostState::Faulty(None)
+            | HostState::NoImage(_)
+            | HostState::Without(_) => blank,
+            HostState::Lost(machine, _) => {
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
                 HostStatus { bmh_ref, provisioning_state, ..before.cloned().unwrap_or(blank) }
             }
             // Chosen, and maybe another one's by now.
-            Standing::At(machine, _) if host_of(machine, &seen.set).is_none() => blank,
-            Standing::At(machine, next) => at(machine, *next == Next::Off, before, blank),
-            Standing::Faulty(Some(machine))
-            | Standing::Leaving(machine, _)
-            | Standing::Kept(machine) => at(machine, false, before, blank),
+            HostState::At(machine, _) if host_of(machine, &seen.set).is_none() => blank,
+            HostState::At(machine, next) => at(machine, *next == Next::Off, before, blank),
+            HostState::Faulty(Some(machine))
+            | HostState::Leaving(machine, _)
+            | HostState::Kept(machine) => at(machine, false, before, blank),
         };
         let worry = worries.get(host.name.as_str());
         let (error, needs_human) =
@@ -165,13 +165,13 @@ fn hosts(
         // Its machine answers there until it is given back.
         let kept = || before.map(|it| it.ip_addresses.clone()).unwrap_or_default();
         let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
-        let is_current = if let Standing::At(_, Next::Done { is_current }) = host.standing {
+        let is_current = if let HostState::At(_, Next::Done { is_current }) = host.standing {
             Some(is_current)
         } else {
             None
         };
         let annotated_for_deletion =
-            host.wanted.is_none() && !matches!(host.standing, Standing::Kept(_));
+            host.wanted.is_none() && !matches!(host.standing, HostState::Kept(_));
         let entry = HostStatus {
             ip_addresses,
             error,

@@ -13,7 +13,7 @@ use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
 use super::seen::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
-use crate::baremetal_set::metal3::host::{Host, Judged, Next, Standing};
+use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
 use crate::baremetal_set::metal3::mine::is_retained;
 use crate::baremetal_set::observe::Observed;
 
@@ -29,23 +29,23 @@ const PARTS: [(&str, &str, &str); 3] = [
 ///
 /// # Guarantees
 /// None of these writes relies on another one of them: what does is written by a later pass.
-pub fn steps(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
+pub fn steps(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
         match &host.standing {
-            Standing::At(machine, Next::Secrets) => secrets(seen, host, machine),
-            Standing::At(machine, Next::Reserve(image)) => {
+            HostState::At(machine, Next::Secrets) => secrets(seen, host, machine),
+            HostState::At(machine, Next::Reserve(image)) => {
                 host.drive.iter().map(|it| reserve(seen, host, machine, image, it)).collect()
             }
-            Standing::Leaving(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
-            Standing::Leaving(machine, Next::Free) => vec![free(seen, machine)],
-            Standing::Unseen
-            | Standing::Faulty(_)
-            | Standing::NoImage(_)
-            | Standing::Without(_)
-            | Standing::Lost(..)
-            | Standing::At(..)
-            | Standing::Leaving(..)
-            | Standing::Kept(_) => Vec::new(),
+            HostState::Leaving(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
+            HostState::Leaving(machine, Next::Free) => vec![free(seen, machine)],
+            HostState::Unseen
+            | HostState::Faulty(_)
+            | HostState::NoImage(_)
+            | HostState::Without(_)
+            | HostState::Lost(..)
+            | HostState::At(..)
+            | HostState::Leaving(..)
+            | HostState::Kept(_) => Vec::new(),
         }
     };
     let mut steps: Vec<Step> = judged.hosts.iter().flat_map(of_host).collect();
@@ -200,16 +200,16 @@ fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec:
 
 /// Secrets of hosts that have no machine there: those that left, and those for which another machine
 /// was chosen elsewhere.
-fn swept(seen: &Observed, judged: &Judged<'_>) -> Vec<Step> {
+fn swept(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
     if seen.metal3.machines.is_none() {
         return Vec::new();
     }
     let mut kept: BTreeSet<(String, String)> = BTreeSet::new();
     for host in &judged.hosts {
-        let (Standing::At(machine, _)
-        | Standing::Leaving(machine, _)
-        | Standing::Kept(machine)
-        | Standing::Faulty(Some(machine))) = &host.standing
+        let (HostState::At(machine, _)
+        | HostState::Leaving(machine, _)
+        | HostState::Kept(machine)
+        | HostState::Faulty(Some(machine))) = &host.standing
         else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baremetal_set::status::{PROVISIONED, SERVER_READY, UP_TO_DATE};
-use Truth::{False, True, Unknown};
+use ConditionStatus::{False, True, Unknown};
 
 #[test]
 fn each_host_gets_a_machine_and_nothing_is_written_at_rest() {
@@ -22,7 +22,7 @@ fn each_host_gets_a_machine_and_nothing_is_written_at_rest() {
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 2);
     let n_before = lab.log.len();
     let plan = lab.pass().unwrap();
-    assert_eq!((lab.log.len(), plan.look_again.unwrap().as_secs()), (n_before, 60));
+    assert_eq!((lab.log.len(), plan.requeue_after.unwrap().as_secs()), (n_before, 60));
     let ready: Vec<&str> =
         lab.notices.iter().filter(|it| !it.warning).map(|it| it.reason.as_str()).collect();
     assert_eq!(ready, ["Ready"]);
@@ -93,7 +93,7 @@ fn an_ironic_that_is_away_is_told_and_what_was_known_stays() {
     let hosts = [lab.host("a"), lab.host("b")];
     lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
     let plan = lab.pass().unwrap();
-    assert_eq!(plan.look_again.unwrap().as_secs(), 15);
+    assert_eq!(plan.requeue_after.unwrap().as_secs(), 15);
     let parts = ["http://ironic:6385", "connection refused", "it is tried again"];
     lab.says(SERVER_READY, False, "Unreachable", &parts);
     lab.says("Ready", False, "Unreachable", &[]);
@@ -212,7 +212,7 @@ fn a_machine_that_ironic_does_not_give_keeps_no_host_from_another_one() {
     let order = orders(&lab.seen().unwrap(), lab.model.now()).remove(0);
     assert_eq!(lab.title(&order.node), "m0");
     let error = Error::Refused("no conductor of its driver".into());
-    let asked = Asked { node: order.node, state: order.state, outcome: Err(error) };
+    let asked = LastRequest { node: order.node, state: order.state, outcome: Err(error) };
     lab.pauses.note(&super::place(), vec![asked], lab.model.now());
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
@@ -230,7 +230,7 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     let refused = Refused { error, at: lab.model.now(), state: order.state.clone() };
     late.refused.insert(order.node.clone(), refused);
     let plan = recorded(decide(&late, lab.model.now()));
-    assert_eq!(plan.look_again.unwrap().as_secs(), 15);
+    assert_eq!(plan.requeue_after.unwrap().as_secs(), 15);
     for step in plan.all() {
         lab.write(step);
     }

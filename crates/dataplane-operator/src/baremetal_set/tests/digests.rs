@@ -11,7 +11,7 @@ fn deployed(keys: Keys) -> Lab {
     lab.keys = keys;
     lab.secret("root", &[("NodeRootPassword", "hunter2")]);
     lab.rest().unwrap();
-    assert_eq!(lab.condition("UpToDate").status, Truth::True);
+    assert_eq!(lab.condition("UpToDate").status, ConditionStatus::True);
     lab
 }
 
@@ -54,10 +54,10 @@ fn an_upgrade_to_keyed_digests_of_drives_writes_nothing_and_touches_no_machine()
     lab.edit(&json!({}));
     assert_eq!(lab.since(), ["status"]);
     assert!(lab.told_of_drive().starts_with('k') && lab.told_of_drive() != plain);
-    assert_eq!(lab.condition("UpToDate").status, Truth::True);
+    assert_eq!(lab.condition("UpToDate").status, ConditionStatus::True);
     lab.secret("root", &[("NodeRootPassword", "hunter3")]);
     assert_eq!(lab.since(), ["status"]);
-    assert_eq!(lab.condition("UpToDate").status, Truth::False);
+    assert_eq!(lab.condition("UpToDate").status, ConditionStatus::False);
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_lost_key_of_drives_touches_no_machine_and_is_told_once() {
     assert_eq!(lab.since(), ["status"]);
     let told: Vec<&str> = lab.notices.iter().map(|it| it.reason.as_str()).collect();
     assert_eq!(told, [KEY_LOST]);
-    assert_eq!((lab.since(), lab.condition("UpToDate").status), (vec![], Truth::True));
+    assert_eq!((lab.since(), lab.condition("UpToDate").status), (vec![], ConditionStatus::True));
 }

@@ -1,7 +1,7 @@
 //! Machines that are given back: of hosts that are taken out, and of sets that go.
 
 use super::*;
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 #[test]
 fn a_host_that_is_taken_out_gives_its_machine_back_and_its_entry_goes_then() {
@@ -66,7 +66,7 @@ fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
-    let told = |it: &&Notice| it.warning && it.reason == "MachineRetained";
+    let told = |it: &&EventDraft| it.warning && it.reason == "MachineRetained";
     let note = lab.notices.iter().find(told).unwrap().note.clone();
     assert!(note.contains("Host a: machine m0 is given up as it is"), "{note}");
     assert!(note.contains("answers at 192.0.2.10/24: give that address to no other"), "{note}");

@@ -43,7 +43,7 @@ struct World {
     keys: Keys,
     life: Life,
     log: Vec<String>,
-    notices: Vec<Notice>,
+    notices: Vec<EventDraft>,
 }
 
 fn machine(name: &str, changes: &Value) -> Value {
@@ -205,8 +205,8 @@ impl World {
     fn write_set(&mut self, write: &Write) {
         let set = self.set.as_mut().unwrap();
         match write {
-            Write::Hold { finalizer } => set.finalizers_mut().push(finalizer.clone()),
-            Write::Release { rest, .. } => {
+            Write::AddFinalizer { finalizer } => set.finalizers_mut().push(finalizer.clone()),
+            Write::RemoveFinalizer { rest, .. } => {
                 set.finalizers_mut().clone_from(rest);
                 if rest.is_empty() {
                     self.set = None;

@@ -105,7 +105,7 @@ fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
     world.edit("compute", |it| {
         let status = it.status.as_mut().unwrap();
         let found = status.conditions.iter_mut().find(|it| it.type_ == type_).unwrap();
-        found.status = api::conditions::Truth::False;
+        found.status = api::conditions::ConditionStatus::False;
         (found.reason, found.message) = (reason.into(), message.into());
     });
 }

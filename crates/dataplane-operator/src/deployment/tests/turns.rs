@@ -6,8 +6,8 @@ use api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
 use crate::deployment::holding;
-use crate::deployment::observed::{Begun, Doing};
-use crate::deployment::others::{self, Other};
+use crate::deployment::observed::{Begun, OwnProgress};
+use crate::deployment::others::{self, ConcurrentDeployment};
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -108,14 +108,14 @@ fn a_wave_goes_through_all_services_before_the_next_one_begins() {
 
 /// What two deployments of one node set see of each other.
 fn look_at_each_other(worlds: &mut [World; 2]) {
-    let others = worlds.each_ref().map(|it| Other {
+    let others = worlds.each_ref().map(|it| ConcurrentDeployment {
         deployment: Arc::clone(&it.seen.deployment),
         runs: it.seen.runs.clone(),
     });
     let is_for_all = |it: &str| it == "everywhere";
     for (world, other) in worlds.iter_mut().zip(others.iter().rev()) {
         let sets = world.seen.node_sets.iter();
-        let open: Vec<Other> =
+        let open: Vec<ConcurrentDeployment> =
             Some(other.clone()).into_iter().filter(|it| holding::is_open(&it.deployment)).collect();
         let of = |set| others::of(&open, &world.seen.deployment, set, is_for_all);
         world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
@@ -314,7 +314,7 @@ fn whoever_waits_for_hosts_at_work_is_told_which_ones_fail_and_both_ways_out() {
 }
 
 /// What another deployment does on a host.
-fn elsewhere(world: &mut World, host: &str, doing: Doing) {
+fn elsewhere(world: &mut World, host: &str, doing: OwnProgress) {
     let begun = Begun { deployment: "another".into(), doing, is_older: true };
     world.seen.others.entry("compute".into()).or_default().insert(host.into(), begun);
 }
@@ -327,7 +327,7 @@ fn a_deployment_waits_for_another_ones_run_on_a_host_that_it_will_try_again() {
         world.finish_with(|_, _| "Failed");
         world.settle();
         world.sleep(16);
-        elsewhere(&mut world, "n000", Doing::InRun);
+        elsewhere(&mut world, "n000", OwnProgress::InRun);
         assert_eq!(runs(&world.settle()), [""; 0]);
         assert!(!world.is_over(), "{}", world.message("DeploymentReady"));
         world.seen.others.clear();
@@ -339,7 +339,7 @@ fn a_deployment_waits_for_another_ones_run_on_a_host_that_it_will_try_again() {
 #[test]
 fn hosts_that_another_deployment_has_given_up_are_tried_first_and_end_nothing() {
     let mut world = World::with(vec![deployed(5, &["first"])], json!({}));
-    elsewhere(&mut world, "n003", Doing::GivenUp);
+    elsewhere(&mut world, "n003", OwnProgress::GivenUp);
     assert_eq!(runs(&world.settle()), ["run first on n003"]);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
@@ -347,7 +347,7 @@ fn hosts_that_another_deployment_has_given_up_are_tried_first_and_end_nothing() 
     let mut world = World::with(vec![deployed(2, &["first", "everywhere"])], json!({}));
     world.settle();
     world.finish();
-    elsewhere(&mut world, "n000", Doing::GivenUp);
+    elsewhere(&mut world, "n000", OwnProgress::GivenUp);
     world.settle();
     assert!(!world.is_over(), "{}", world.message("DeploymentReady"));
 }
@@ -380,7 +380,7 @@ fn a_correction_tries_hosts_with_which_another_deployment_only_waits() {
     worlds[0].settle();
     set_deploying(&mut worlds[1], 10);
     look_at_each_other(&mut worlds);
-    assert_eq!(worlds[1].seen.others["compute"]["n000"].doing, Doing::GoingOn);
+    assert_eq!(worlds[1].seen.others["compute"]["n000"].doing, OwnProgress::GoingOn);
     assert_eq!(runs(&worlds[1].settle()), [format!("run third on {}", names(10).join(","))]);
 }
 
@@ -389,7 +389,7 @@ fn a_first_deployment_elsewhere_takes_no_place_of_a_host_that_is_tried_again() {
     let mut set = deployed(20, &["first"]);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts.truncate(10);
     let mut world = World::with(vec![failed_on(&["n000"], set)], json!({ "maxUnavailable": 1 }));
-    (10..20).for_each(|it| elsewhere(&mut world, &format!("n{it:03}"), Doing::InRun));
+    (10..20).for_each(|it| elsewhere(&mut world, &format!("n{it:03}"), OwnProgress::InRun));
     let writes = world.settle();
     assert!(runs(&writes)[0].starts_with("run first on n000"), "{writes:?}");
 }
@@ -403,7 +403,7 @@ fn a_failure_of_a_deployment_that_has_ended_counts_until_its_node_set_tells_it()
     look_at_each_other(&mut worlds);
     let others = &worlds[1].seen.others["compute"];
     assert_eq!(others.len(), 10);
-    assert!(others.values().all(|it| it.doing == Doing::GivenUp));
+    assert!(others.values().all(|it| it.doing == OwnProgress::GivenUp));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
-use operator_core::plan::Notice;
+use operator_core::plan::EventDraft;
 use operator_runtime::sources::Values;
 use operator_runtime::vault::Content;
 
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Passes until nothing is written any more; what was told.
-    fn told(&mut self) -> Vec<Notice> {
+    fn told(&mut self) -> Vec<EventDraft> {
         let mut all = Vec::new();
         loop {
             let plan = self.pass();

@@ -112,7 +112,7 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
     world.seen.machines.say_state("n0", "active");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.bare_reason(0), "WaitingForSsh");
-    assert!(world.pass().look_again.unwrap().as_secs() <= 10);
+    assert!(world.pass().requeue_after.unwrap().as_secs() <= 10);
     world.seen.machines.answer("192.0.2.10");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
@@ -298,7 +298,7 @@ fn a_cluster_without_the_kind_says_so() {
     world.seen.machines.is_missed = true;
     let plan = world.pass();
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "MachinesNotServed"));
-    assert!(plan.look_again.unwrap().as_secs() <= 60);
+    assert!(plan.requeue_after.unwrap().as_secs() <= 60);
     assert_eq!(world.seen.machines.set, None);
 }
 
@@ -326,7 +326,7 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
     });
     let mut node: Node = object("OpenStackDataPlaneNode", "n0", &spec);
     node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
-    world.seen.group = Group::Node("n0".into());
+    world.seen.group = NodeGroup::Node("n0".into());
     world.seen.role = None;
     world.seen.nodes = vec![Arc::new(node)];
     let writes = world.settle();
@@ -391,7 +391,7 @@ fn a_node_that_leaves_the_role_gives_its_machine_back_unless_others_hold_it() {
     let entry = world.seen.machines.set_mut().spec.baremetal_hosts["n0"].clone();
     world.settle();
     assert_eq!(world.seen.machines.set_mut().spec.baremetal_hosts["n0"], entry);
-    assert!(world.pass().look_again.unwrap().as_secs() <= 60);
+    assert!(world.pass().requeue_after.unwrap().as_secs() <= 60);
     Arc::make_mut(&mut moved).finalizers_mut().retain(|it| it == INVENTORY);
     world.seen.movers = vec![moved];
     world.settle();
@@ -571,7 +571,7 @@ fn a_set_that_nobody_looks_at_is_told_after_a_while() {
     let mut world = World::bare();
     world.settle();
     world.seen.machines.set_mut().metadata.creation_timestamp = Some(Time(world.now));
-    assert!(world.pass().look_again.unwrap().as_secs() <= 60);
+    assert!(world.pass().requeue_after.unwrap().as_secs() <= 60);
     assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
     world.now += 6.minutes();
     world.settle();
@@ -666,7 +666,7 @@ fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() 
         let plan = recorded(decide::decide(&world.seen, world.now));
         let is_of_set = |it: &&Step| it.target.uid.as_deref() == Some("own-set");
         let mut steps = plan.steps.iter().filter(is_of_set);
-        steps.any(|it| matches!(it.write, Write::Release { .. }))
+        steps.any(|it| matches!(it.write, Write::RemoveFinalizer { .. }))
     };
     assert!(released(&[INVENTORY], "n0", "Deprovision"));
     assert!(released(&[INVENTORY, OTHER], "n0", "Retain"));

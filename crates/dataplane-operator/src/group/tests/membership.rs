@@ -22,7 +22,7 @@ impl World {
         let mut world = Self::new();
         let own = world.seen.services["run-os"].clone();
         world.seen.services.insert("own".into(), own);
-        world.seen.group = Group::Role(name.into());
+        world.seen.group = NodeGroup::Role(name.into());
         world.seen.role = Some(role(name, services));
         world.seen.nodes = nodes;
         for node in &mut world.seen.nodes {
@@ -41,7 +41,7 @@ impl World {
             "deployStrategy": { "deploy": true },
             "node": { "ansibleSSHPrivateKeySecret": "key" },
         });
-        world.seen.group = Group::Node("n0".into());
+        world.seen.group = NodeGroup::Node("n0".into());
         world.seen.role = None;
         world.seen.nodes = vec![Arc::new(object("OpenStackDataPlaneNode", "n0", &spec))];
         world

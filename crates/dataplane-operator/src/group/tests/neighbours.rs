@@ -75,7 +75,7 @@ fn a_config_map_and_a_secret_of_one_name_are_two_inputs() {
 
 #[test]
 fn a_role_and_a_node_of_one_name_keep_apart() {
-    let [of_role, of_node] = [Group::Role("x".into()), Group::Node("x".into())];
+    let [of_role, of_node] = [NodeGroup::Role("x".into()), NodeGroup::Node("x".into())];
     assert_ne!(of_role.key(NAMESPACE), of_node.key(NAMESPACE));
     assert_ne!(node_inventory_name("x"), role_inventory_name("x"));
     let mut world = World::new();
@@ -114,7 +114,7 @@ fn a_host_that_names_no_key_gets_no_run() {
 #[test]
 fn a_host_without_a_role_and_services_is_never_taken_for_deployed() {
     let mut world = World::new();
-    world.seen.group = Group::Node("n0".into());
+    world.seen.group = NodeGroup::Node("n0".into());
     world.seen.role = None;
     world.seen.nodes.truncate(1);
     host(&mut world, 0).spec.role = None;

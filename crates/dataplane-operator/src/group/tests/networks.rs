@@ -62,7 +62,7 @@ fn a_cluster_without_the_kind_is_told_and_looked_at_again() {
     let (reason, message) = world.input(0);
     assert_eq!(reason, "NetworkAttachmentsNotServed");
     assert!(message.contains("k8s.cni.cncf.io/v1") && message.contains("Multus"), "{message}");
-    let again = world.pass().look_again.unwrap();
+    let again = world.pass().requeue_after.unwrap();
     assert!(again <= std::time::Duration::from_secs(30), "{again:?}");
     world.role_attaches(&[]);
     world.seen.networks = Networks::NotNamed;

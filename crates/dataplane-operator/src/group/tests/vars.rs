@@ -229,7 +229,7 @@ fn what_nobody_needs_any_more_is_emptied_and_a_deleted_or_edited_secret_comes_ba
     assert_eq!(world.settle(), ["apply Secret dataplanenode-n0"]);
     let left = json!({ "metadata": { "annotations": { INVENTORY_HASH: "" } } });
     world.seen.inventory_secrets.get_mut("dataplanerole-compute").unwrap().owned =
-        Owned::applied(&left);
+        ManagedFields::applied(&left);
     assert_eq!(world.settle(), ["apply Secret dataplanerole-compute"]);
     world.role_takes(&json!([]));
     world.node_takes(1, &json!({}));

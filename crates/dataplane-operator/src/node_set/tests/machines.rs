@@ -77,7 +77,7 @@ fn hosts_are_ready_one_by_one_as_their_machines_and_ssh_servers_are() {
     world.settle();
     world.seen.machines.say_state("n0", "active");
     let plan = world.pass();
-    assert!(plan.look_again.unwrap().as_secs() <= 10);
+    assert!(plan.requeue_after.unwrap().as_secs() <= 10);
     assert!(!world.machine("n0").ready);
     assert!(world.message(READY).starts_with("0/2 hosts have their machines. n0: Machine m-n0"));
     world.seen.machines.answer("192.0.2.10");
@@ -195,7 +195,7 @@ fn a_set_that_is_refused_keeps_no_inventory_back() {
     world.pass();
     let plan = recorded(decide::decide(&world.seen, world.now));
     let is_set = |it: &Step| it.target.kind.kind == "OpenStackBaremetalSet";
-    assert!(plan.apart.iter().any(is_set), "apart from the inventory");
+    assert!(plan.independent.iter().any(is_set), "apart from the inventory");
     assert!(!plan.steps.iter().any(is_set));
 }
 

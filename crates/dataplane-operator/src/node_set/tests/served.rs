@@ -2,11 +2,11 @@
 
 use api::cert_manager::Certificate;
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
 use super::*;
 use crate::node_set::bundles::MADE_FROM;
-use crate::node_set::certificates::Bundle;
+use crate::node_set::certificates::CertificateBundle;
 
 /// The namespace's own objects of those who serve.
 fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {
@@ -80,11 +80,11 @@ impl World {
             }
             "Secret" => {
                 let made_from = object["metadata"]["annotations"][MADE_FROM].as_str().unwrap();
-                let (made_from, owned) = (made_from.to_owned(), Owned::applied(object));
+                let (made_from, owned) = (made_from.to_owned(), ManagedFields::applied(object));
                 self.seen
                     .sources
                     .insert(SourceRef::secret(NAMESPACE, &name), digests(&made_from, &[]));
-                self.seen.issued.bundles.insert(name, Bundle { made_from, owned });
+                self.seen.issued.bundles.insert(name, CertificateBundle { made_from, owned });
                 self.seen.issued.files.clear();
             }
             kind => panic!("{kind} {name}"),
@@ -363,11 +363,11 @@ fn kinds_that_are_missing_are_looked_for_again() {
     let mut world = World::new();
     world.settle();
     assert_eq!(world.condition("NodeSetIPReservationReady"), is("True", "NotRequired"));
-    let pause = world.pass().look_again;
+    let pause = world.pass().requeue_after;
     world.seen.infra.is_missed = true;
     world.settle();
     assert!(world.message("NodeSetIPReservationReady").contains("ansibleHost"));
-    assert!(world.pass().look_again < pause);
+    assert!(world.pass().requeue_after < pause);
 }
 
 #[test]
@@ -454,7 +454,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
     let plan = recorded(decide::decide(&world.seen, world.now));
-    let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
     let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
@@ -552,7 +552,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
     assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
-    assert_eq!(world.pass().look_again, Some(crate::node_set::others::LOOK_AGAIN));
+    assert_eq!(world.pass().requeue_after, Some(crate::node_set::others::LOOK_AGAIN));
     world.edit("/tlsEnabled", json!(false));
     world.settle();
     assert_eq!(world.condition("SetupReady").0, "True");
@@ -584,7 +584,7 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
     let nodes: serde_json::Map<String, Value> =
         (0..500).map(|it| (format!("n{it}"), json!({}))).collect();
     world.edit("/nodes", Value::Object(nodes));
-    let n_asked = |world: &mut World| world.pass().apart.len();
+    let n_asked = |world: &mut World| world.pass().independent.len();
     // One host went, and the DNS server is told of hosts when all have an address.
     assert_eq!(n_asked(&mut world), 500);
     world.settle();
@@ -602,10 +602,10 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
 fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for() {
     let mut world = World::on_networks();
     let plan = recorded(decide::decide(&world.seen, world.now));
-    assert_eq!(plan.apart.len(), 2, "they do not depend on each other");
-    let refusal = Refusal::of(&plan.apart[0], "Forbidden", "exceeded quota: q");
+    assert_eq!(plan.independent.len(), 2, "they do not depend on each other");
+    let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
     let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
-    assert_eq!(telling.apart, []);
+    assert_eq!(telling.independent, []);
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
     world.take_status(status);

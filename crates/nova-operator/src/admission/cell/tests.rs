@@ -4,7 +4,7 @@ use api::dataplane::Node as NodeKind;
 use kube::core::admission::AdmissionReview;
 use kube::{Resource, ResourceExt};
 use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;
@@ -47,13 +47,13 @@ fn request(old: &Value, new: &Value) -> Request {
     review.try_into().unwrap()
 }
 
-fn judge(known: &Known, old: &Value, new: &Value) -> Verdict {
+fn judge(known: &Known, old: &Value, new: &Value) -> AdmissionDecision {
     judged(&request(old, new), known, node, faults_of_node)
 }
 
 /// Caches in which the node's compute has run in nova-cell1.
-fn filled() -> Watched {
-    let watched = Watched::new();
+fn filled() -> SharedCaches {
+    let watched = SharedCaches::new();
     watched.computes.absorb(&json!({
         "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaExternalCompute",
         "metadata": {

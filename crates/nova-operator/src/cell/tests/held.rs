@@ -51,9 +51,9 @@ fn last_write(seen: &Observed) -> Option<Write> {
 #[test]
 fn a_cell_is_held_for_as_long_as_it_has_computes() {
     let mut seen = settled(seen());
-    let release = || Write::Release { rest: vec!["x/y".into()], resource_version: None };
+    let release = || Write::RemoveFinalizer { rest: vec!["x/y".into()], resource_version: None };
     finalizers(&mut seen, &["x/y"], false);
-    assert_eq!(last_write(&seen), Some(Write::Hold { finalizer: holds::CELL.into() }));
+    assert_eq!(last_write(&seen), Some(Write::AddFinalizer { finalizer: holds::CELL.into() }));
     finalizers(&mut seen, &["x/y", holds::CELL], false);
     assert_eq!(last_write(&seen), None);
     seen.computes.clear();
@@ -73,10 +73,13 @@ fn a_deleted_cell_names_five_of_its_computes_and_their_count() {
     assert!(find(&status(&seen).conditions, "Released").is_none());
     finalizers(&mut seen, &[holds::CELL], true);
     let told = condition(&seen, "Released");
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "CellInUse"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellInUse"));
     assert!(told.message.contains("7 do: n0, n1, n2, n3, n4 and 2 more."), "{}", told.message);
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
-    assert!(!plan.steps.iter().any(|it| matches!(it.write, Write::Release { .. })), "{plan:?}");
+    assert!(
+        !plan.steps.iter().any(|it| matches!(it.write, Write::RemoveFinalizer { .. })),
+        "{plan:?}"
+    );
 }
 
 #[test]

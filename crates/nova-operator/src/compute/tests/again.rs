@@ -10,7 +10,7 @@ fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {
     let mut world = World::deployed();
     world.seen.runs.clear();
     assert_eq!(world.settle(), Vec::<String>::new());
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_failure_takes_ready_from_a_deployed_compute_until_a_changed_input_runs() {
     world.end("Failed");
     world.settle();
     let ready = world.condition("Ready");
-    assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, "TaskFailed"));
+    assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, "TaskFailed"));
     let n_runs = world.n_runs();
     world.configure(Some("[libvirt]\ncpu_mode = host-passthrough\n"));
     world.settle();
@@ -30,7 +30,7 @@ fn a_failure_takes_ready_from_a_deployed_compute_until_a_changed_input_runs() {
         world.end(result);
         world.settle();
     }
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]

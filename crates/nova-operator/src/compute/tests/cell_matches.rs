@@ -29,9 +29,9 @@ fn a_mismatch_is_told_deploys_nothing_and_goes_with_its_cause() {
         let mut world = asked(cell);
         assert_eq!(world.settle(), ["status"], "{cell:?}");
         let told = world.condition("CellMatches");
-        assert_eq!((told.status, told.reason.as_str()), (Truth::False, "CellMismatch"));
+        assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellMismatch"));
         assert!(told.message.contains(words), "{}", told.message);
-        assert_eq!(world.condition("Ready").status, Truth::True);
+        assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 
         world.node().annotations_mut().insert(CELL.into(), "nova-cell1".into());
         assert_eq!(world.settle(), ["status"]);
@@ -90,7 +90,7 @@ fn a_role_that_is_deleted_undoes_nothing_although_it_named_the_configuration() {
     assert!(!writes.iter().any(|it| it == "files" || it.starts_with("run")), "{writes:?}");
     assert_eq!(world.files, files);
     assert_eq!(world.reason("InputReady"), "RoleNotFound");
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_the_node_publishes_without_its_role_is_no_input() {
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it == "files" || it.starts_with("run")), "{writes:?}");
     assert_eq!(world.reason("InputReady"), "InventoryNotPublished");
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]

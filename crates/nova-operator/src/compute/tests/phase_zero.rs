@@ -1,10 +1,10 @@
 //! What phase 0 gives to the runs of a compute, and what keeps them from running.
 
 use super::*;
-use crate::rival::Rival;
+use crate::rival::ConflictingService;
 
-fn rival() -> Rival {
-    Rival { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() }
+fn rival() -> ConflictingService {
+    ConflictingService { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() }
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_deployed_compute_stays_ready_and_runs_nothing_beside_such_a_service_until_i
     let mut world = World::deployed();
     world.seen.rival = Some(rival());
     assert_eq!(world.settle(), ["status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.reason("InputReady"), "NovaServiceListed");
     world.writes.clear();
     world.configure(Some("[DEFAULT]\ndebug = true\n"));

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use operator_core::object_key::Key;
-use operator_runtime::cache::Absorb;
+use operator_runtime::cache::WriteThrough;
 
 use super::*;
 use crate::cell::credentials::of_cell;
-use crate::peers::Peers;
-use crate::watched::Watched;
+use crate::peers::RolloutCoordinator;
+use crate::watched::SharedCaches;
 
 /// The computes of one role, with the real caches and the real register of peers.
 pub(super) struct Fleet {
-    pub(super) watched: Watched,
-    pub(super) peers: Peers,
+    pub(super) watched: SharedCaches,
+    pub(super) peers: RolloutCoordinator,
     pub(super) worlds: BTreeMap<String, World>,
     /// Who is to be looked at.
     pub(super) queue: BTreeSet<String>,
@@ -23,7 +23,7 @@ pub(super) struct Fleet {
     pauses: bool,
 }
 
-pub(super) fn absorb(cache: &impl Absorb, object: &impl serde::Serialize) {
+pub(super) fn absorb(cache: &impl WriteThrough, object: &impl serde::Serialize) {
     cache.absorb(&serde_json::to_value(object).unwrap());
 }
 
@@ -31,8 +31,8 @@ impl Fleet {
     /// `count` computes that are deployed, under a role with these limits.
     pub(super) fn new(count: usize, max: impl Into<Option<IntOrString>>, pauses: bool) -> Self {
         let max = max.into();
-        let watched = Watched::new();
-        let peers = Peers::new(watched.clone());
+        let watched = SharedCaches::new();
+        let peers = RolloutCoordinator::new(watched.clone());
         let (worlds, queue) = (BTreeMap::new(), BTreeSet::new());
         let mut fleet = Self { watched, peers, worlds, queue, n_passes: 0, max, pauses };
         for it in 0..count {
@@ -62,7 +62,7 @@ impl Fleet {
 
     /// The register of an operator that was started again.
     pub(super) fn restart(&mut self) {
-        self.peers = Peers::new(self.watched.clone());
+        self.peers = RolloutCoordinator::new(self.watched.clone());
         for name in self.worlds.keys() {
             self.peers.refresh(&Key::new("ns", name));
             self.queue.insert(name.clone());
@@ -92,7 +92,7 @@ impl Fleet {
             self.written(name);
         }
         // Given back once what was decided is in the caches.
-        self.worlds.get_mut(name).unwrap().seen.turn = Turn::Free;
+        self.worlds.get_mut(name).unwrap().seen.turn = RolloutSlot::Free;
     }
 
     /// Passes until nobody is woken any more, never with more than `most` that are not ready.
@@ -114,7 +114,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn names(&self, type_: &str, truth: Truth) -> Vec<&str> {
+    pub(super) fn names(&self, type_: &str, truth: ConditionStatus) -> Vec<&str> {
         let is_so = |it: &&String| {
             let status = self.worlds[*it].seen.compute.status.as_ref();
             let found = status.and_then(|it| find(&it.conditions, type_));
@@ -124,7 +124,7 @@ impl Fleet {
     }
 
     pub(super) fn not_ready(&self) -> Vec<&str> {
-        self.names("Ready", Truth::False)
+        self.names("Ready", ConditionStatus::False)
     }
 
     pub(super) fn message(&self, name: &str) -> String {
@@ -135,12 +135,12 @@ impl Fleet {
     pub(super) async fn complete(&mut self, most: usize) -> usize {
         for round in 0..100 {
             self.settle(most).await;
-            if self.names("UpToDate", Truth::True).len() == self.worlds.len() {
+            if self.names("UpToDate", ConditionStatus::True).len() == self.worlds.len() {
                 return round;
             }
             self.finish(&[]);
         }
-        panic!("it never ends: {:?}", self.names("UpToDate", Truth::False));
+        panic!("it never ends: {:?}", self.names("UpToDate", ConditionStatus::False));
     }
 }
 
@@ -209,7 +209,7 @@ async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
     assert_eq!(fleet.not_ready(), ["n000"]);
     let waiting = &fleet.worlds["n002"];
     let told = waiting.condition("UpToDate");
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "InputsChanged"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "InputsChanged"));
     for words in ["Secret bus transport_url", "waits for its turn", "maxUnavailable"] {
         assert!(told.message.contains(words), "{}", told.message);
     }
@@ -230,7 +230,7 @@ async fn a_failure_pauses_the_others_by_name_until_it_is_mended() {
     fleet.finish(&[]);
     fleet.settle(2).await;
     assert_eq!(fleet.not_ready(), ["n001"]);
-    assert_eq!(fleet.names("UpToDate", Truth::True), ["n000"]);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True), ["n000"]);
     let message = fleet.message("n003");
     assert!(message.contains("pauseOnFailure of the role is set"), "{message}");
     assert!(message.contains("NovaExternalCompute n001 fails"), "{message}");
@@ -280,7 +280,7 @@ async fn a_second_rotation_in_the_middle_reaches_all_under_the_same_limit() {
         fleet.finish(&[]);
     }
     fleet.settle(3).await;
-    assert_eq!(fleet.names("UpToDate", Truth::True), ["n000", "n001", "n002"]);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True), ["n000", "n001", "n002"]);
     fleet.rotate("third");
     fleet.complete(3).await;
     for (name, world) in &fleet.worlds {
@@ -393,7 +393,7 @@ async fn a_compute_whose_options_break_while_its_run_waits_gives_its_place_up() 
         fleet.settle(3).await;
         fleet.finish(&[]);
     }
-    assert_eq!(fleet.names("UpToDate", Truth::True), ["n001", "n002"]);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True), ["n001", "n002"]);
 }
 
 #[tokio::test]
@@ -413,7 +413,7 @@ async fn a_compute_that_cannot_begin_what_is_recorded_holds_no_place() {
         fleet.settle(3).await;
         fleet.finish(&[]);
     }
-    assert_eq!(fleet.names("UpToDate", Truth::True), ["n001", "n002"]);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True), ["n001", "n002"]);
 }
 
 #[tokio::test]

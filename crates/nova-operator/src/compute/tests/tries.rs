@@ -5,7 +5,7 @@ use operator_core::object_key::Key;
 
 use super::rollout::{Fleet, absorb};
 use super::*;
-use crate::compute::hold::Held;
+use crate::compute::hold::BlockedRollout;
 
 impl Fleet {
     /// Fifty computes in service, on all of which a change has ended so, under a limit that was taken
@@ -97,7 +97,7 @@ async fn of_many_computes_that_failed_no_more_are_tried_at_once_than_may_be_out_
         fleet.end(|_| "Ok");
         fleet.settle_tries(10).await;
     }
-    assert_eq!(fleet.names("UpToDate", Truth::True).len(), 50);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True).len(), 50);
     assert!(fleet.n_passes <= 500, "{} passes: who waits is woken too often", fleet.n_passes);
 }
 
@@ -111,14 +111,14 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
             assert_eq!(fleet.at_work(), first_ten());
             let told = fleet.worlds["n030"].reason("Ready");
             assert_eq!(told, "HostUnreachable", "the cause stays told");
-            let looks =
-                recorded(decide(&held(&fleet, "n030").await, fleet.worlds["n030"].now)).look_again;
+            let looks = recorded(decide(&held(&fleet, "n030").await, fleet.worlds["n030"].now))
+                .requeue_after;
             assert_eq!(looks, Some(std::time::Duration::from_secs(30)));
         }
         fleet.end(|it| if it < "n005" { "Unreachable" } else { "Ok" });
         fleet.settle_tries(10).await;
     }
-    assert_eq!(fleet.names("UpToDate", Truth::True).len(), 45);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True).len(), 45);
     assert_eq!(fleet.not_ready(), ["n000", "n001", "n002", "n003", "n004"]);
 }
 
@@ -126,7 +126,7 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
 async fn held(fleet: &Fleet, name: &str) -> Observed {
     let mut seen = fleet.worlds[name].seen.clone();
     seen.turn = fleet.peers.turn(&seen.compute, seen.node.as_deref()).await;
-    assert_eq!(seen.turn.held(), Some(&Held::Try));
+    assert_eq!(seen.turn.held(), Some(&BlockedRollout::Try));
     seen
 }
 
@@ -216,7 +216,7 @@ async fn a_try_that_nothing_comes_of_goes_to_another_compute_and_is_counted_anew
         fleet.end(|_| "Ok");
         fleet.settle_tries(10).await;
     }
-    assert_eq!(fleet.names("UpToDate", Truth::True).len(), 50);
+    assert_eq!(fleet.names("UpToDate", ConditionStatus::True).len(), 50);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         world.configure(EDIT);
         world.settle();
         let ready = world.condition("Ready");
-        assert_eq!((ready.status, ready.reason.as_str()), (Truth::False, reason));
+        assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, reason));
         assert_eq!(ready.observed_generation, world.seen.compute.metadata.generation);
         // It does not wear off, and heals with one deployment of the edit.
         assert_eq!(world.settle(), Vec::<String>::new());
@@ -85,5 +85,5 @@ fn an_edit_is_not_ready_while_the_cells_new_credentials_are_tried() {
     world.configure(EDIT);
     world.settle();
     assert_eq!(world.reason("Ready"), "Waiting");
-    assert_eq!(world.condition("UpToDate").status, Truth::Unknown);
+    assert_eq!(world.condition("UpToDate").status, ConditionStatus::Unknown);
 }

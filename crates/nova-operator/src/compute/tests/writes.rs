@@ -1,6 +1,6 @@
 //! What is written again when others change it, and what is told when the API server refuses it.
 
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
 use super::super::decide::refused;
 use super::*;
@@ -10,7 +10,7 @@ impl World {
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool, words: &str) {
         let plan = recorded(decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = Refusal::of(&plan.steps[at], "Forbidden", words);
+        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", words);
         let mut telling = recorded(refused(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
@@ -40,7 +40,7 @@ fn files_that_are_deleted_or_edited_by_hand_are_written_again_and_nothing_runs()
     ];
     for left in taken_over {
         world.writes.clear();
-        world.seen.rendered.as_mut().unwrap().owned = Owned::applied(&left);
+        world.seen.rendered.as_mut().unwrap().owned = ManagedFields::applied(&left);
         assert_eq!(world.settle(), ["files"], "{left}");
     }
 }
@@ -52,7 +52,7 @@ fn a_run_that_is_refused_is_told_once_and_heals() {
     world.refused_pass(is_run, quota);
     assert_eq!(world.reason("Ready"), "Forbidden");
     let told = world.condition("WritesAccepted");
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "Forbidden"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "Forbidden"));
     assert!(told.message.starts_with("OpenStackAnsibleEE libvirt-"), "{}", told.message);
     assert!(told.message.contains(quota), "{}", told.message);
     world.writes.clear();
@@ -91,10 +91,10 @@ fn a_refusal_takes_nothing_from_a_compute_that_is_deployed() {
     let mut world = World::deployed();
     world.seen.rendered = None;
     world.refused_pass(is_secret, "no");
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
     assert_eq!(world.reason("WritesAccepted"), "Forbidden");
     world.settle();
-    assert_eq!(world.condition("Ready").status, Truth::True);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_secret_of_the_files_name_that_another_made_is_left_alone_and_told() {
     world.seen.rendered.clone_from(&stranger);
     assert_eq!(world.settle(), ["status"]);
     let told = world.condition("Ready");
-    assert_eq!((told.status, told.reason.as_str()), (Truth::False, "SecretNotOurs"));
+    assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "SecretNotOurs"));
     assert!(told.message.contains("kubectl delete -n ns secret n0-config-data"), "{told:?}");
     assert_eq!(world.reason("DeploymentReady"), "Waiting");
     world.seen.rendered = None;
@@ -113,7 +113,7 @@ fn a_secret_of_the_files_name_that_another_made_is_left_alone_and_told() {
     let mut world = World::deployed();
     world.seen.rendered = stranger;
     assert_eq!(world.settle(), ["status"]);
-    assert_eq!(world.condition("Ready").status, Truth::True, "it undoes nothing");
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True, "it undoes nothing");
     assert_eq!(world.reason("ServiceConfigReady"), "SecretNotOurs");
     world.configure(Some("[libvirt]\ncpu_mode = none\n"));
     assert_eq!(world.settle(), ["status"]);

@@ -1,7 +1,7 @@
 //! What is done on the host of a compute that goes, and for how long it is tried.
 
 use api::dataplane::{RunState, ServiceRun};
-use operator_core::refusal::Refusal;
+use operator_core::refusal::RejectedWrite;
 
 use super::cases::own_run;
 use super::*;
@@ -285,7 +285,7 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let seen = world.ending().unwrap();
     let plan = recorded(compute::decide(&seen, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
-    let refusal = Refusal::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
     let telling = compute::decide::refused(&seen, &refusal, world.now);
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha224};
 
 use super::pod_files::{CONFIGS_DIR, KEY_MODE};
 use crate::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
-use crate::engine::recipe::{Recipe, Source};
+use crate::engine::recipe::{MountedSource, RunTemplate};
 use crate::engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use crate::hash::hex;
 use api::names;
@@ -66,7 +66,7 @@ impl fmt::Display for SourceFault {
 }
 
 /// What is wrong with the objects whose keys a service gets as files.
-pub fn faults(sources: &[Source]) -> Vec<SourceFault> {
+pub fn faults(sources: &[MountedSource]) -> Vec<SourceFault> {
     let is_bad = |it: &&str| it.is_empty() || *it == "." || *it == ".." || it.contains('/');
     let of_source = |source| {
         let fault = |key: &str| SourceFault { object: title(source), key: key.to_owned() };
@@ -76,23 +76,23 @@ pub fn faults(sources: &[Source]) -> Vec<SourceFault> {
 }
 
 /// All ConfigMaps before all Secrets, each in the order in which the service names them.
-fn in_order(sources: &[Source]) -> impl Iterator<Item = &Source> {
+fn in_order(sources: &[MountedSource]) -> impl Iterator<Item = &MountedSource> {
     let of = |is_secret| sources.iter().filter(move |it| it.is_secret == is_secret);
     of(false).chain(of(true))
 }
 
 /// The keys by their bytes, each once.
-fn sorted(source: &Source) -> BTreeSet<&str> {
+fn sorted(source: &MountedSource) -> BTreeSet<&str> {
     source.keys.iter().map(String::as_str).collect()
 }
 
-fn title(source: &Source) -> String {
+fn title(source: &MountedSource) -> String {
     format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.name)
 }
 
 impl NodeSets {
     /// One entry for each object, in upstream's order; the human's come before them.
-    pub(super) fn mounts(&self, recipe: &Recipe) -> Vec<VolMounts> {
+    pub(super) fn mounts(&self, recipe: &RunTemplate) -> Vec<VolMounts> {
         let human = recipe.extra_mounts.iter().filter(|it| it.reaches_runs());
         let taken = human.flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect();
         let mut volumes = Volumes { taken };
@@ -146,8 +146,8 @@ impl Volumes {
 }
 
 /// Each key is in one object only: see [`crate::engine::sources::mounted`].
-fn sources(volumes: &mut Volumes, all: &[Source], service_type: &str) -> Vec<VolMounts> {
-    let entry = |source: &Source| {
+fn sources(volumes: &mut Volumes, all: &[MountedSource], service_type: &str) -> Vec<VolMounts> {
+    let entry = |source: &MountedSource| {
         let mut entry = VolMounts::default();
         for (idx, key) in sorted(source).into_iter().enumerate() {
             let VolMounts { volumes, mounts, .. } =
@@ -162,7 +162,7 @@ fn sources(volumes: &mut Volumes, all: &[Source], service_type: &str) -> Vec<Vol
 
 fn source_key(
     volumes: &mut Volumes,
-    source: &Source,
+    source: &MountedSource,
     idx: usize,
     key: &str,
     service_type: &str,

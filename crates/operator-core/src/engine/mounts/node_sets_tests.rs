@@ -8,19 +8,19 @@ use serde_json::json;
 use super::*;
 use crate::engine::layout::Layout;
 use crate::engine::mounts;
-use crate::engine::recipe::{Deployed, Options, Play};
+use crate::engine::recipe::{AnsibleOptions, DeploymentOptions, Play};
 use crate::engine::sources::mounted;
 use crate::plan::{Kind, Target};
 use api::ansibleee::AnsibleEe;
 
-fn source(kind: &str, name: &str, keys: &[&str]) -> Source {
+fn source(kind: &str, name: &str, keys: &[&str]) -> MountedSource {
     let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-    Source { is_secret: kind == "Secret", name: name.into(), keys }
+    MountedSource { is_secret: kind == "Secret", name: name.into(), keys }
 }
 
-fn recipe(node_sets: NodeSets, sources: Vec<Source>) -> Recipe {
+fn recipe(node_sets: NodeSets, sources: Vec<MountedSource>) -> RunTemplate {
     let kind = Kind::of::<AnsibleEe>();
-    Recipe {
+    RunTemplate {
         parent: Target { kind, namespace: "ns".into(), name: "d".into(), uid: None },
         play: Play::Playbook("a.b.c".into()),
         service_type: "agent".into(),
@@ -31,10 +31,10 @@ fn recipe(node_sets: NodeSets, sources: Vec<Source>) -> Recipe {
         dns_config: None,
         layout: Layout::NodeSets(node_sets),
         sources: mounted(sources),
-        options: Options::default(),
+        options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
         extra_vars: BTreeMap::new(),
-        deployed: Deployed::default(),
+        deployed: DeploymentOptions::default(),
     }
 }
 
@@ -44,7 +44,7 @@ fn of(names: &[&str]) -> NodeSets {
 }
 
 /// `volume | what it holds | path | sub path`, in the order of the Job.
-fn lines(recipe: &Recipe) -> Vec<String> {
+fn lines(recipe: &RunTemplate) -> Vec<String> {
     let all = mounts::of(recipe, &[]);
     let volumes: BTreeMap<&str, &Volume> =
         all.iter().flat_map(|it| &it.volumes).map(|it| (it.name.as_str(), it)).collect();
@@ -183,7 +183,7 @@ fn names_that_no_volume_can_have_are_hashed_as_upstream_hashes_long_ones() {
     ];
     let mut recipe = recipe(of(&[]), sources.into());
     let human = json!({ "volumes": [{ "name": "same-0", "emptyDir": {} }], "mounts": [] });
-    let names = |recipe: &Recipe| -> Vec<String> {
+    let names = |recipe: &RunTemplate| -> Vec<String> {
         let all = mounts::of(recipe, &[]);
         all.iter().flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect()
     };
@@ -229,7 +229,7 @@ fn of_one_key_in_two_objects_the_last_one_listed_is_mounted() {
 
 #[test]
 fn a_key_with_a_path_is_named() {
-    let texts = |sources: &[Source]| -> Vec<String> {
+    let texts = |sources: &[MountedSource]| -> Vec<String> {
         faults(sources).iter().map(ToString::to_string).collect()
     };
     for key in ["../x", "a/b", "..", ".", ""] {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baremetal_set::status::{SERVER_READY, UP_TO_DATE};
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 #[test]
 fn hosts_are_provisioned_by_one_write_each_and_say_so() {

@@ -7,7 +7,7 @@ fn none(changes: &Value, machines: &[(&str, Value)], part: &str) {
     world.machines = Some(machines.iter().map(|(name, it)| machine(name, it)).collect());
     world.edit(&json!({"baremetalHosts": {"b": null}}));
     world.rest().unwrap();
-    world.says("Ready", Truth::False, "NoMachine", &["Host a: ", part]);
+    world.says("Ready", ConditionStatus::False, "NoMachine", &["Host a: ", part]);
     assert!(world.host("a").unwrap().error.unwrap().contains(part));
     assert!(world.made.is_empty() && world.log.is_empty(), "{:?}", world.log);
 }
@@ -63,7 +63,7 @@ fn hardware_that_is_asked_for_must_be_there() {
     }});
     let mut world = World::new(&good, &["x", "y"]);
     world.rest().unwrap();
-    world.says("Ready", Truth::True, "Ready", &[]);
+    world.says("Ready", ConditionStatus::True, "Ready", &[]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn with_too_few_machines_some_hosts_go_on_and_the_others_are_told() {
     let mut world = World::new(&json!({}), &["x"]);
     world.rest().unwrap();
     let part = "1 used by others";
-    world.says("Ready", Truth::False, "NoMachine", &["1 of 2 hosts", "Host b: ", part]);
+    world.says("Ready", ConditionStatus::False, "NoMachine", &["1 of 2 hosts", "Host b: ", part]);
     assert_eq!(world.state("x"), "provisioned");
 }
 

@@ -9,7 +9,7 @@ fn provisioned(keys: Keys) -> World {
     world.inputs.insert("root".into(), Values::new("1", values).into());
     world.keys = keys;
     world.rest().unwrap();
-    assert_eq!(world.condition("UpToDate").status, Truth::True);
+    assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
     world
 }
 
@@ -42,5 +42,5 @@ fn an_upgrade_to_keyed_digests_of_drives_touches_no_machine() {
     world.rest().unwrap();
     assert_eq!((&world.log[n_before..], &world.machines), (&[][..], &machines));
     assert!(world.drive_hash().starts_with('k'), "{}", world.drive_hash());
-    assert_eq!(world.condition("UpToDate").status, Truth::True);
+    assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
 }

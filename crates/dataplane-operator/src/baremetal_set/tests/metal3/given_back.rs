@@ -1,7 +1,7 @@
 //! Machines that are given back, or up.
 
 use super::*;
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 /// What a machine has of the set.
 fn has_nothing_of_the_set(machine: &Value) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baremetal_set::status::INPUT_READY;
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 /// A set with such changes waits and says so, and goes on when they are taken back.
 #[track_caller]

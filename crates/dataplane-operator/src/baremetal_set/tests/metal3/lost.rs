@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baremetal_set::status::INPUT_READY;
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 #[test]
 fn a_machine_that_somebody_else_took_is_told_and_left_alone() {

@@ -1,7 +1,7 @@
 //! Machines that stay what they are, and those that are deployed anew.
 
 use super::*;
-use Truth::{False, True};
+use ConditionStatus::{False, True};
 
 #[test]
 fn a_machine_that_is_provisioned_anew_is_another_installation() {
